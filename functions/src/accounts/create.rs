@@ -1,0 +1,24 @@
+//! `POST /v1/accounts`: makes a child of the caller's account.
+
+use axum::extract::State;
+use shared::http::{Body, Caller, Route};
+use shared::models::account::{Account, AccountPrivate, NewAccount};
+use shared::models::api_key::Resource;
+use shared::store::row::Row;
+use shared::store::{Answer, Changes};
+use shared::{App, Error};
+
+use crate::references;
+
+pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts);
+
+pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewAccount>) -> Result<Answer, Error> {
+    let method = new.preferences.as_ref().and_then(|preferences| preferences.payment_method());
+    references::payment_method(&app, caller.tenant(), method).await?;
+    let account = Account::new(new, caller.now())?;
+    let answer = caller.answer(&account)?;
+    let private = AccountPrivate { parent: Some(caller.tenant().account.clone()) };
+    let mut changes = Changes::new();
+    app.store.create(&mut changes, &caller.origin, &Row::with_private(account, private))?;
+    app.store.commit(&caller.origin, changes, answer).await
+}

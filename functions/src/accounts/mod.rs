@@ -1,0 +1,5 @@
+pub mod bootstrap;
+pub mod create;
+pub mod list;
+pub mod retrieve;
+pub mod update;

@@ -1,0 +1,33 @@
+//! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
+
+use axum::extract::State;
+use shared::http::{Body, Caller, PathId, Route};
+use shared::models::api_key::Resource;
+use shared::models::driver::{Driver, FleetOfDriver};
+use shared::models::event::EventType;
+use shared::models::fleet::Fleet;
+use shared::store::fleets::Counter;
+use shared::store::{Answer, Changes};
+use shared::{App, Error};
+
+pub const ROUTE: Route = Route::post("attach-driver", "/v1/drivers/{id}/attach", Resource::Drivers);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(body): Body<FleetOfDriver>,
+) -> Result<Answer, Error> {
+    let (driver, fleet) = tokio::try_join!(
+        app.store.load::<Driver>(caller.tenant(), &id),
+        app.store.load::<Fleet>(caller.tenant(), &body.fleet),
+    )?;
+    let mut driver = driver.announcing(EventType::DriverAttached);
+    driver.object.attach(&fleet.object, caller.now())?;
+    let answer = caller.answer(&driver.object)?;
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, &caller.origin, &driver)?;
+    app.store.join(&mut changes, &caller.origin, &body.fleet, &id)?;
+    app.store.count(&mut changes, &caller.origin, &body.fleet, Counter::Drivers, 1, Error::Contended)?;
+    app.store.commit(&caller.origin, changes, answer).await
+}

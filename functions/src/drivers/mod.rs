@@ -1,0 +1,6 @@
+pub mod attach;
+pub mod create;
+pub mod detach;
+pub mod list;
+pub mod retrieve;
+pub mod update;

@@ -1,0 +1,4 @@
+pub mod create;
+pub mod list;
+pub mod retrieve;
+pub mod update;

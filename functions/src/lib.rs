@@ -1,0 +1,112 @@
+//! One file per route or trigger. [`endpoints`] is the table of routes; [`router`] serves them all, [`router_of`] one.
+
+pub mod accounts;
+pub mod api_keys;
+pub mod charging_stations;
+pub mod drivers;
+pub mod events;
+pub mod fleets;
+mod page;
+mod references;
+pub mod reservations;
+pub mod stream;
+pub mod vehicles;
+pub mod webhook_endpoints;
+pub mod webhooks;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use shared::http::{Method, Route, edge};
+use shared::ports::Message;
+use shared::{App, Error};
+
+/// A route and what answers on it.
+pub struct Endpoint {
+    pub route: Route,
+    handler: MethodRouter<App>,
+}
+
+fn endpoint<H: Handler<T, App>, T: 'static>(route: Route, handler: H) -> Endpoint {
+    let filter = match route.method {
+        Method::Get => MethodFilter::GET,
+        Method::Post => MethodFilter::POST,
+        Method::Delete => MethodFilter::DELETE,
+    };
+    Endpoint { route, handler: on(filter, handler) }
+}
+
+/// Every route of the service.
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        endpoint(accounts::create::ROUTE, accounts::create::handle),
+        endpoint(accounts::list::ROUTE, accounts::list::handle),
+        endpoint(accounts::retrieve::ROUTE, accounts::retrieve::handle),
+        endpoint(accounts::update::ROUTE, accounts::update::handle),
+        endpoint(api_keys::create::ROUTE, api_keys::create::handle),
+        endpoint(api_keys::delete::ROUTE, api_keys::delete::handle),
+        endpoint(api_keys::list::ROUTE, api_keys::list::handle),
+        endpoint(charging_stations::list::ROUTE, charging_stations::list::handle),
+        endpoint(charging_stations::retrieve::ROUTE, charging_stations::retrieve::handle),
+        endpoint(drivers::attach::ROUTE, drivers::attach::handle),
+        endpoint(drivers::create::ROUTE, drivers::create::handle),
+        endpoint(drivers::detach::ROUTE, drivers::detach::handle),
+        endpoint(drivers::list::ROUTE, drivers::list::handle),
+        endpoint(drivers::retrieve::ROUTE, drivers::retrieve::handle),
+        endpoint(drivers::update::ROUTE, drivers::update::handle),
+        endpoint(events::list::ROUTE, events::list::handle),
+        endpoint(events::retrieve::ROUTE, events::retrieve::handle),
+        endpoint(fleets::create::ROUTE, fleets::create::handle),
+        endpoint(fleets::list::ROUTE, fleets::list::handle),
+        endpoint(fleets::retrieve::ROUTE, fleets::retrieve::handle),
+        endpoint(fleets::update::ROUTE, fleets::update::handle),
+        endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
+        endpoint(reservations::create::ROUTE, reservations::create::handle),
+        endpoint(reservations::list::ROUTE, reservations::list::handle),
+        endpoint(reservations::retrieve::ROUTE, reservations::retrieve::handle),
+        endpoint(reservations::update::ROUTE, reservations::update::handle),
+        endpoint(vehicles::create::ROUTE, vehicles::create::handle),
+        endpoint(vehicles::list::ROUTE, vehicles::list::handle),
+        endpoint(vehicles::retrieve::ROUTE, vehicles::retrieve::handle),
+        endpoint(vehicles::update::ROUTE, vehicles::update::handle),
+        endpoint(webhook_endpoints::create::ROUTE, webhook_endpoints::create::handle),
+        endpoint(webhook_endpoints::delete::ROUTE, webhook_endpoints::delete::handle),
+        endpoint(webhook_endpoints::list::ROUTE, webhook_endpoints::list::handle),
+        endpoint(webhook_endpoints::retrieve::ROUTE, webhook_endpoints::retrieve::handle),
+    ]
+}
+
+/// A router of every route.
+pub fn router(app: App) -> Router {
+    serve(app, endpoints())
+}
+
+/// A router of the route with that name, if there is one.
+pub fn router_of(app: App, name: &str) -> Option<Router> {
+    let endpoint = endpoints().into_iter().find(|endpoint| endpoint.route.name == name)?;
+    Some(serve(app, vec![endpoint]))
+}
+
+fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
+    let mut router = Router::new();
+    for Endpoint { route, handler } in endpoints {
+        let admitted = handler.layer(from_fn_with_state((app.clone(), route), edge::admit));
+        router = router.route(route.path, admitted);
+    }
+    router.with_state(app.clone()).layer(from_fn_with_state(app, edge::around))
+}
+
+/// Works on a message.
+///
+/// # Errors
+/// The message is to be delivered again.
+pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
+    match message {
+        Message::Confirm { tenant, reservation } => reservations::confirm::handle(app, tenant, reservation).await,
+        Message::Expire { tenant, reservation } => reservations::expire::handle(app, tenant, reservation).await,
+        Message::Deliver { tenant, event, endpoint, attempt } => {
+            webhooks::deliver::handle(app, tenant, event, endpoint, *attempt).await
+        }
+    }
+}

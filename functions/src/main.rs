@@ -1,0 +1,88 @@
+//! The one executable behind every Lambda function: it serves the route or trigger that `_HANDLER` names, and every
+//! route by path when that names none of them, as under cargo-lambda.
+
+use aws_lambda_events::event::dynamodb::{Event as StreamEvent, EventRecord};
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use functions::accounts::bootstrap::{self, Bootstrap};
+use functions::stream::relay::Change;
+use functions::stream::{relay, sweep};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
+use shared::App;
+use shared::ports::Work;
+
+fn main() -> Result<(), Error> {
+    tracing_subscriber::fmt().json().with_target(false).with_current_span(false).without_time().init();
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve())
+}
+
+async fn serve() -> Result<(), Error> {
+    let app = App::from_env()?;
+    let handler = std::env::var("_HANDLER").unwrap_or_default();
+    match handler.as_str() {
+        relay::NAME => lambda_runtime::run(service_fn(|event| on_stream(&app, event))).await,
+        sweep::NAME => lambda_runtime::run(service_fn(|event| on_schedule(&app, event))).await,
+        bootstrap::NAME => lambda_runtime::run(service_fn(|event| on_invocation(&app, event))).await,
+        name if Work::ALL.iter().any(|work| work.function() == name) => {
+            lambda_runtime::run(service_fn(|event| on_messages(&app, event))).await
+        }
+        name => {
+            let router = functions::router_of(app.clone(), name);
+            lambda_http::run(router.unwrap_or_else(|| functions::router(app))).await
+        }
+    }
+}
+
+/// Records of the stream, in order. The first that fails is reported: it and those after it come again.
+async fn on_stream(app: &App, event: LambdaEvent<StreamEvent>) -> Result<DynamoDbEventResponse, Error> {
+    let mut failures = Vec::new();
+    for record in event.payload.records {
+        let EventRecord { change, .. } = record;
+        let number = change.sequence_number.clone();
+        let image = |item: serde_dynamo::Item| (!item.is_empty()).then_some(item);
+        let change = Change { old: image(change.old_image), new: image(change.new_image) };
+        if let Err(error) = relay::handle(app, &change).await {
+            tracing::error!(%error, "a change was not relayed");
+            let mut failure = DynamoDbBatchItemFailure::default();
+            failure.item_identifier = number;
+            failures.push(failure);
+            break;
+        }
+    }
+    let mut response = DynamoDbEventResponse::default();
+    response.batch_item_failures = failures;
+    Ok(response)
+}
+
+/// Messages of a queue. Those that fail are reported, and come again.
+async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
+    let mut failures = Vec::new();
+    for message in event.payload.records {
+        let SqsMessage { message_id, body, .. } = message;
+        let read = serde_json::from_str(body.as_deref().unwrap_or_default()).map_err(shared::Error::internal);
+        let done = match read {
+            Ok(message) => functions::work(app, &message).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = done {
+            tracing::error!(%error, "a message was not worked on");
+            let mut failure = BatchItemFailure::default();
+            failure.item_identifier = message_id.unwrap_or_default();
+            failures.push(failure);
+        }
+    }
+    let mut response = SqsBatchResponse::default();
+    response.batch_item_failures = failures;
+    Ok(response)
+}
+
+async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
+    let resent = sweep::handle(app).await?;
+    tracing::info!(resent, "swept");
+    Ok(serde_json::json!({"resent": resent}))
+}
+
+async fn on_invocation(app: &App, event: LambdaEvent<Bootstrap>) -> Result<bootstrap::Bootstrapped, Error> {
+    Ok(bootstrap::handle(app, event.payload).await?)
+}

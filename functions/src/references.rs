@@ -1,0 +1,66 @@
+//! Checks that what a body names is there, and what follows from it.
+
+use shared::models::account::Account;
+use shared::models::driver::{Driver, DriverPreferencesChange};
+use shared::models::fleet::Fleet;
+use shared::models::patch::Change;
+use shared::models::vehicle::Vehicle;
+use shared::money::Currency;
+use shared::origin::Tenant;
+use shared::store::row::Row;
+use shared::{App, Error, Id, Kind};
+
+/// 404 `policy_not_found` unless every policy is there.
+pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
+    all(app, tenant, Kind::Policy, "policy_ids", ids.unwrap_or_default()).await
+}
+
+/// 404 `payment_method_not_found` unless it is there.
+pub async fn payment_method(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<(), Error> {
+    match id {
+        Some(id) => all(app, tenant, Kind::PaymentMethod, Kind::PaymentMethod.name(), std::slice::from_ref(id)).await,
+        None => Ok(()),
+    }
+}
+
+/// 404 for a payment method or a preferred station that is not there.
+pub async fn driver_preferences(
+    app: &App,
+    tenant: &Tenant,
+    change: Option<&DriverPreferencesChange>,
+) -> Result<(), Error> {
+    let Some(change) = change else {
+        return Ok(());
+    };
+    payment_method(app, tenant, change.default_payment_method.value()).await?;
+    match &change.preferred_charging_stations {
+        Change::Set(ids) => {
+            all(app, tenant, Kind::ChargingStation, "preferences.preferred_charging_stations", ids).await
+        }
+        Change::Keep => Ok(()),
+    }
+}
+
+async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) -> Result<(), Error> {
+    if ids.is_empty() || ids.len() > shared::models::MAX_LIST {
+        return Ok(());
+    }
+    let mut distinct = ids.to_vec();
+    distinct.sort();
+    distinct.dedup();
+    match app.store.missing(tenant, kind, &distinct).await? {
+        Some(_) => Err(Error::not_found(kind).at(param)),
+        None => Ok(()),
+    }
+}
+
+/// The currency of what a driver does with a vehicle: the driver's own choice, else the fleet's, else the account's.
+pub async fn currency(app: &App, tenant: &Tenant, driver: &Row<Driver>, vehicle: &Vehicle) -> Result<Currency, Error> {
+    if driver.private.currency_chosen {
+        return Ok(driver.object.preferences.currency);
+    }
+    match app.store.find::<Fleet>(tenant, &vehicle.fleet).await? {
+        Some(fleet) => Ok(fleet.object.preferences.default_currency),
+        None => Ok(app.store.get::<Account>(tenant, &tenant.account).await?.object.default_currency),
+    }
+}

@@ -1,0 +1,25 @@
+//! `expire-reservation`: gives up a confirmed reservation whose vehicle did not come within 15 minutes of its start.
+
+use shared::models::event::EventType;
+use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::origin::{Origin, Tenant};
+use shared::store::Changes;
+use shared::{App, Error, Id};
+
+pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let now = app.now();
+    let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
+        return Ok(());
+    };
+    let due = row.private.due.is_some_and(|due| due <= now);
+    if row.object.status != ReservationStatus::Confirmed || !due {
+        return Ok(());
+    }
+    let origin = Origin::later(tenant.clone(), now);
+    let mut row = row.announcing(EventType::ReservationExpired);
+    row.object.expire(&mut row.private, now);
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, &origin, &row)?;
+    app.store.release(&mut changes, &origin, &row).await?;
+    app.store.commit_later(&origin, changes).await
+}

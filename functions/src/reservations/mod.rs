@@ -1,0 +1,7 @@
+pub mod cancel;
+pub mod confirm;
+pub mod create;
+pub mod expire;
+pub mod list;
+pub mod retrieve;
+pub mod update;

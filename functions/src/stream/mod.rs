@@ -1,0 +1,2 @@
+pub mod relay;
+pub mod sweep;

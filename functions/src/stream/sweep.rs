@@ -1,0 +1,25 @@
+//! `sweep`: finds pending work whose trigger was lost, and sends it again.
+
+use shared::events::relay::resend;
+use shared::time::MINUTE;
+use shared::{App, Error, Timestamp};
+
+/// The name of the function.
+pub const NAME: &str = "sweep";
+
+/// How long work may be overdue before its trigger counts as lost, in milliseconds.
+const GRACE: i64 = 2 * MINUTE;
+
+/// Sends again what has been overdue for two minutes. Says how many rows there were.
+pub async fn handle(app: &App) -> Result<usize, Error> {
+    before(app, app.now().plus_millis(-GRACE)).await
+}
+
+/// Sends again everything that is due before a moment, wherever it is now.
+pub async fn before(app: &App, moment: Timestamp) -> Result<usize, Error> {
+    let mut resent = 0;
+    for waiting in app.store.due_before(moment).await? {
+        resent += usize::from(resend(app, &waiting).await?);
+    }
+    Ok(resent)
+}

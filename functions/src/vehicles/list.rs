@@ -1,0 +1,46 @@
+//! `GET /v1/vehicles`: the vehicles, newest first. Filters: `fleet`, `driver`, `status`.
+
+use axum::extract::State;
+use shared::http::{Caller, ListQuery, Route};
+use shared::models::api_key::Resource;
+use shared::models::driver::Driver;
+use shared::models::fleet::Fleet;
+use shared::models::vehicle::{Vehicle, VehicleStatus};
+use shared::store::Answer;
+use shared::store::keys::Partition;
+use shared::store::list::Members;
+use shared::{App, Error, Kind};
+
+use crate::page;
+
+pub const ROUTE: Route = Route::list("list-vehicles", "/v1/vehicles", Resource::Vehicles)
+    .filtered(&["driver", "fleet", "limit", "page", "status"]);
+
+pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) -> Result<Answer, Error> {
+    let tenant = caller.tenant();
+    let slice = query.slice(tenant, Kind::Vehicle)?;
+    let status = query.word::<VehicleStatus>("status")?;
+    let fleet = query.id("fleet");
+    if let Some(fleet) = &fleet {
+        app.store.get::<Fleet>(tenant, fleet).await?;
+    }
+    let found = match query.id("driver") {
+        Some(driver) => {
+            let driver = app.store.get::<Driver>(tenant, &driver).await?.object;
+            let keep = |vehicle: &Vehicle| {
+                fleet.as_ref().is_none_or(|fleet| vehicle.fleet == *fleet)
+                    && status.as_deref().is_none_or(|status| vehicle.status.as_str() == status)
+            };
+            app.store.list_members(tenant, Members::These(driver.vehicles), &slice, keep).await?
+        }
+        None => {
+            let filter = status.map(|status| ("status", status)).into_iter().collect();
+            let partition = match &fleet {
+                Some(owner) => Partition::First { tenant, owner, kind: Kind::Vehicle },
+                None => Partition::Kind { tenant, kind: Kind::Vehicle },
+            };
+            app.store.list::<Vehicle>(partition, &slice, filter).await?
+        }
+    };
+    page::answer(&caller, &query, found)
+}

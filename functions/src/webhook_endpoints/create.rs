@@ -1,0 +1,27 @@
+//! `POST /v1/webhook_endpoints`: registers an address that events are delivered to.
+
+use axum::extract::State;
+use shared::http::{Body, Caller, Route};
+use shared::models::api_key::Resource;
+use shared::models::webhook_endpoint::{MAX_ENDPOINTS, NewWebhookEndpoint, WebhookEndpoint};
+use shared::store::keys::Partition;
+use shared::store::list::Slice;
+use shared::store::row::Row;
+use shared::store::{Answer, Changes};
+use shared::{App, Error, Kind};
+
+pub const ROUTE: Route = Route::post("create-webhook-endpoint", "/v1/webhook_endpoints", Resource::WebhookEndpoints);
+
+pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewWebhookEndpoint>) -> Result<Answer, Error> {
+    let tenant = caller.tenant();
+    let endpoint = WebhookEndpoint::new(new, tenant, app.settings.targets, caller.now())?;
+    let partition = Partition::Kind { tenant, kind: Kind::WebhookEndpoint };
+    let others = app.store.list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new()).await?;
+    if others.rows.len() >= MAX_ENDPOINTS {
+        return Err(Error::conflict("There are 16 webhook endpoints already, the most there can be.", None));
+    }
+    let answer = caller.answer(&endpoint)?;
+    let mut changes = Changes::new();
+    app.store.create(&mut changes, &caller.origin, &Row::new(endpoint))?;
+    app.store.commit(&caller.origin, changes, answer).await
+}

@@ -1,0 +1,39 @@
+//! A clock that can be moved forward, and stays moved over a restart.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use shared::Timestamp;
+use shared::aws::SystemClock;
+use shared::error::Result;
+use shared::ports::Clock;
+
+use crate::files::Folder;
+
+const FILE: &str = "clock.json";
+
+#[derive(Debug)]
+pub struct LocalClock {
+    /// How far ahead of the system's clock this one is, in milliseconds.
+    ahead: AtomicI64,
+    folder: Folder,
+}
+
+impl LocalClock {
+    pub fn open(folder: &Folder) -> Result<Self> {
+        let ahead = folder.read(FILE)?.unwrap_or(0);
+        Ok(Self { ahead: AtomicI64::new(ahead), folder: folder.clone() })
+    }
+
+    /// Moves the time to a moment; never back.
+    pub fn move_to(&self, moment: Timestamp) -> Result<()> {
+        let ahead = moment.millis_since(SystemClock.now());
+        let before = self.ahead.fetch_max(ahead, Ordering::SeqCst);
+        self.folder.write(FILE, &before.max(ahead))
+    }
+}
+
+impl Clock for LocalClock {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().plus_millis(self.ahead.load(Ordering::SeqCst))
+    }
+}

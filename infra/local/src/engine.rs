@@ -1,0 +1,200 @@
+//! What happens later, in a local run: the stream is relayed, and messages are worked on when they fall due.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use functions::stream::{relay, sweep};
+use shared::error::{Error, Result};
+use shared::ports::Clock as _;
+use shared::{App, Timestamp};
+use tokio::sync::{Mutex, Notify, Semaphore};
+
+use crate::clock::LocalClock;
+use crate::streams::Streams;
+use crate::timeline::{Parcel, Timeline};
+
+/// How long the engine rests when nobody wakes it.
+const REST: Duration = Duration::from_millis(200);
+/// How often lost work is looked for.
+const SWEEP: Duration = Duration::from_secs(60);
+/// How many messages are worked on at a time.
+const WORKERS: u32 = 16;
+/// When a message that failed is delivered again, in seconds, and how often.
+const REDELIVERY: i64 = 5;
+const MAX_TRIES: u32 = 5;
+/// How often a change is tried that cannot be relayed.
+const MAX_RELAYS: u32 = 5;
+/// How long settling may take, before it counts as stuck.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+pub struct Engine {
+    app: App,
+    clock: Arc<LocalClock>,
+    timeline: Arc<Timeline>,
+    streams: Mutex<Streams>,
+    workers: Arc<Semaphore>,
+    nudged: Notify,
+    failures: std::sync::Mutex<BTreeMap<String, u32>>,
+    /// Held while the time is being moved.
+    moving: Mutex<()>,
+}
+
+impl Engine {
+    pub fn new(app: App, clock: Arc<LocalClock>, timeline: Arc<Timeline>, streams: Streams) -> Self {
+        Self {
+            app,
+            clock,
+            timeline,
+            streams: Mutex::new(streams),
+            workers: Arc::new(Semaphore::new(WORKERS as usize)),
+            nudged: Notify::new(),
+            failures: std::sync::Mutex::default(),
+            moving: Mutex::new(()),
+        }
+    }
+
+    /// Finds the work that was pending when the last run ended: messages do not outlive the process.
+    pub async fn recover(&self) -> Result<()> {
+        sweep::before(&self.app, Timestamp::from_unix_millis(i64::MAX)).await.map(drop)
+    }
+
+    /// Turns for ever.
+    pub async fn run(self: Arc<Self>) {
+        let mut swept = tokio::time::Instant::now();
+        loop {
+            if let Err(error) = self.turn().await {
+                tracing::warn!(%error, "the stream was not read");
+            }
+            if swept.elapsed() > SWEEP {
+                swept = tokio::time::Instant::now();
+                if let Err(error) = sweep::handle(&self.app).await {
+                    tracing::warn!(%error, "lost work was not looked for");
+                }
+            }
+            tokio::select! {
+                () = self.nudged.notified() => {}
+                () = self.timeline.arrived.notified() => {}
+                () = tokio::time::sleep(REST) => {}
+            }
+        }
+    }
+
+    /// Tells the engine that there may be something to do.
+    pub fn nudge(&self) {
+        self.nudged.notify_one();
+    }
+
+    /// Relays what is new in the stream and starts on what is due. True when there was anything.
+    async fn turn(&self) -> Result<bool> {
+        let relayed = self.relay().await?;
+        let due = self.timeline.take_due(self.clock.now());
+        let any = !due.is_empty();
+        for parcel in due {
+            let Ok(permit) = self.workers.clone().acquire_owned().await else {
+                return Err(Error::internal("the workers are gone"));
+            };
+            let (app, timeline) = (self.app.clone(), self.timeline.clone());
+            tokio::spawn(async move {
+                work(&app, &timeline, parcel).await;
+                drop(permit);
+            });
+        }
+        Ok(relayed || any)
+    }
+
+    async fn relay(&self) -> Result<bool> {
+        let mut streams = self.streams.lock().await;
+        let changes = streams.read().await?;
+        let any = !changes.is_empty();
+        let mut done = BTreeMap::new();
+        let mut failed = false;
+        for numbered in changes {
+            if let Err(error) = relay::handle(&self.app, &numbered.change).await {
+                if self.give_up_on(&numbered.number) {
+                    tracing::error!(%error, number = numbered.number, "a change was given up");
+                } else {
+                    tracing::warn!(%error, number = numbered.number, "a change was not relayed; it comes again");
+                    failed = true;
+                    break;
+                }
+            }
+            done.insert(numbered.shard, numbered.number);
+        }
+        streams.done(done.into_iter().collect())?;
+        if failed {
+            streams.rewind();
+        }
+        Ok(any)
+    }
+
+    fn give_up_on(&self, number: &str) -> bool {
+        let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let tries = failures.entry(number.to_owned()).or_default();
+        *tries += 1;
+        *tries >= MAX_RELAYS
+    }
+
+    /// Turns until nothing is left that is due now.
+    pub async fn settle(&self) -> Result<()> {
+        let settled = async {
+            loop {
+                let any = self.turn().await?;
+                // With every permit in hand, nobody is working.
+                let Ok(idle) = self.workers.acquire_many(WORKERS).await else {
+                    return Err(Error::internal("the workers are gone"));
+                };
+                drop(idle);
+                if !any && self.timeline.next().is_none_or(|at| at > self.clock.now()) {
+                    return Ok(());
+                }
+            }
+        };
+        match tokio::time::timeout(PATIENCE, settled).await {
+            Ok(settled) => settled,
+            Err(_) => Err(Error::unavailable("work goes on longer than it should")),
+        }
+    }
+
+    /// Moves the time forward, stopping at each moment at which something falls due.
+    pub async fn advance(&self, seconds: u32) -> Result<Timestamp> {
+        let moving = self.moving.lock().await;
+        let target = self.clock.now().plus_seconds(seconds.into());
+        self.settle().await?;
+        while let Some(at) = self.timeline.next().filter(|at| *at <= target) {
+            self.clock.move_to(at)?;
+            self.settle().await?;
+        }
+        self.clock.move_to(target)?;
+        self.settle().await?;
+        drop(moving);
+        Ok(self.clock.now())
+    }
+
+    /// Skips what the stream holds and forgets every message.
+    pub async fn lose_triggers(&self) -> Result<()> {
+        let mut streams = self.streams.lock().await;
+        loop {
+            let changes = streams.read().await?;
+            if changes.is_empty() {
+                break;
+            }
+            streams.done(changes.into_iter().map(|numbered| (numbered.shard, numbered.number)).collect())?;
+        }
+        self.timeline.forget();
+        Ok(())
+    }
+}
+
+/// Works on a message; one that fails comes again, a few times.
+async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
+    let Err(error) = functions::work(app, &parcel.message).await else {
+        return;
+    };
+    let tries = parcel.tries + 1;
+    if tries >= MAX_TRIES {
+        return tracing::error!(%error, message = ?parcel.message, "a message was given up");
+    }
+    tracing::warn!(%error, message = ?parcel.message, "a message failed; it comes again");
+    timeline.add(app.now().plus_seconds(REDELIVERY), None, Parcel { tries, ..parcel });
+}

@@ -1,0 +1,69 @@
+//! `cargo run`: the whole service as one process, with nothing else to install.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use local::{Options, Running};
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    runtime.block_on(async {
+        let json = options.json;
+        let running = match Running::start(options).await {
+            Ok(running) => running,
+            Err(error) => return failed(&error),
+        };
+        if let Err(error) = introduce(&running, json) {
+            return failed(&error);
+        }
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => running.stop().await,
+            Err(error) => return failed(&error),
+        }
+        ExitCode::SUCCESS
+    })
+}
+
+fn failed(error: &dyn std::fmt::Display) -> ExitCode {
+    tracing::error!("{error}");
+    ExitCode::FAILURE
+}
+
+/// Prints where the service is and how to talk to it.
+fn introduce(running: &Running, json: bool) -> std::io::Result<()> {
+    let (url, key, account) = (&running.base_url, &running.api_key, &running.account);
+    let mut out = std::io::stdout().lock();
+    if json {
+        let line = serde_json::json!({"base_url": url, "api_key": key, "account": account});
+        writeln!(out, "{line}")?;
+    } else {
+        let store = &running.store_url;
+        write!(
+            out,
+            r#"Fleet Charging Service
+
+  URL      {url}
+  test key {key}
+  account  {account}
+  table    {table} at {store}
+
+Try:
+
+curl -s '{url}/v1/charging_stations?limit=2' -H 'Authorization: Bearer {key}'
+curl -s '{url}/v1/fleets' -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"name":"Night shift","email":"ops@fleet.example","address":{{"line1":"1 Bow Road","city":"London","postal_code":"E3 4LH","country":"GB"}}}}'
+curl -s '{url}/_local/clock' -d '{{"advance_seconds":1800}}'
+
+Ctrl-C ends it.
+"#,
+            table = shared::app::TABLE,
+        )?;
+    }
+    out.flush()
+}

@@ -1,0 +1,156 @@
+//! The stations of a local run: those of a file, or generated ones.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use shared::charging::ocpi::Location;
+use shared::error::{Error, Result};
+use shared::models::charging_station::{ChargingStation, Price, PriceType, Tax};
+use shared::money::Currency;
+use shared::origin::{Mode, Origin, Tenant};
+use shared::{App, Id, Kind};
+
+use crate::files::Folder;
+
+const FILE: &str = "stations.json";
+
+/// How many stations are generated.
+const DEMO: u32 = 300;
+
+/// Puts the stations into the table, unless these are there already.
+pub async fn import(app: &App, folder: &Folder, file: Option<&Path>, fresh: bool) -> Result<()> {
+    let source = match file {
+        Some(file) => std::fs::read(file).map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
+        None => format!("demo {DEMO}").into_bytes(),
+    };
+    let digest = hex::encode(Sha256::digest(&source));
+    if !fresh && folder.read::<String>(FILE)?.as_deref() == Some(&digest) {
+        return Ok(());
+    }
+    let stations = match file {
+        Some(file) => read(&source).map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
+        None => demo()?,
+    };
+    let nobody = Tenant { account: Id::from_number(Kind::Account, 0), mode: Mode::Test };
+    app.store.import_stations(&Origin::later(nobody, app.now()), stations).await?;
+    folder.write(FILE, &digest)
+}
+
+fn read(source: &[u8]) -> Result<Vec<ChargingStation>> {
+    let locations: Vec<Location> = serde_json::from_slice(source).map_err(Error::internal)?;
+    locations.into_iter().map(Location::into_station).collect()
+}
+
+/// A repeatable sequence of numbers that look random (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+/// City, country, time zone, latitude, longitude, currency.
+const CITIES: [(&str, &str, &str, f64, f64, &str); 6] = [
+    ("London", "GBR", "Europe/London", 51.507, -0.128, "gbp"),
+    ("Berlin", "DEU", "Europe/Berlin", 52.520, 13.405, "eur"),
+    ("Amsterdam", "NLD", "Europe/Amsterdam", 52.368, 4.904, "eur"),
+    ("Oslo", "NOR", "Europe/Oslo", 59.913, 10.752, "nok"),
+    ("New York", "USA", "America/New_York", 40.713, -74.006, "usd"),
+    ("Tokyo", "JPN", "Asia/Tokyo", 35.677, 139.650, "jpy"),
+];
+const STREETS: [&str; 8] =
+    ["Harbour Road", "Station Square", "Mill Lane", "Market Street", "Canal Side", "Depot Way", "Park Avenue", "North Gate"];
+const OPERATORS: [&str; 5] = ["Voltway", "Kerbside Power", "Greenline", "Ampere & Sons", "Northcharge"];
+const STATUSES: [&str; 10] = [
+    "AVAILABLE", "AVAILABLE", "AVAILABLE", "AVAILABLE", "AVAILABLE", "AVAILABLE", "CHARGING", "CHARGING", "OUTOFORDER", "UNKNOWN",
+];
+const FACILITIES: [&[&str]; 4] = [&[], &["CAFE", "WIFI"], &["RESTAURANT"], &["SUPERMARKET"]];
+/// Standard, kind of power, volts, amperes, watts.
+const PLUGS: [(&str, &str, u32, u32, u32); 6] = [
+    ("IEC_62196_T2", "AC_3_PHASE", 230, 16, 11_000),
+    ("IEC_62196_T2", "AC_3_PHASE", 230, 32, 22_000),
+    ("IEC_62196_T2_COMBO", "DC", 500, 100, 50_000),
+    ("IEC_62196_T2_COMBO", "DC", 920, 350, 150_000),
+    ("IEC_62196_T2_COMBO", "DC", 920, 500, 300_000),
+    ("CHADEMO", "DC", 500, 125, 50_000),
+];
+
+/// A few hundred varied stations in six cities, the same at every start.
+fn demo() -> Result<Vec<ChargingStation>> {
+    let mut numbers = Numbers(2026);
+    (0..DEMO).map(|n| demo_station(n, &mut numbers)).collect()
+}
+
+fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
+    let (city, country, zone, latitude, longitude, currency) = CITIES[n as usize % CITIES.len()];
+    let offset = |numbers: &mut Numbers| (numbers.below(120_000) as f64 - 60_000.0) / 1_000_000.0;
+    let (latitude, longitude) = (latitude + offset(numbers), longitude + offset(numbers));
+    let street = *numbers.one_of(&STREETS);
+    let operator = *numbers.one_of(&OPERATORS);
+    let reservable = numbers.below(10) < 9;
+    let at = "2026-01-01T00:00:00Z";
+    let evses: Vec<Value> = (0..=numbers.below(4))
+        .map(|evse| {
+            let (standard, power, volts, amperes, watts) = *numbers.one_of(&PLUGS);
+            let capabilities: &[&str] = if reservable { &["RESERVABLE"] } else { &[] };
+            json!({"uid": format!("{n}-{evse}"), "status": numbers.one_of(&STATUSES), "capabilities": capabilities,
+                "connectors": [{"id": "1", "standard": standard, "power_type": power, "max_voltage": volts,
+                    "max_amperage": amperes, "max_electric_power": watts}]})
+        })
+        .collect();
+    let hours = match numbers.below(4) {
+        0 => {
+            let day = |day: u8| json!({"weekday": day, "period_begin": "07:00", "period_end": "22:00"});
+            json!({"twentyfourseven": false, "regular_hours": (1..=7).map(day).collect::<Vec<_>>()})
+        }
+        _ => json!({"twentyfourseven": true}),
+    };
+    let facilities = *numbers.one_of(&FACILITIES);
+    let location = json!({"country_code": &country[..2], "party_id": "DEM", "id": format!("demo-{n}"),
+        "name": format!("{operator} {street}"), "address": format!("{} {street}", 1 + numbers.below(200)), "city": city,
+        "postal_code": format!("{:05}", 10_000 + n), "country": country, "operator": {"name": operator},
+        "coordinates": {"latitude": format!("{latitude:.6}"), "longitude": format!("{longitude:.6}")}, "evses": evses,
+        "facilities": facilities, "time_zone": zone, "opening_times": hours, "last_updated": at});
+    let location: Location = serde_json::from_value(location).map_err(Error::internal)?;
+    let mut station = location.into_station()?;
+    let currency = Currency::from_code(currency).unwrap_or(Currency::USD);
+    let scale = if currency.exponent() == 0 { 2 } else { 1 };
+    station.pricing = vec![Price {
+        currency,
+        price: 25 + numbers.below(55) as i64 * scale,
+        price_decimal: None,
+        step_size: 1,
+        tax: Tax::Vat,
+        tax_included: true,
+        tax_percent: "20".into(),
+        kind: PriceType::Energy,
+    }];
+    Ok(station)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn demo_stations_are_varied_and_the_same_every_time() {
+        let (once, again) = (demo().unwrap(), demo().unwrap());
+        assert_eq!(once, again);
+        assert_eq!(once.iter().map(|station| &station.id).collect::<HashSet<_>>().len(), DEMO as usize);
+        let kinds: HashSet<_> = once.iter().flat_map(|station| &station.connectors).map(|c| c.connector_type()).collect();
+        assert_eq!(kinds.len(), 3);
+        assert!(once.iter().any(|station| !station.capabilities.reservable));
+        assert!(once.iter().any(|station| !station.capabilities.access_24_7));
+    }
+}

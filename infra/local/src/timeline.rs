@@ -1,0 +1,88 @@
+//! The queues and the scheduler of a local run: messages in the order in which they fall due. They are gone with the
+//! process; what they stood for is found again in the table.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use futures::future::BoxFuture;
+use shared::Timestamp;
+use shared::error::Result;
+use shared::ports::{Clock, Message, Queue, Schedules};
+use tokio::sync::Notify;
+
+use crate::clock::LocalClock;
+
+/// A message, and how often it was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parcel {
+    pub message: Message,
+    pub tries: u32,
+}
+
+#[derive(Debug, Default)]
+struct Contents {
+    due: BTreeMap<(Timestamp, u64), (Option<String>, Parcel)>,
+    sent: u64,
+}
+
+#[derive(Debug)]
+pub struct Timeline {
+    clock: Arc<LocalClock>,
+    contents: Mutex<Contents>,
+    pub arrived: Notify,
+}
+
+impl Timeline {
+    pub fn new(clock: Arc<LocalClock>) -> Self {
+        Self { clock, contents: Mutex::default(), arrived: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Adds a message; one that was scheduled under the same name is replaced.
+    pub fn add(&self, at: Timestamp, name: Option<&str>, parcel: Parcel) {
+        let mut contents = self.lock();
+        if name.is_some() {
+            contents.due.retain(|_, (known, _)| known.as_deref() != name);
+        }
+        contents.sent += 1;
+        let place = (at, contents.sent);
+        contents.due.insert(place, (name.map(str::to_owned), parcel));
+        drop(contents);
+        self.arrived.notify_one();
+    }
+
+    /// Takes the messages that are due.
+    pub fn take_due(&self, now: Timestamp) -> Vec<Parcel> {
+        let mut contents = self.lock();
+        let later = contents.due.split_off(&(now.plus_millis(1), 0));
+        let due = std::mem::replace(&mut contents.due, later);
+        due.into_values().map(|(_, parcel)| parcel).collect()
+    }
+
+    /// When the next message falls due.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.lock().due.keys().next().map(|(at, _)| *at)
+    }
+
+    pub fn forget(&self) {
+        self.lock().due.clear();
+    }
+}
+
+impl Queue for Timeline {
+    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
+        let at = self.clock.now().plus_seconds(delay_seconds.into());
+        self.add(at, None, Parcel { message: message.clone(), tries: 0 });
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Schedules for Timeline {
+    fn set<'a>(&'a self, name: &'a str, at: Timestamp, message: &'a Message) -> BoxFuture<'a, Result<()>> {
+        self.add(at, Some(name), Parcel { message: message.clone(), tries: 0 });
+        Box::pin(async { Ok(()) })
+    }
+}

@@ -1,0 +1,177 @@
+//! The ports on AWS: SQS and EventBridge Scheduler, and how clients start quickly.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
+use aws_sdk_dynamodb::error::DisplayErrorContext;
+use aws_sdk_scheduler::types::{ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target};
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_types::SdkConfig;
+use futures::future::BoxFuture;
+
+use crate::error::{Error, Result};
+use crate::ports::{Clock, Message, Queue, Schedules, Work};
+use crate::time::Timestamp;
+
+/// A variable of the environment that is set to something.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The settings all clients share. Credentials come from the environment alone, as Lambda sets them, and TLS is rustls on
+/// ring: both keep a cold start short.
+pub fn config() -> SdkConfig {
+    let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).unwrap_or_else(|| "us-east-1".into());
+    let http = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_secs(2))
+        .operation_timeout(Duration::from_secs(5))
+        .build();
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new(region))
+        .credentials_provider(SharedCredentialsProvider::new(credentials()))
+        .http_client(http)
+        .timeout_config(timeouts)
+        .build()
+}
+
+/// The credentials of the environment. Without any, a stand-in that only a local endpoint accepts.
+fn credentials() -> Credentials {
+    match (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {
+        (Some(id), Some(secret)) => Credentials::from_keys(id, secret, variable("AWS_SESSION_TOKEN")),
+        _ => Credentials::from_keys("local", "local", None),
+    }
+}
+
+/// The table's client. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own.
+pub fn dynamodb(config: &SdkConfig) -> aws_sdk_dynamodb::Client {
+    let endpoint = variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"));
+    let mut settings = crate::store::client::tuned(config);
+    settings.set_endpoint_url(endpoint);
+    aws_sdk_dynamodb::Client::from_conf(settings.build())
+}
+
+/// The system's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        // The one place that asks the system for the time.
+        #[allow(clippy::disallowed_methods)]
+        jiff::Timestamp::now().into()
+    }
+}
+
+/// SQS: one queue per function that works on messages. `<FUNCTION>_QUEUE_URL` names each.
+#[derive(Debug, Clone)]
+pub struct Sqs {
+    client: aws_sdk_sqs::Client,
+    urls: HashMap<Work, String>,
+}
+
+impl Sqs {
+    pub fn from_env(config: &SdkConfig) -> Self {
+        let endpoint = variable("AWS_ENDPOINT_URL_SQS").or_else(|| variable("AWS_ENDPOINT_URL"));
+        let mut settings = aws_sdk_sqs::config::Builder::from(config);
+        settings.set_endpoint_url(endpoint);
+        let urls = per_work("QUEUE_URL");
+        Self { client: aws_sdk_sqs::Client::from_conf(settings.build()), urls }
+    }
+}
+
+impl Queue for Sqs {
+    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let url = target(&self.urls, message.work(), "queue")?;
+            let body = serde_json::to_string(message).map_err(Error::internal)?;
+            let call = self.client.send_message().queue_url(url).message_body(body).delay_seconds(delay_seconds.into());
+            call.send().await.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+            Ok(())
+        })
+    }
+}
+
+/// EventBridge Scheduler, aimed at the same queues. `<FUNCTION>_QUEUE_ARN` names each, `SCHEDULER_ROLE_ARN` the role that
+/// may send to them.
+#[derive(Debug, Clone)]
+pub struct Scheduler {
+    client: aws_sdk_scheduler::Client,
+    arns: HashMap<Work, String>,
+    role: Option<String>,
+    group: Option<String>,
+}
+
+impl Scheduler {
+    pub fn from_env(config: &SdkConfig) -> Self {
+        let endpoint = variable("AWS_ENDPOINT_URL_SCHEDULER").or_else(|| variable("AWS_ENDPOINT_URL"));
+        let mut settings = aws_sdk_scheduler::config::Builder::from(config);
+        settings.set_endpoint_url(endpoint);
+        Self {
+            client: aws_sdk_scheduler::Client::from_conf(settings.build()),
+            arns: per_work("QUEUE_ARN"),
+            role: variable("SCHEDULER_ROLE_ARN"),
+            group: variable("SCHEDULE_GROUP"),
+        }
+    }
+}
+
+impl Schedules for Scheduler {
+    fn set<'a>(&'a self, name: &'a str, at: Timestamp, message: &'a Message) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let role = self.role.as_deref().ok_or_else(|| Error::internal("SCHEDULER_ROLE_ARN is not set"))?;
+            let input = serde_json::to_string(message).map_err(Error::internal)?;
+            let queue = target(&self.arns, message.work(), "queue")?;
+            let target = Target::builder().arn(queue).role_arn(role).input(input).build().map_err(Error::internal)?;
+            let window = FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().map_err(Error::internal)?;
+            let expression = format!("at({})", &at.to_string()[..19]);
+            let made = self
+                .client
+                .create_schedule()
+                .name(name)
+                .set_group_name(self.group.clone())
+                .schedule_expression(&expression)
+                .schedule_expression_timezone("UTC")
+                .flexible_time_window(window.clone())
+                .target(target.clone())
+                .action_after_completion(ActionAfterCompletion::Delete)
+                .send()
+                .await;
+            match made {
+                Ok(_) => Ok(()),
+                Err(error) if error.as_service_error().is_some_and(|error| error.is_conflict_exception()) => {
+                    let moved = self
+                        .client
+                        .update_schedule()
+                        .name(name)
+                        .set_group_name(self.group.clone())
+                        .schedule_expression(expression)
+                        .schedule_expression_timezone("UTC")
+                        .flexible_time_window(window)
+                        .target(target)
+                        .action_after_completion(ActionAfterCompletion::Delete)
+                        .send();
+                    moved.await.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+                    Ok(())
+                }
+                Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
+            }
+        })
+    }
+}
+
+fn per_work(suffix: &str) -> HashMap<Work, String> {
+    let name = |work: Work| format!("{}_{suffix}", work.function().replace('-', "_").to_uppercase());
+    Work::ALL.into_iter().filter_map(|work| Some((work, variable(&name(work))?))).collect()
+}
+
+fn target<'a>(targets: &'a HashMap<Work, String>, work: Work, what: &str) -> Result<&'a str> {
+    let missing = || Error::internal(format!("no {what} is configured for {}", work.function()));
+    targets.get(&work).map(String::as_str).ok_or_else(missing)
+}

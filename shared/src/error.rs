@@ -1,0 +1,303 @@
+//! Everything that can go wrong, free of transport: a public half (what the client is told) and an internal half (the
+//! source, logged once at the edge under the request id).
+
+use std::borrow::Cow;
+
+use crate::id::Kind;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a request or a piece of later work fails with.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The client is told exactly this.
+    #[error("{}", .0.message)]
+    Refused(Box<Refusal>),
+    /// Too many requests; try again after so many seconds.
+    #[error("too many requests")]
+    RateLimited { retry_after: u64 },
+    /// Somebody else changed a row between our read and our write: the whole request can be run again.
+    #[error("a concurrent change won")]
+    Contended,
+    /// The table or another port is out of reach or throttles: 503 with `Retry-After`.
+    #[error("a dependency is unavailable: {0}")]
+    Unavailable(#[source] Source),
+    /// A fault of ours. The client sees "internal error"; the source is in the log under the request id.
+    #[error("internal error: {0}")]
+    Internal(#[source] Source),
+}
+
+/// The `type` of an error object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorType {
+    InvalidRequest,
+    Authentication,
+    RateLimit,
+    Api,
+    Idempotency,
+}
+
+impl ErrorType {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request_error",
+            Self::Authentication => "authentication_error",
+            Self::RateLimit => "rate_limit_error",
+            Self::Api => "api_error",
+            Self::Idempotency => "idempotency_error",
+        }
+    }
+}
+
+/// A refusal the client is told about: a status, a type, perhaps a code, a message and the parameter at fault.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    pub status: u16,
+    pub kind: ErrorType,
+    pub code: Option<Code>,
+    pub message: Cow<'static, str>,
+    /// The parameter as a path: `location.radius`.
+    pub param: Option<String>,
+    /// Further members of the error object (`policy`, `rule`, `decline_code`).
+    pub details: Vec<(&'static str, String)>,
+}
+
+impl Error {
+    fn refused(
+        status: u16,
+        kind: ErrorType,
+        code: Option<Code>,
+        message: impl Into<Cow<'static, str>>,
+        param: Option<String>,
+    ) -> Self {
+        Self::Refused(Box::new(Refusal {
+            status,
+            kind,
+            code,
+            message: message.into(),
+            param,
+            details: Vec::new(),
+        }))
+    }
+
+    /// 400: a parameter has the wrong shape or meaning.
+    pub fn invalid(param: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::refused(400, ErrorType::InvalidRequest, None, message, Some(param.into()))
+    }
+
+    /// 400 that no single parameter is to blame for.
+    pub fn malformed(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::refused(400, ErrorType::InvalidRequest, None, message, None)
+    }
+
+    /// 404: no such object for this tenant and mode. `param` names its kind.
+    pub fn not_found(kind: Kind) -> Self {
+        let message = format!("No such {}.", kind.name().replace('_', " "));
+        Self::refused(404, ErrorType::InvalidRequest, kind.not_found(), message, Some(kind.name().into()))
+    }
+
+    /// 404: no such path.
+    pub fn unknown_path() -> Self {
+        Self::refused(404, ErrorType::InvalidRequest, None, "There is nothing at this path.", None)
+    }
+
+    /// 405: the path exists, the method does not; `Allow` lists those that do.
+    pub fn method_not_allowed() -> Self {
+        let message = "This path does not answer to this method; the header Allow lists those it does.";
+        Self::refused(405, ErrorType::InvalidRequest, None, message, None)
+    }
+
+    /// 401: the key is missing, invalid, expired or revoked.
+    pub fn unauthenticated(message: &'static str) -> Self {
+        Self::refused(401, ErrorType::Authentication, None, message, None)
+    }
+
+    /// 403: the key is good and lacks the scope.
+    pub fn missing_scope(scope: &str) -> Self {
+        let message = format!("This key lacks the scope {scope}.");
+        Self::refused(403, ErrorType::Authentication, None, message, None)
+    }
+
+    /// 400: the idempotency key was used with other parameters.
+    pub fn idempotency_mismatch() -> Self {
+        let message = "This Idempotency-Key was first used with another method, path, body or version.";
+        Self::refused(400, ErrorType::Idempotency, None, message, Some("Idempotency-Key".into()))
+    }
+
+    /// 409: the first request with this idempotency key is still in flight.
+    pub fn idempotency_in_flight() -> Self {
+        let message = "The first request with this Idempotency-Key is still in flight; try again shortly.";
+        Self::refused(409, ErrorType::Idempotency, None, message, Some("Idempotency-Key".into()))
+    }
+
+    /// 409 without a code of its own.
+    pub fn conflict(message: impl Into<Cow<'static, str>>, param: Option<&str>) -> Self {
+        Self::refused(409, ErrorType::InvalidRequest, None, message, param.map(Into::into))
+    }
+
+    pub fn internal(source: impl Into<Source>) -> Self {
+        Self::Internal(source.into())
+    }
+
+    pub fn unavailable(source: impl Into<Source>) -> Self {
+        Self::Unavailable(source.into())
+    }
+
+    /// Names the parameter at fault.
+    #[must_use]
+    pub fn at(mut self, param: impl Into<String>) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.param = Some(param.into());
+        }
+        self
+    }
+
+    /// Adds a member to the error object.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.details.push((name, value.into()));
+        }
+        self
+    }
+
+    /// Gives a 400 without a code the code of the resource whose body it is about.
+    #[must_use]
+    pub fn coded(mut self, code: Option<Code>) -> Self {
+        if let Self::Refused(refusal) = &mut self
+            && refusal.status == 400
+            && refusal.kind == ErrorType::InvalidRequest
+            && refusal.code.is_none()
+        {
+            refusal.code = code;
+        }
+        self
+    }
+
+    /// The HTTP status this error is answered with.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Refused(refusal) => refusal.status,
+            Self::RateLimited { .. } => 429,
+            Self::Contended | Self::Unavailable(_) => 503,
+            Self::Internal(_) => 500,
+        }
+    }
+
+    /// Whether this is the refusal with that code.
+    pub fn is(&self, code: Code) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == Some(code))
+    }
+}
+
+macro_rules! codes {
+    ($($variant:ident $name:literal $status:literal,)*) => {
+        /// The specific condition behind an error. Every code with its status: the only table of them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code { $($variant,)* }
+
+        impl Code {
+            /// Every code of the specification.
+            pub const ALL: &[Code] = &[$(Code::$variant,)*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => $name,)* }
+            }
+
+            /// The HTTP status the code is always answered with.
+            pub fn status(self) -> u16 {
+                match self { $(Code::$variant => $status,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    AccountNotFound "account_not_found" 404,
+    OwnerScopeInvalid "owner_scope_invalid" 400,
+    ChargingSessionConflict "charging_session_conflict" 409,
+    ChargingSessionDependencyNotFound "charging_session_dependency_not_found" 404,
+    ChargingSessionNotFound "charging_session_not_found" 404,
+    ChargingSessionStateConflict "charging_session_state_conflict" 409,
+    ChargingStationNotFound "charging_station_not_found" 404,
+    DriverFleetConflict "driver_fleet_conflict" 409,
+    DriverNotFound "driver_not_found" 404,
+    DriverOrFleetNotFound "driver_or_fleet_not_found" 404,
+    FleetNotFound "fleet_not_found" 404,
+    EstimationNotFound "estimation_not_found" 404,
+    EstimationValidationError "estimation_validation_error" 400,
+    InvoiceFinalizeInvalidState "invoice_finalize_invalid_state" 409,
+    InvoiceNotFound "invoice_not_found" 404,
+    InvoicePaymentInvalidState "invoice_payment_invalid_state" 409,
+    InvoiceUpdateInvalidState "invoice_update_invalid_state" 409,
+    InvoiceValidationError "invoice_validation_error" 400,
+    InvoiceVoidInvalidState "invoice_void_invalid_state" 409,
+    PaymentAuthorizationFailed "payment_authorization_failed" 402,
+    PaymentMethodInvalidInput "payment_method_invalid_input" 400,
+    PaymentMethodNotFound "payment_method_not_found" 404,
+    PaymentMethodOwnerNotFound "payment_method_owner_not_found" 404,
+    PaymentMethodScopeInvalid "payment_method_scope_invalid" 400,
+    PaymentMethodScopeNotFound "payment_method_scope_not_found" 404,
+    PolicyBlocked "policy_blocked" 403,
+    PolicyNotFound "policy_not_found" 404,
+    RateLimitExceeded "rate_limit_exceeded" 429,
+    ReportNotFound "report_not_found" 404,
+    ReportValidationError "report_validation_error" 400,
+    ReservationCancelInvalidState "reservation_cancel_invalid_state" 409,
+    ReservationInvalidInput "reservation_invalid_input" 400,
+    ReservationInvalidState "reservation_invalid_state" 409,
+    ReservationNotFound "reservation_not_found" 404,
+    ReservationUpdateInvalidState "reservation_update_invalid_state" 409,
+    TransactionNotFound "transaction_not_found" 404,
+    UnsupportedExpandValue "unsupported_expand_value" 400,
+    VehicleNotFound "vehicle_not_found" 404,
+    VehicleOwnerNotFound "vehicle_owner_not_found" 404,
+    VehicleTelemetryNotFound "vehicle_telemetry_not_found" 404,
+    WebhookEndpointNotFound "webhook_endpoint_not_found" 404,
+}
+
+impl Code {
+    /// A refusal with this code: `Code::DriverFleetConflict.because("The driver is attached already.")`.
+    pub fn because(self, message: impl Into<Cow<'static, str>>) -> Error {
+        let kind = match self {
+            Self::RateLimitExceeded => ErrorType::RateLimit,
+            _ => ErrorType::InvalidRequest,
+        };
+        Error::refused(self.status(), kind, Some(self), message, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn there_are_forty_one_codes_and_no_two_are_alike() {
+        let names: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(names.len(), 41);
+        assert_eq!(Code::ALL.len(), 41);
+    }
+
+    #[test]
+    fn absent_is_404_and_state_is_409() {
+        for code in Code::ALL {
+            if code.as_str().ends_with("_not_found") {
+                assert_eq!(code.status(), 404, "{}", code.as_str());
+            }
+            if code.as_str().ends_with("_invalid_state") {
+                assert_eq!(code.status(), 409, "{}", code.as_str());
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_bare_400_takes_the_code_of_its_resource() {
+        let code = Some(Code::ReservationInvalidInput);
+        assert!(Error::invalid("driver", "x").coded(code).is(Code::ReservationInvalidInput));
+        assert!(!Error::not_found(Kind::Driver).coded(code).is(Code::ReservationInvalidInput));
+        assert!(!Error::idempotency_mismatch().coded(code).is(Code::ReservationInvalidInput));
+    }
+}

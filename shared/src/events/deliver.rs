@@ -1,0 +1,307 @@
+//! Delivering: one attempt to hand an event to one endpoint, and what follows from how it went.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::events::signature;
+use crate::events::targets::Resolver;
+use crate::id::Id;
+use crate::models::event::{Delivery, DeliveryState, Event, EventType};
+use crate::models::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, Targets, WebhookEndpoint};
+use crate::origin::{Origin, Tenant};
+use crate::store::Changes;
+use crate::store::deliveries::Attempt;
+use crate::store::row::Row;
+use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+
+/// The waits between attempts, in milliseconds: the first follows the first attempt.
+const WAITS: [i64; 9] =
+    [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
+
+/// How long a claimed attempt may take before it counts as lost, in milliseconds.
+const CLAIM: i64 = MINUTE;
+
+/// How long an endpoint is believed to be as it was read, in milliseconds.
+const BELIEVED: i64 = 5 * SECOND;
+
+const CONNECT: Duration = Duration::from_secs(5);
+const TOTAL: Duration = Duration::from_secs(15);
+/// How much of an answer is read, and how much of that is kept.
+const READ: usize = 64 * 1024;
+const KEEP: usize = 4 * 1024;
+
+/// Sends webhooks. The client is made at the first delivery, so that no other function pays for it.
+pub struct Sender {
+    targets: Targets,
+    client: OnceLock<reqwest::Client>,
+    endpoints: Mutex<HashMap<(Tenant, Id), (Timestamp, Row<WebhookEndpoint>)>>,
+}
+
+/// How a receiver answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Outcome {
+    status: Option<u16>,
+    /// In milliseconds.
+    retry_after: Option<i64>,
+    response: String,
+    latency_ms: u64,
+}
+
+impl Outcome {
+    fn succeeded(&self) -> bool {
+        matches!(self.status, Some(200 | 201 | 202 | 204))
+    }
+}
+
+/// Makes one attempt, if nobody else has made it and it is still wanted.
+///
+/// # Errors
+/// The table's: the attempt is to be tried again by whoever asked for it.
+pub async fn deliver(app: &App, tenant: &Tenant, event: &Id, endpoint: &Id, attempt: u32) -> Result<()> {
+    let now = app.now();
+    let origin = Origin::later(tenant.clone(), now);
+    let receiver = app.sender.endpoint(app, tenant, endpoint).await?;
+    let claimed = app.store.claim_attempt(&origin, event, endpoint, attempt, now.plus_millis(CLAIM)).await?;
+    let Some(event) = claimed else {
+        return Ok(());
+    };
+    let wanted = receiver.as_ref().filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
+    let outcome = match wanted {
+        Some(receiver) => app.sender.send(&receiver.object, &event.object, now).await,
+        None => Outcome { response: "the endpoint is disabled or deleted".into(), ..Outcome::default() },
+    };
+    let concluded = app.now();
+    let delivery = next(&outcome, wanted.is_some(), attempt, concluded, jitter()?);
+    let log = Attempt {
+        number: attempt,
+        at: now,
+        succeeded: outcome.succeeded(),
+        status: outcome.status,
+        latency_ms: outcome.latency_ms,
+        response: outcome.response.clone(),
+        next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
+    };
+    app.store.conclude_attempt(&origin, &event, endpoint, &delivery, &log).await?;
+    match wanted {
+        Some(receiver) => judge(app, &origin, receiver, &outcome, concluded).await,
+        None => Ok(()),
+    }
+}
+
+/// What a delivery is after an attempt. `jitter` lies between −0.2 and 0.2.
+fn next(outcome: &Outcome, wanted: bool, attempt: u32, now: Timestamp, jitter: f64) -> Delivery {
+    let closed = |state| Delivery { attempts: attempt, state, next_at: now };
+    if outcome.succeeded() {
+        return closed(DeliveryState::Delivered);
+    }
+    let wait = WAITS.get(attempt.saturating_sub(1) as usize);
+    match wait {
+        Some(wait) if wanted && outcome.status != Some(410) => {
+            let wait = (*wait as f64 * (1.0 + jitter)).round() as i64;
+            let asked = outcome.retry_after.filter(|_| matches!(outcome.status, Some(429 | 503)));
+            let wait = wait.max(asked.unwrap_or(0).min(DAY));
+            Delivery { attempts: attempt, state: DeliveryState::Waiting, next_at: now.plus_millis(wait) }
+        }
+        _ => closed(DeliveryState::GivenUp),
+    }
+}
+
+fn jitter() -> Result<f64> {
+    let mut random = [0; 4];
+    getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(f64::from(u32::from_be_bytes(random)) / f64::from(u32::MAX) * 0.4 - 0.2)
+}
+
+/// Keeps the endpoint's standing: gone at a 410, failing since the first failure, disabled after 120 hours of that.
+async fn judge(app: &App, origin: &Origin, known: &Row<WebhookEndpoint>, outcome: &Outcome, now: Timestamp) -> Result<()> {
+    let failing_since = known.private.failing_since;
+    let changes_nothing = match (outcome.succeeded(), failing_since) {
+        (true, since) => since.is_none(),
+        (false, Some(since)) => now.millis_since(since) < PATIENCE && outcome.status != Some(410),
+        (false, None) => false,
+    };
+    if changes_nothing {
+        return Ok(());
+    }
+    let Some(mut row) = app.store.find::<WebhookEndpoint>(&origin.tenant, &known.object.id).await? else {
+        return Ok(());
+    };
+    if outcome.succeeded() {
+        row.private.failing_since = None;
+    } else {
+        let since = *row.private.failing_since.get_or_insert(now);
+        let reason = match outcome.status {
+            Some(410) => Some(DisabledReason::Gone),
+            _ if now.millis_since(since) >= PATIENCE => Some(DisabledReason::Failing),
+            _ => None,
+        };
+        if let Some(reason) = reason
+            && row.object.status == EndpointStatus::Enabled
+        {
+            row.object.disable(reason, now);
+            row = row.announcing(EventType::WebhookEndpointDisabled);
+        }
+    }
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, origin, &row)?;
+    app.sender.forget(&origin.tenant, &row.object.id);
+    match app.store.commit_later(origin, changes).await {
+        // Another delivery has just said the same, or the next one will.
+        Ok(()) | Err(Error::Contended) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+impl Sender {
+    pub fn new(targets: Targets) -> Self {
+        Self { targets, client: OnceLock::new(), endpoints: Mutex::default() }
+    }
+
+    fn client(&self) -> Result<&reqwest::Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        // A second installation fails and changes nothing.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(TOTAL)
+            .redirect(reqwest::redirect::Policy::none())
+            .dns_resolver(Resolver(self.targets))
+            .no_proxy()
+            .user_agent("fleet-charging-service")
+            .build()
+            .map_err(Error::internal)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    async fn endpoint(&self, app: &App, tenant: &Tenant, id: &Id) -> Result<Option<Row<WebhookEndpoint>>> {
+        let place = (tenant.clone(), id.clone());
+        let now = app.now();
+        let known = self.lock().get(&place).cloned();
+        if let Some((since, row)) = known
+            && (0..BELIEVED).contains(&now.millis_since(since))
+        {
+            return Ok(Some(row));
+        }
+        let row = app.store.find::<WebhookEndpoint>(tenant, id).await?;
+        let mut endpoints = self.lock();
+        endpoints.retain(|_, (since, _)| (0..BELIEVED).contains(&now.millis_since(*since)));
+        if let Some(row) = &row {
+            endpoints.insert(place, (now, row.clone()));
+        }
+        Ok(row)
+    }
+
+    fn forget(&self, tenant: &Tenant, id: &Id) {
+        self.lock().remove(&(tenant.clone(), id.clone()));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Tenant, Id), (Timestamp, Row<WebhookEndpoint>)>> {
+        self.endpoints.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Sends an event. Whatever goes wrong on the way is the outcome.
+    async fn send(&self, receiver: &WebhookEndpoint, event: &Event, now: Timestamp) -> Outcome {
+        let started = tokio::time::Instant::now();
+        let mut outcome = match self.post(receiver, event, now).await {
+            Ok(outcome) => outcome,
+            Err(error) => Outcome { response: error, ..Outcome::default() },
+        };
+        outcome.latency_ms = started.elapsed().as_millis() as u64;
+        outcome
+    }
+
+    async fn post(&self, receiver: &WebhookEndpoint, event: &Event, now: Timestamp) -> Result<Outcome, String> {
+        let url = receiver.url.parts().ok_or("the URL cannot be read")?;
+        if !self.targets.allow_url(&url) {
+            return Err("the URL is not a public address".into());
+        }
+        let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
+        let client = self.client().map_err(|error| error.to_string())?;
+        let mut request = client.post(url).header("content-type", "application/json");
+        for (name, value) in signature::headers(&event.id, &body, &[&receiver.secret], receiver.signature_timestamp, now) {
+            request = request.header(name, value);
+        }
+        let mut answer = request.body(body).send().await.map_err(|error| chain(&error))?;
+        let retry_after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let retry_after = retry_after.and_then(|text| retry_after_millis(text, now));
+        let mut read = Vec::new();
+        while read.len() < READ {
+            match answer.chunk().await {
+                Ok(Some(chunk)) => read.extend_from_slice(&chunk),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        read.truncate(KEEP);
+        let response = String::from_utf8_lossy(&read).into_owned();
+        Ok(Outcome { status: Some(answer.status().as_u16()), retry_after, response, latency_ms: 0 })
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// `Retry-After` as milliseconds from now: seconds, or a date.
+fn retry_after_millis(text: &str, now: Timestamp) -> Option<i64> {
+    if let Ok(seconds) = text.trim().parse::<u32>() {
+        return Some(i64::from(seconds) * SECOND);
+    }
+    let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
+    Some(Timestamp::from(date.timestamp()).millis_since(now).max(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::parse("2026-03-01T08:00:00Z").unwrap()
+    }
+
+    fn after(status: Option<u16>, attempt: u32, jitter: f64) -> (DeliveryState, i64) {
+        let outcome = Outcome { status, ..Outcome::default() };
+        let delivery = next(&outcome, true, attempt, now(), jitter);
+        assert_eq!(delivery.attempts, attempt);
+        (delivery.state, delivery.next_at.millis_since(now()) / SECOND)
+    }
+
+    #[test]
+    fn ten_attempts_follow_the_table() {
+        let waits: Vec<i64> = (1..=9).map(|attempt| after(Some(500), attempt, 0.0).1).collect();
+        assert_eq!(waits, [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]);
+        assert_eq!(after(Some(500), 10, 0.0).0, DeliveryState::GivenUp);
+        assert_eq!(after(None, 2, 0.2).1, 360);
+        assert_eq!(after(None, 2, -0.2).1, 240);
+    }
+
+    #[test]
+    fn only_four_answers_acknowledge() {
+        for status in [200, 201, 202, 204] {
+            assert_eq!(after(Some(status), 1, 0.0).0, DeliveryState::Delivered);
+        }
+        for status in [203, 205, 301, 302, 400, 404, 500] {
+            assert_eq!(after(Some(status), 1, 0.0).0, DeliveryState::Waiting);
+        }
+        assert_eq!(after(Some(410), 1, 0.0).0, DeliveryState::GivenUp);
+    }
+
+    #[test]
+    fn a_receiver_may_ask_for_more_time_up_to_a_day() {
+        let asked = |status, text: &str| {
+            let outcome = Outcome { status: Some(status), retry_after: retry_after_millis(text, now()), ..Outcome::default() };
+            next(&outcome, true, 1, now(), 0.0).next_at.millis_since(now()) / SECOND
+        };
+        assert_eq!(asked(503, "120"), 120);
+        assert_eq!(asked(429, "1"), 5);
+        assert_eq!(asked(429, "999999"), 86_400);
+        assert_eq!(asked(500, "120"), 5);
+        assert_eq!(asked(503, "Sun, 01 Mar 2026 08:02:00 GMT"), 120);
+    }
+}

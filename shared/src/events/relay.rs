@@ -1,0 +1,219 @@
+//! The relay: reads what the table's stream says has changed, writes the events those changes stand for, and sends what
+//! is to happen later. It may see a change twice, or late; whatever it does can be done again.
+
+use std::collections::BTreeMap;
+
+use serde_dynamo::{AttributeValue, Item};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::models::event::{Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType};
+use crate::models::reservation::{Reservation, ReservationStatus};
+use crate::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
+use crate::origin::{Origin, Tenant};
+use crate::ports::Message;
+use crate::store::keys::{self, Partition};
+use crate::store::list::Slice;
+use crate::store::row::Row;
+use crate::store::sweep::Waiting;
+use crate::time::Timestamp;
+
+/// One record of the stream: a row before and after.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    pub old: Option<Item>,
+    pub new: Option<Item>,
+}
+
+/// Works on one change.
+///
+/// # Errors
+/// The table's, the queue's or the scheduler's: the record is to be read again.
+pub async fn relay(app: &App, change: &Change) -> Result<()> {
+    let Some(new) = &change.new else {
+        return Ok(());
+    };
+    let Some((_, id)) = text(new, "pk").and_then(keys::parse_object) else {
+        return Ok(());
+    };
+    let Some(tenant) = tenant(new) else {
+        return Ok(());
+    };
+    match id.kind() {
+        Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
+        Some(Kind::Reservation) => schedule_reservation(app, &tenant, &id, change).await?,
+        _ => {}
+    }
+    announce(app, &tenant, &id, change).await
+}
+
+fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
+    match item.get(name)? {
+        AttributeValue::S(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Result<Option<T>> {
+    let value = item.get(name).cloned();
+    value.map(|value| serde_dynamo::from_attribute_value(value).map_err(Error::internal)).transpose()
+}
+
+fn tenant(item: &Item) -> Option<Tenant> {
+    Some(Tenant { account: Id::from(text(item, "account")?), mode: text(item, "mode")?.parse().ok()? })
+}
+
+/// Writes the events a change stands for, each with the deliveries it needs.
+async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+    let (Some(new), old) = (&change.new, &change.old) else {
+        return Ok(());
+    };
+    let version: u64 = read(new, "version")?.unwrap_or(0);
+    let before: Option<u64> = old.as_ref().map(|old| read(old, "version")).transpose()?.flatten();
+    if before == Some(version) {
+        return Ok(());
+    }
+    let announced: Vec<EventType> = read(new, "announces")?.unwrap_or_default();
+    if announced.is_empty() {
+        return Ok(());
+    }
+    let mut object: Value = read(new, "object")?.unwrap_or_default();
+    if id.is(Kind::WebhookEndpoint) {
+        // Other endpoints are told, and may be somebody else's.
+        object.as_object_mut().map(|members| members.remove("secret"));
+    }
+    let previous: Option<Value> = old.as_ref().map(|old| read(old, "object")).transpose()?.flatten();
+    let at = text(new, "written").and_then(|text| Timestamp::parse(text).ok()).unwrap_or_else(|| app.now());
+    let cause = Cause { request: read::<EventRequest>(new, "request")?, at };
+    for kind in announced {
+        let event = Event::of(kind, tenant, (id, version), object.clone(), previous.as_ref(), &cause);
+        let deliveries = deliveries(app, tenant, &event).await?;
+        let origin = Origin::later(tenant.clone(), app.now());
+        app.store.add_event(&origin, &with_deliveries(event, deliveries)).await?;
+    }
+    Ok(())
+}
+
+/// The event's row, waiting for its deliveries.
+fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Row<Event> {
+    event.pending_webhooks = u32::try_from(deliveries.len()).unwrap_or(u32::MAX);
+    Row::with_private(event, EventPrivate::planned(deliveries))
+}
+
+/// A delivery for each endpoint that wants the event.
+async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMap<Id, Delivery>> {
+    let partition = Partition::Kind { tenant, kind: Kind::WebhookEndpoint };
+    let endpoints = app.store.list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new()).await?;
+    let first = Delivery { attempts: 0, state: DeliveryState::Waiting, next_at: event.created };
+    let wanting = endpoints.rows.into_iter().map(|row| row.object).filter(|endpoint| endpoint.wants(event.kind));
+    Ok(wanting.map(|endpoint| (endpoint.id, first.clone())).collect())
+}
+
+/// Sends every delivery that newly waits; plans those of an event that was written in the transaction of its cause.
+async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+    let Some(new) = &change.new else {
+        return Ok(());
+    };
+    let private: EventPrivate = read(new, "private")?.unwrap_or_default();
+    let Some(deliveries) = private.deliveries else {
+        let event: Event = read(new, "object")?.ok_or_else(|| Error::internal("an event without content"))?;
+        let deliveries = deliveries(app, tenant, &event).await?;
+        let origin = Origin::later(tenant.clone(), app.now());
+        return app.store.plan_deliveries(&origin, id, &deliveries).await;
+    };
+    let before: Option<EventPrivate> = change.old.as_ref().map(|old| read(old, "private")).transpose()?.flatten();
+    let before = before.and_then(|private| private.deliveries).unwrap_or_default();
+    for (endpoint, delivery) in deliveries {
+        if delivery.state == DeliveryState::Waiting && before.get(&endpoint) != Some(&delivery) {
+            send_delivery(app, tenant, id, &endpoint, &delivery).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn send_delivery(app: &App, tenant: &Tenant, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
+    let message = Message::Deliver {
+        tenant: tenant.clone(),
+        event: event.clone(),
+        endpoint: endpoint.clone(),
+        attempt: delivery.attempts + 1,
+    };
+    app.send_at(delivery.next_at, &message).await
+}
+
+/// Sends what a reservation waits for, when that is new or has moved.
+async fn schedule_reservation(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+    let due = |item: &Item| text(item, "due_at").and_then(|text| Timestamp::parse(text).ok());
+    let (Some(new), old) = (&change.new, &change.old) else {
+        return Ok(());
+    };
+    let Some(at) = due(new) else {
+        return Ok(());
+    };
+    if old.as_ref().and_then(due) == Some(at) {
+        return Ok(());
+    }
+    let status = match new.get("object") {
+        Some(AttributeValue::M(object)) => match object.get("status") {
+            Some(AttributeValue::S(status)) => ReservationStatus::from_name(status),
+            _ => None,
+        },
+        _ => None,
+    };
+    match status.and_then(|status| reservation_message(tenant, id, status)) {
+        Some(message) => app.send_at(at, &message).await,
+        None => Ok(()),
+    }
+}
+
+/// What a reservation in this state waits for.
+fn reservation_message(tenant: &Tenant, id: &Id, status: ReservationStatus) -> Option<Message> {
+    let (tenant, reservation) = (tenant.clone(), id.clone());
+    match status {
+        ReservationStatus::Pending => Some(Message::Confirm { tenant, reservation }),
+        ReservationStatus::Confirmed => Some(Message::Expire { tenant, reservation }),
+        _ => None,
+    }
+}
+
+/// Sends again what a row waits for whose message was lost. Says whether there was anything.
+///
+/// # Errors
+/// The table's, the queue's or the scheduler's.
+pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
+    let Waiting { tenant, id, due } = waiting;
+    match id.kind() {
+        Some(Kind::Reservation) => {
+            let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
+                return Ok(false);
+            };
+            let Some(message) = reservation_message(tenant, id, row.object.status) else {
+                return Ok(false);
+            };
+            app.send_at(*due, &message).await?;
+            Ok(true)
+        }
+        Some(Kind::Event) => {
+            let Some(row) = app.store.find::<Event>(tenant, id).await? else {
+                return Ok(false);
+            };
+            let origin = Origin::later(tenant.clone(), app.now());
+            let Some(planned) = &row.private.deliveries else {
+                let deliveries = deliveries(app, tenant, &row.object).await?;
+                app.store.plan_deliveries(&origin, id, &deliveries).await?;
+                return Ok(true);
+            };
+            let open: Vec<_> = planned.iter().filter(|(_, delivery)| delivery.is_open()).collect();
+            for (endpoint, delivery) in &open {
+                send_delivery(app, tenant, id, endpoint, delivery).await?;
+            }
+            if open.is_empty() {
+                app.store.settle_event(&origin, &row).await?;
+            }
+            Ok(!open.is_empty())
+        }
+        _ => Ok(false),
+    }
+}

@@ -1,0 +1,134 @@
+//! Where deliveries may go: public addresses only, judged after resolving, so that a webhook cannot be aimed at what
+//! lies behind our own doors. Sources: the IANA special-purpose address registries for IPv4 and IPv6.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::models::webhook_endpoint::Targets;
+
+/// Resolves names for deliveries. A name with any address that is refused is refused as a whole, and the connection goes
+/// to the addresses just checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Resolver(pub Targets);
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let targets = self.0;
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            if !found.iter().all(|address| targets.allow(address.ip())) {
+                return Err("the host has an address that is not public".into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+impl Targets {
+    /// Whether a delivery may go to this address.
+    pub fn allow(self, address: IpAddr) -> bool {
+        let address = unwrapped(address);
+        is_public(address) || (self == Self::PublicAndLoopback && address.is_loopback())
+    }
+
+    /// Whether a delivery may go to this URL, as far as that can be told without resolving a name.
+    pub fn allow_url(self, url: &url::Url) -> bool {
+        match url.host() {
+            Some(url::Host::Ipv4(address)) => self.allow(address.into()),
+            Some(url::Host::Ipv6(address)) => self.allow(address.into()),
+            Some(url::Host::Domain(_)) => true,
+            None => false,
+        }
+    }
+}
+
+/// The IPv4 address inside a mapped (`::ffff:0:0/96`) or translated (NAT64, `64:ff9b::/96`) one.
+fn unwrapped(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else {
+        return address;
+    };
+    match v6.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            IpAddr::V4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+        }
+        _ => address,
+    }
+}
+
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => !SPECIAL_V4.iter().any(|(base, bits)| {
+            let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+            u32::from(address) & mask == u32::from(Ipv4Addr::from(*base)) & mask
+        }),
+        IpAddr::V6(address) => {
+            // Only 2000::/3 is given out for use on the internet.
+            let global = address.segments()[0] >> 13 == 1;
+            global
+                && !SPECIAL_V6.iter().any(|(base, bits)| {
+                    let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+                    u128::from(address) & mask == u128::from(Ipv6Addr::from(*base)) & mask
+                })
+        }
+    }
+}
+
+/// IPv4 blocks with a special purpose, multicast and reserved ones included.
+const SPECIAL_V4: &[([u8; 4], u32)] = &[
+    ([0, 0, 0, 0], 8),
+    ([10, 0, 0, 0], 8),
+    ([100, 64, 0, 0], 10),
+    ([127, 0, 0, 0], 8),
+    ([169, 254, 0, 0], 16),
+    ([172, 16, 0, 0], 12),
+    ([192, 0, 0, 0], 24),
+    ([192, 0, 2, 0], 24),
+    ([192, 31, 196, 0], 24),
+    ([192, 52, 193, 0], 24),
+    ([192, 88, 99, 0], 24),
+    ([192, 168, 0, 0], 16),
+    ([192, 175, 48, 0], 24),
+    ([198, 18, 0, 0], 15),
+    ([198, 51, 100, 0], 24),
+    ([203, 0, 113, 0], 24),
+    ([224, 0, 0, 0], 4),
+    ([240, 0, 0, 0], 4),
+];
+
+/// IPv6 blocks within 2000::/3 with a special purpose: protocol assignments (Teredo among them), documentation, 6to4,
+/// AS112 and the second documentation block.
+const SPECIAL_V6: &[([u16; 8], u32)] = &[
+    ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
+    ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
+    ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16),
+    ([0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0], 48),
+    ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_public_addresses_are_allowed() {
+        let allowed = |text: &str| Targets::Public.allow(text.parse().unwrap());
+        for public in ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "172.32.0.1"] {
+            assert!(allowed(public), "{public}");
+        }
+        for special in [
+            "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.31.255.255", "192.168.1.1", "198.19.0.1",
+            "224.0.0.1", "255.255.255.255", "::", "::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1", "fc00::1",
+            "fe80::1", "ff02::1", "2001:db8::1", "2001::1", "2002:a00:1::1", "100::1", "3fff::1",
+        ] {
+            assert!(!allowed(special), "{special}");
+        }
+    }
+
+    #[test]
+    fn local_runs_may_deliver_to_this_machine_and_nowhere_else_that_is_private() {
+        let allowed = |text: &str| Targets::PublicAndLoopback.allow(text.parse().unwrap());
+        assert!(allowed("127.0.0.1") && allowed("::1") && allowed("::ffff:127.0.0.1"));
+        assert!(!allowed("10.0.0.1") && !allowed("169.254.169.254"));
+    }
+}

@@ -1,0 +1,166 @@
+//! The body of a request as a type: JSON, at most 256 KiB and 16 levels deep, without unknown members.
+
+use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::strict::Strict;
+use crate::error::{Code, Error, Result};
+
+/// The largest body, in bytes.
+pub const MAX_BODY: usize = 256 * 1024;
+const MAX_DEPTH: usize = 16;
+
+/// A body that is read as `T`. An empty one counts as `{}`.
+pub struct Body<T>(pub T);
+
+/// A body's type, and the code of a 400 about it where the specification names one.
+pub trait RequestBody: DeserializeOwned {
+    const INVALID: Option<Code> = None;
+}
+
+impl RequestBody for crate::models::account::NewAccount {}
+impl RequestBody for crate::models::account::AccountChange {}
+impl RequestBody for crate::models::api_key::NewApiKey {}
+impl RequestBody for crate::models::driver::NewDriver {}
+impl RequestBody for crate::models::driver::DriverChange {}
+impl RequestBody for crate::models::driver::FleetOfDriver {}
+impl RequestBody for crate::models::fleet::NewFleet {}
+impl RequestBody for crate::models::fleet::FleetChange {}
+impl RequestBody for crate::models::vehicle::NewVehicle {}
+impl RequestBody for crate::models::vehicle::VehicleChange {}
+impl RequestBody for crate::models::webhook_endpoint::NewWebhookEndpoint {}
+impl RequestBody for crate::models::reservation::NewReservation {
+    const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
+}
+impl RequestBody for crate::models::reservation::ReservationChange {
+    const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
+}
+/// The body of an action that takes none.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+impl RequestBody for Nothing {}
+
+impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self> {
+        let json = is_json(request.headers());
+        let bytes = axum::body::to_bytes(request.into_body(), MAX_BODY).await;
+        let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
+        if !json && !bytes.is_empty() {
+            return Err(Error::malformed("The body must have the content type application/json."));
+        }
+        read(&bytes, T::INVALID).map(Self)
+    }
+}
+
+/// `application/json`, with or without parameters.
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// 400: no JSON, no object, too deep, an unknown, missing or wrong member; `param` is its path.
+pub fn read<T: DeserializeOwned>(bytes: &[u8], invalid: Option<Code>) -> Result<T> {
+    let text = if bytes.is_empty() { b"{}" } else { bytes };
+    if depth(text) > MAX_DEPTH {
+        return Err(Error::malformed("The body is nested more than 16 levels deep."));
+    }
+    let value: Value =
+        serde_json::from_slice(text).map_err(|error| Error::malformed(format!("The body is not valid JSON: {error}.")))?;
+    if !value.is_object() {
+        return Err(Error::malformed("The body must be a JSON object."));
+    }
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| at_fault(&error, invalid))
+}
+
+/// What a failed reading tells the client: the path of the member, and what is wrong with it.
+fn at_fault(error: &serde_path_to_error::Error<serde_json::Error>, invalid: Option<Code>) -> Error {
+    let message = error.inner().to_string();
+    let path = error.path().to_string();
+    let named = |prefix: &str| message.strip_prefix(prefix)?.split('`').next();
+    let within = |name: &str| match path.as_str() {
+        "." | "" => name.to_owned(),
+        path if path == name || path.ends_with(&format!(".{name}")) => path.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    if let Some(name) = named("unknown field `") {
+        return Error::invalid(within(name), "unknown field");
+    }
+    if let Some(name) = named("missing field `") {
+        return Error::invalid(within(name), "is required").coded(invalid);
+    }
+    Error::invalid(path, message).coded(invalid)
+}
+
+/// How deep brackets are nested, those inside strings aside.
+fn depth(text: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::reservation::NewReservation;
+
+    fn fault(body: &str) -> (Option<Code>, Option<String>, String) {
+        match read::<NewReservation>(body.as_bytes(), NewReservation::INVALID).unwrap_err() {
+            Error::Refused(refusal) => (refusal.code, refusal.param, refusal.message.into_owned()),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn the_member_at_fault_is_named_by_its_path() {
+        let coded = Some(Code::ReservationInvalidInput);
+        let body = r#"{"driver": "d", "vehicle": "v", "ideal_start": "2026-03-01T10:00:00Z", "ideal_end": "2026-03-01T10:00:00Z",
+            "connector_type": ["CCS", "X"], "location": {"latitude": 1, "longitude": 1, "radius": 1}}"#;
+        let (code, param, message) = fault(body);
+        assert_eq!((code, param.as_deref()), (coded, Some("connector_type[1]")), "{message}");
+        let body = body.replace(r#""CCS", "X""#, r#""CCS""#);
+        assert_eq!(fault(&body.replace("\"radius\": 1", "\"radius\": \"far\"")).1.as_deref(), Some("location.radius"));
+        assert_eq!(fault(&body.replace(", \"radius\": 1", "")).1.as_deref(), Some("location.radius"));
+        let (code, param, _) = fault(&body.replace("\"radius\": 1", "\"radius\": 1, \"x\": 1"));
+        assert_eq!((code, param.as_deref()), (None, Some("location.x")));
+        assert_eq!(fault("{}").1.as_deref(), Some("driver"));
+        assert_eq!(fault(&body.replace("2026-03-01T10:00:00Z", "soon")).1.as_deref(), Some("ideal_end"));
+    }
+
+    #[test]
+    fn what_is_no_object_is_malformed() {
+        for body in ["[]", "null", "{", "{} {}", "\"\\ud800\"", "\u{feff}{}"] {
+            assert_eq!(fault(body).0, None, "{body}");
+            assert_eq!(fault(body).1, None, "{body}");
+        }
+    }
+
+    #[test]
+    fn depth_counts_brackets_outside_strings() {
+        assert_eq!(depth(br#"{"a": [1, {"b": "]}}[[["}]}"#), 3);
+        assert_eq!(depth(br#""\"[[""#), 0);
+        let deep = format!("{}{}", "[".repeat(17), "]".repeat(17));
+        assert!(fault(&deep).2.contains("16 levels"));
+    }
+}

@@ -1,0 +1,70 @@
+//! Who is calling, and within which request. A handler that takes a [`Caller`] runs only when the caller may.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::models::api_key::Scope;
+use crate::origin::{Origin, Tenant};
+use crate::store::Answer;
+use crate::time::Timestamp;
+
+/// An authenticated, admitted caller.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    pub origin: Origin,
+    /// What the key may do.
+    pub scopes: Vec<Scope>,
+    /// The version the answer is rendered in.
+    pub version: String,
+    /// The address the client uses: `https://api.example.com`.
+    pub base_url: String,
+}
+
+impl Caller {
+    pub fn tenant(&self) -> &Tenant {
+        &self.origin.tenant
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.origin.now
+    }
+
+    /// The answer that shows an object.
+    ///
+    /// # Errors
+    /// The object has no JSON.
+    pub fn answer<T: Serialize>(&self, object: &T) -> Result<Answer> {
+        serde_json::to_vec(object).map(Answer::ok).map_err(Error::internal)
+    }
+
+    /// The answer to the removal of an object.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn deleted(&self, id: &Id, kind: crate::Kind) -> Result<Answer> {
+        self.answer(&serde_json::json!({"id": id, "object": kind.name(), "deleted": true}))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        parts.extensions.get::<Caller>().cloned().ok_or_else(|| Error::internal("a handler outside the edge"))
+    }
+}
+
+/// The `{id}` of the path, as it was sent.
+pub struct PathId(pub Id);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        path.map(|Path(id)| Self(Id::from(id))).map_err(|_| Error::unknown_path())
+    }
+}

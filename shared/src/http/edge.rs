@@ -1,0 +1,259 @@
+//! What happens to every request before and after its handler, in this order: 401, then 404 or 405 by the router, 429,
+//! 403 scope, the version, idempotency, the query; then the handler with its body, objects, policies, states and payments.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+
+use super::auth::{Principal, authenticate};
+use super::body::MAX_BODY;
+use super::caller::Caller;
+use super::errors::{self, Failure};
+use super::query::Query;
+use super::rate_limit::Standing;
+use super::route::{Method, Route};
+use super::version;
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::models::webhook_endpoint::Targets;
+use crate::origin::{Idempotency, Origin, Tenant};
+
+/// The time a request has, so that a hung table is answered within 3 seconds.
+const PATIENCE: Duration = Duration::from_millis(2_800);
+
+/// How often a request is run that lost against a concurrent change.
+const TRIES: usize = 6;
+
+/// What the outer part of the edge tells the inner.
+#[derive(Clone)]
+struct Arrival {
+    request: Id,
+    principal: Principal,
+}
+
+/// The version an answer was rendered in, on its way to the header.
+#[derive(Clone)]
+struct Rendered(String);
+
+/// Around the router: the request id, the key, the headers of every response, errors in their shape, and one line of log.
+pub async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let now = app.now();
+    let id = Id::new(Kind::Request, now);
+    let started = tokio::time::Instant::now();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let base_url = base_url(&app, request.headers());
+    let mut tenant = None;
+    let response = match authenticate(&app, request.headers(), now).await {
+        Err(error) => error.into_response(),
+        Ok(principal) => {
+            tenant = Some(principal.tenant.clone());
+            request.extensions_mut().insert(Arrival { request: id.clone(), principal });
+            next.run(request).await
+        }
+    };
+    let response = finish(&app, response, &id, tenant.as_ref(), &base_url);
+    let status = response.status().as_u16();
+    let duration_ms = started.elapsed().as_millis() as u64;
+    let account = tenant.map(|tenant| tenant.account.to_string()).unwrap_or_default();
+    tracing::info!(request.id = %id, account.id = account, http.method = %method, http.path = path, status, duration_ms);
+    response
+}
+
+/// Around each handler: whether this caller may do this now, and idempotency.
+pub async fn admit(State((app, route)): State<(App, Route)>, request: Request, next: Next) -> Response {
+    let Some(arrival) = request.extensions().get::<Arrival>().cloned() else {
+        return Error::internal("a route outside the edge").into_response();
+    };
+    let standing = match app.rates.admit(&app.store, &arrival.principal.tenant, app.now()).await {
+        Ok(standing) => standing,
+        Err(error) => return error.into_response(),
+    };
+    let (parts, body) = request.into_parts();
+    let mut response = match prepare(&app, route, arrival, &parts, body).await {
+        Ok((caller, query, body)) => {
+            let version = caller.version.clone();
+            let mut response = run(&app, caller, query, parts, body, next).await;
+            response.extensions_mut().insert(Rendered(version));
+            response
+        }
+        Err(error) => error.into_response(),
+    };
+    response.extensions_mut().insert(standing);
+    response
+}
+
+/// Checks what can be checked before the handler, and reads the body.
+async fn prepare(app: &App, route: Route, arrival: Arrival, parts: &Parts, body: Body) -> Result<(Caller, Query, Bytes)> {
+    if !arrival.principal.scopes.iter().any(|scope| scope.covers(route.scope)) {
+        return Err(Error::missing_scope(&route.scope.to_string()));
+    }
+    let version = asked_version(&parts.headers)?;
+    let bytes = axum::body::to_bytes(body, MAX_BODY).await;
+    let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
+    let idempotency = match route.method {
+        Method::Get => None,
+        Method::Post | Method::Delete => idempotency(parts, &bytes, &version)?,
+    };
+    let origin = Origin {
+        tenant: arrival.principal.tenant,
+        now: app.now(),
+        request: Some(arrival.request),
+        idempotency,
+    };
+    let base_url = base_url(app, &parts.headers);
+    let query = match Query::parse(parts.uri.query().unwrap_or_default(), route.query) {
+        Ok(query) => query,
+        Err(error) => return Err(recalled(app, &origin, error).await),
+    };
+    Ok((Caller { origin, scopes: arrival.principal.scopes, version, base_url }, query, bytes))
+}
+
+/// The error, unless the idempotency key was used with other parameters: that goes first.
+async fn recalled(app: &App, origin: &Origin, error: Error) -> Error {
+    match &origin.idempotency {
+        Some(idempotency) => app.store.recall(origin, idempotency).await.err().unwrap_or(error),
+        None => error,
+    }
+}
+
+fn asked_version(headers: &HeaderMap) -> Result<String> {
+    match headers.get(version::HEADER).map(HeaderValue::to_str) {
+        None => Ok(version::CURRENT.to_owned()),
+        Some(Ok(asked)) if version::exists(asked) => Ok(asked.to_owned()),
+        Some(_) => Err(Error::invalid("Service-Version", "no such version")),
+    }
+}
+
+fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idempotency>> {
+    let Some(value) = parts.headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len()) && key.bytes().all(|b| (b' '..=b'~').contains(&b)));
+    let key = key.ok_or_else(|| Error::invalid("Idempotency-Key", "must be 1 to 255 printable ASCII characters"))?;
+    let mut digest = Sha256::new();
+    for part in [parts.method.as_str().as_bytes(), parts.uri.path().as_bytes(), version.as_bytes(), body] {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    Ok(Some(Idempotency { key: key.to_owned(), fingerprint: hex::encode(digest.finalize()) }))
+}
+
+/// Runs the handler, again when it lost against a concurrent change, and settles idempotency when it failed.
+async fn run(app: &App, caller: Caller, query: Query, parts: Parts, body: Bytes, next: Next) -> Response {
+    let (origin, base_url) = (caller.origin.clone(), caller.base_url.clone());
+    let mut parts = parts;
+    parts.extensions.insert(caller);
+    parts.extensions.insert(query);
+    let attempts = async {
+        for attempt in 1.. {
+            let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
+            let response = next.clone().run(request).await;
+            let contended = failure(&response).is_some_and(|error| matches!(**error, Error::Contended));
+            if !contended || attempt == TRIES {
+                return settle(app, &origin, &base_url, response).await;
+            }
+            tokio::time::sleep(Duration::from_millis(5 * attempt as u64)).await;
+        }
+        unreachable!("the loop ends by returning")
+    };
+    match tokio::time::timeout(PATIENCE, attempts).await {
+        Ok(response) => response,
+        Err(_) => Error::unavailable("the request took too long").into_response(),
+    }
+}
+
+fn failure(response: &Response) -> Option<&Arc<Error>> {
+    response.extensions().get::<Failure>().map(|Failure(error)| error)
+}
+
+/// After a failure with an idempotency key: what the first request with the key was answered goes before what this one
+/// found out, and an answer without effect is stored when it will not change by itself.
+async fn settle(app: &App, origin: &Origin, base_url: &str, response: Response) -> Response {
+    let (Some(idempotency), Some(error)) = (&origin.idempotency, failure(&response)) else {
+        return response;
+    };
+    let is_about_key = matches!(&**error, Error::Refused(refusal) if refusal.kind == crate::error::ErrorType::Idempotency);
+    let settled = match error.status() {
+        _ if is_about_key => return response,
+        402 | 404 | 409 => {
+            let request = origin.request.clone().unwrap_or_else(|| Id::new(Kind::Request, origin.now));
+            let answer = errors::answer(error, &request, base_url);
+            app.store.remember(origin, idempotency, answer).await.map(|answer| answer.replayed.then_some(answer))
+        }
+        400 | 403 => app.store.recall(origin, idempotency).await,
+        _ => return response,
+    };
+    match settled {
+        Ok(Some(first)) => first.into_response(),
+        Ok(None) => response,
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Gives a response its shape and the headers every response carries.
+fn finish(app: &App, response: Response, request: &Id, tenant: Option<&Tenant>, base_url: &str) -> Response {
+    let unmatched = match (response.status(), failure(&response)) {
+        (StatusCode::NOT_FOUND, None) if !is_json(&response) => Some(Error::unknown_path()),
+        (StatusCode::METHOD_NOT_ALLOWED, None) => Some(Error::method_not_allowed()),
+        _ => None,
+    };
+    let error = unmatched.map(Arc::new).or_else(|| failure(&response).cloned());
+    let standing = response.extensions().get::<Standing>().copied();
+    let standing = standing.unwrap_or_else(|| app.rates.standing(tenant, app.now()));
+    let rendered = response.extensions().get::<Rendered>().map_or(version::CURRENT, |Rendered(version)| version).to_owned();
+    let mut response = match error {
+        None => response,
+        Some(error) => {
+            if let Error::Internal(_) | Error::Unavailable(_) = &*error {
+                tracing::error!(request.id = %request, %error, "a request failed");
+            }
+            let mut shown: Response = errors::answer(&error, request, base_url).into_response();
+            if let Some(allow) = response.headers().get(header::ALLOW) {
+                shown.headers_mut().insert(header::ALLOW, allow.clone());
+            }
+            if error.status() == 401 {
+                shown.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            if let Some(seconds) = errors::retry_after(&error) {
+                shown.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            }
+            shown
+        }
+    };
+    let headers = response.headers_mut();
+    let mut set = |name: &'static str, value: String| {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    set("service-request-id", request.to_string());
+    set(version::HEADER, rendered);
+    set("ratelimit-limit", standing.limit.to_string());
+    set("ratelimit-remaining", standing.remaining.to_string());
+    set("ratelimit-reset", standing.reset.to_string());
+    set("cache-control", "no-store".into());
+    response
+}
+
+fn is_json(response: &Response) -> bool {
+    response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json")
+}
+
+/// The address the client uses: the configured one, else the host it asked, over https but for local runs.
+fn base_url(app: &App, headers: &HeaderMap) -> String {
+    if let Some(configured) = &app.settings.base_url {
+        return configured.clone();
+    }
+    let plausible = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).filter(plausible).unwrap_or("localhost");
+    let scheme = if app.settings.targets == Targets::Public { "https" } else { "http" };
+    format!("{scheme}://{host}")
+}

@@ -1,0 +1,109 @@
+//! How an error looks on the wire.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use crate::error::{Code, Error, ErrorType, Refusal};
+use crate::id::Id;
+use crate::store::Answer;
+
+/// How long a client should wait after a 503, in seconds.
+const RETRY_AFTER: u64 = 1;
+
+/// An error on its way to the edge, which knows the request id and renders it.
+#[derive(Clone)]
+pub struct Failure(pub Arc<Error>);
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let mut response = StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR).into_response();
+        response.extensions_mut().insert(Failure(Arc::new(self)));
+        response
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, [(header::CONTENT_TYPE, "application/json")], self.body).into_response();
+        if self.replayed {
+            response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
+        }
+        response
+    }
+}
+
+/// The answer that shows an error, with the id of the request it ended. Documentation lies under `base_url`.
+pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
+    let status = error.status();
+    let plain = |kind, message: &'static str| Refusal {
+        status,
+        kind,
+        code: None,
+        message: message.into(),
+        param: None,
+        details: Vec::new(),
+    };
+    let refusal = match error {
+        Error::Refused(refusal) => (**refusal).clone(),
+        Error::RateLimited { .. } => Refusal {
+            code: Some(Code::RateLimitExceeded),
+            ..plain(ErrorType::RateLimit, "Too many requests; wait as long as Retry-After says.")
+        },
+        Error::Contended | Error::Unavailable(_) => {
+            plain(ErrorType::Api, "The service is busy; nothing was changed that a repetition could not finish. Try again.")
+        }
+        Error::Internal(_) => plain(ErrorType::Api, "internal error"),
+    };
+    let mut body = Map::from_iter([
+        ("object".to_owned(), json!("error")),
+        ("type".to_owned(), json!(refusal.kind.as_str())),
+        ("code".to_owned(), json!(refusal.code.map(Code::as_str))),
+        ("message".to_owned(), json!(refusal.message)),
+        ("param".to_owned(), json!(refusal.param)),
+        ("request".to_owned(), json!(request)),
+        ("status".to_owned(), json!(status)),
+        ("doc_url".to_owned(), json!(refusal.code.map(|code| doc_url(base_url, code)))),
+    ]);
+    for (name, value) in refusal.details {
+        body.insert(name.to_owned(), Value::String(value));
+    }
+    Answer { status, body: Value::Object(body).to_string().into_bytes(), replayed: false }
+}
+
+fn doc_url(base_url: &str, code: Code) -> String {
+    format!("{base_url}/docs#error-{}", code.as_str().replace('_', "-"))
+}
+
+/// `Retry-After`, for the errors that have one.
+pub fn retry_after(error: &Error) -> Option<u64> {
+    match error {
+        Error::RateLimited { retry_after } => Some(*retry_after),
+        Error::Contended | Error::Unavailable(_) => Some(RETRY_AFTER),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    #[test]
+    fn an_error_has_the_shape_of_the_specification() {
+        let request = Id::from_number(Kind::Request, 1);
+        let body = answer(&Error::not_found(Kind::Fleet), &request, "https://x").body;
+        let want = json!({"object": "error", "type": "invalid_request_error", "code": "fleet_not_found",
+            "message": "No such fleet.", "param": "fleet", "request": request, "status": 404,
+            "doc_url": "https://x/docs#error-fleet-not-found"});
+        assert_eq!(serde_json::from_slice::<Value>(&body).unwrap(), want);
+    }
+
+    #[test]
+    fn an_internal_error_keeps_its_cause_to_itself() {
+        let body = answer(&Error::internal("the password is swordfish"), &Id::from_number(Kind::Request, 1), "https://x").body;
+        assert!(!String::from_utf8(body).unwrap().contains("swordfish"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Lists: what a request asks for, and the page it gets.
+
+use axum::extract::{FromRequestParts, OriginalUri};
+use axum::http::request::Parts;
+use serde::Serialize;
+
+use super::caller::Caller;
+use super::page_token::Binding;
+use super::query::Query;
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::origin::Tenant;
+use crate::store::Answer;
+use crate::store::list::{Found, From, Slice};
+use crate::time::Timestamp;
+
+/// The query of a list: its filters, which page, and how many.
+#[derive(Debug, Clone)]
+pub struct ListQuery {
+    query: Query,
+    path: String,
+    limit: usize,
+    page: Option<String>,
+    page_secret: Vec<u8>,
+}
+
+/// A page of a list, as it is answered.
+#[derive(Debug, Serialize)]
+struct Page<T> {
+    data: Vec<T>,
+    next_page_url: Option<String>,
+    previous_page_url: Option<String>,
+}
+
+impl FromRequestParts<App> for ListQuery {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let query = parts.extensions.get::<Query>().cloned().unwrap_or_default();
+        let path = parts.extensions.get::<OriginalUri>().map_or_else(|| parts.uri.path(), |uri| uri.0.path()).to_owned();
+        let limit = match query.get("limit").map(str::parse) {
+            None => 10,
+            Some(Ok(limit @ 1..=100)) => limit,
+            Some(_) => return Err(Error::invalid("limit", "must be a whole number from 1 to 100")),
+        };
+        let page = query.get("page").map(str::to_owned);
+        Ok(Self { query, path, limit, page, page_secret: app.settings.page_secret.clone() })
+    }
+}
+
+impl ListQuery {
+    /// The value of a filter, if it is given.
+    pub fn filter(&self, name: &str) -> Option<&str> {
+        self.query.get(name)
+    }
+
+    /// The value of a filter that names an object.
+    pub fn id(&self, name: &str) -> Option<Id> {
+        self.filter(name).map(Id::from)
+    }
+
+    /// The value of a filter that takes certain words, by the type's own names for them.
+    ///
+    /// # Errors
+    /// 400 for any other word.
+    pub fn word<T: FromQuery>(&self, name: &str) -> Result<Option<String>> {
+        let Some(word) = self.filter(name) else {
+            return Ok(None);
+        };
+        if T::is_one(word) { Ok(Some(word.to_owned())) } else { Err(Error::invalid(name, "no such value")) }
+    }
+
+    /// The part of the list that is wanted.
+    ///
+    /// # Errors
+    /// 400 for a token that is malformed, edited or foreign.
+    pub fn slice(&self, tenant: &Tenant, kind: Kind) -> Result<Slice> {
+        let from = match &self.page {
+            None => From::Newest,
+            Some(token) => self
+                .binding(tenant, &self.query.filters())
+                .open(&self.page_secret, token, kind)
+                .ok_or_else(|| Error::invalid("page", "not a page token of this list"))?,
+        };
+        Ok(Slice { from, ..Slice::first(self.limit) })
+    }
+
+    /// The slice, narrowed by `created[gt]`, `created[gte]`, `created[lt]` and `created[lte]`.
+    ///
+    /// # Errors
+    /// 400 for what is not a time.
+    pub fn created(&self, mut slice: Slice) -> Result<Slice> {
+        let moment = |name: &str| match self.filter(name).map(Timestamp::parse) {
+            None => Ok(None),
+            Some(Ok(moment)) => Ok(Some(moment)),
+            Some(Err(message)) => Err(Error::invalid(name, message)),
+        };
+        let (low, high) = &mut slice.range;
+        if let Some(at) = moment("created[gte]")? {
+            *low = (*low).max(Id::first_number(at));
+        }
+        if let Some(at) = moment("created[gt]")? {
+            *low = (*low).max(Id::first_number(at.plus_millis(1)));
+        }
+        if let Some(at) = moment("created[lte]")? {
+            *high = (*high).min(Id::first_number(at.plus_millis(1)).saturating_sub(1));
+        }
+        if let Some(at) = moment("created[lt]")? {
+            *high = (*high).min(Id::first_number(at).saturating_sub(1));
+        }
+        Ok(slice)
+    }
+
+    fn binding<'a>(&'a self, tenant: &'a Tenant, filters: &'a [(&'a str, &'a str)]) -> Binding<'a> {
+        Binding { tenant, path: &self.path, filters }
+    }
+
+    /// The answer that shows a page.
+    ///
+    /// # Errors
+    /// The rows have no JSON.
+    pub fn answer<T: Serialize>(&self, caller: &Caller, found: Found<T>, id: impl Fn(&T) -> &Id, kind: Kind) -> Result<Answer> {
+        let at = |row: Option<&T>, place: fn(Id) -> From| Some(self.url(caller, &place(id(row?).clone()), kind)?);
+        let next_page_url = if found.older { at(found.rows.last(), From::After) } else { None };
+        let previous_page_url = if found.newer { at(found.rows.first(), From::Before) } else { None };
+        caller.answer(&Page { data: found.rows, next_page_url, previous_page_url })
+    }
+
+    fn url(&self, caller: &Caller, from: &From, kind: Kind) -> Option<String> {
+        let filters = self.query.filters();
+        let token = self.binding(caller.tenant(), &filters).token(&self.page_secret, from, kind)?;
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(&filters).append_pair("limit", &self.limit.to_string()).append_pair("page", &token);
+        Some(format!("{}{}?{}", caller.base_url, self.path, query.finish()))
+    }
+}
+
+/// A type whose values a filter may take.
+pub trait FromQuery {
+    fn is_one(word: &str) -> bool;
+}
+
+impl<T: serde::de::DeserializeOwned> FromQuery for T {
+    fn is_one(word: &str) -> bool {
+        serde_json::from_value::<T>(serde_json::Value::String(word.to_owned())).is_ok()
+    }
+}

@@ -1,0 +1,19 @@
+//! The edge: who may call, how often, with what, and how answers and errors look.
+
+pub mod auth;
+pub mod body;
+pub mod caller;
+pub mod edge;
+pub mod errors;
+pub mod list;
+pub mod page_token;
+pub mod query;
+pub mod rate_limit;
+pub mod route;
+pub mod strict;
+pub mod version;
+
+pub use body::Body;
+pub use caller::{Caller, PathId};
+pub use list::{FromQuery, ListQuery};
+pub use route::{Method, Route};

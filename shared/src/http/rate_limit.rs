@@ -1,0 +1,180 @@
+//! The rate of requests: a token bucket per tenant, kept as one moment in time (generic cell rate algorithm). Each
+//! instance counts by itself and tells the table once for many requests, so instances learn of each other at small cost.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use crate::error::{Error, Result};
+use crate::origin::{Mode, Tenant};
+use crate::store::Store;
+use crate::time::Timestamp;
+
+/// Requests per second, by mode. A bucket holds twice that.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates {
+    pub test: u32,
+    pub live: u32,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self { test: 25, live: 100 }
+    }
+}
+
+impl Rates {
+    fn of(self, mode: Mode) -> i64 {
+        i64::from(match mode {
+            Mode::Test => self.test,
+            Mode::Live => self.live,
+        })
+        .max(1)
+    }
+}
+
+/// What the `RateLimit-…` headers tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// What a full bucket holds.
+    pub limit: i64,
+    pub remaining: i64,
+    /// Seconds until the bucket is full again.
+    pub reset: i64,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Bucket {
+    /// When the bucket is full again, in microseconds, as the table last said.
+    shared: i64,
+    /// The same with what this instance has let through since.
+    full_at: i64,
+    /// Requests let through that the table does not know of.
+    untold: i64,
+}
+
+/// The buckets of the tenants this instance has met.
+#[derive(Debug)]
+pub struct RateLimiter {
+    rates: Rates,
+    buckets: Mutex<HashMap<Tenant, Bucket>>,
+}
+
+/// How many tenants are remembered; beyond that, full buckets are forgotten.
+const MAX_BUCKETS: usize = 10_000;
+
+impl RateLimiter {
+    pub fn new(rates: Rates) -> Self {
+        Self { rates, buckets: Mutex::default() }
+    }
+
+    /// Lets one request through, or not. Also says how much to tell the table, when it is time to.
+    fn take(&self, tenant: &Tenant, now: Timestamp) -> Result<(Standing, Option<(i64, i64)>)> {
+        let rate = self.rates.of(tenant.mode);
+        let (cost, now) = (1_000_000 / rate, now.unix_millis() * 1000);
+        let mut buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if buckets.len() > MAX_BUCKETS {
+            buckets.retain(|_, bucket| bucket.full_at > now);
+        }
+        let bucket = buckets.entry(tenant.clone()).or_default();
+        if bucket.full_at <= now {
+            // What was spent before has been refilled: the table need not hear of it.
+            bucket.untold = 0;
+        }
+        let full_at = bucket.full_at.max(now) + cost;
+        if full_at > now + 2 * rate * cost {
+            let wait = (full_at - now - 2 * rate * cost).div_euclid(1_000_000) + 1;
+            return Err(Error::RateLimited { retry_after: wait.unsigned_abs() });
+        }
+        bucket.full_at = full_at;
+        bucket.untold += 1;
+        let tell = (bucket.untold >= (rate / 5).max(1)).then(|| (std::mem::take(&mut bucket.untold) * cost, bucket.shared));
+        Ok((standing(rate, full_at, now), tell))
+    }
+
+    /// Lets one request through, once in a while telling the table of those before it.
+    ///
+    /// # Errors
+    /// 429 when the bucket is empty.
+    pub async fn admit(&self, store: &Store, tenant: &Tenant, now: Timestamp) -> Result<Standing> {
+        let (standing, tell) = self.take(tenant, now)?;
+        if let Some((micros, seen)) = tell {
+            match store.spend(tenant, micros, seen, now).await {
+                Ok(shared) => self.learn(tenant, shared),
+                // The instance goes on counting by itself.
+                Err(error) => tracing::warn!(account.id = %tenant.account, %error, "the shared request rate was not updated"),
+            }
+        }
+        Ok(standing)
+    }
+
+    fn learn(&self, tenant: &Tenant, shared: i64) {
+        let mut buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(bucket) = buckets.get_mut(tenant) {
+            bucket.shared = shared;
+            bucket.full_at = bucket.full_at.max(shared);
+        }
+    }
+
+    /// How a tenant stands, without taking anything.
+    pub fn standing(&self, tenant: Option<&Tenant>, now: Timestamp) -> Standing {
+        let rate = self.rates.of(tenant.map_or(Mode::Test, |tenant| tenant.mode));
+        let buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let full_at = tenant.and_then(|tenant| buckets.get(tenant)).map_or(0, |bucket| bucket.full_at);
+        standing(rate, full_at, now.unix_millis() * 1000)
+    }
+}
+
+fn standing(rate: i64, full_at: i64, now: i64) -> Standing {
+    let missing = (full_at - now).max(0);
+    let cost = 1_000_000 / rate;
+    Standing {
+        limit: 2 * rate,
+        remaining: (2 * rate - missing.div_euclid(cost) - i64::from(missing % cost != 0)).max(0),
+        reset: missing.div_euclid(1_000_000) + i64::from(missing % 1_000_000 != 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Id, Kind};
+
+    fn tenant() -> Tenant {
+        Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test }
+    }
+
+    #[test]
+    fn a_full_bucket_holds_twice_the_rate_and_refills_at_it() {
+        let limiter = RateLimiter::new(Rates::default());
+        let start = Timestamp::from_unix_millis(1_000_000);
+        let mut take = |at: Timestamp| limiter.take(&tenant(), at);
+        for n in 0..50 {
+            assert_eq!(take(start).unwrap().0.remaining, 49 - n);
+        }
+        assert!(matches!(take(start), Err(Error::RateLimited { retry_after: 1 })));
+        assert!(take(start.plus_millis(39)).is_err());
+        assert!(take(start.plus_millis(40)).is_ok());
+        assert!(take(start.plus_millis(40)).is_err());
+        assert_eq!(take(start.plus_millis(60_000)).unwrap().0.remaining, 49);
+    }
+
+    #[test]
+    fn the_table_hears_of_every_fifth_request_in_test_mode_and_never_of_slow_ones() {
+        let limiter = RateLimiter::new(Rates::default());
+        let now = Timestamp::from_unix_millis(1_000_000);
+        let told = (0..50).filter(|_| limiter.take(&tenant(), now).unwrap().1.is_some()).count();
+        assert_eq!(told, 10);
+        let limiter = RateLimiter::new(Rates::default());
+        let told = (0..50).filter(|n| limiter.take(&tenant(), now.plus_millis(100 * n)).unwrap().1.is_some()).count();
+        assert_eq!(told, 0);
+    }
+
+    #[test]
+    fn what_other_instances_spent_counts() {
+        let limiter = RateLimiter::new(Rates::default());
+        let now = Timestamp::from_unix_millis(1_000_000);
+        limiter.take(&tenant(), now).unwrap();
+        limiter.learn(&tenant(), now.unix_millis() * 1000 + 2_000_000);
+        assert!(limiter.take(&tenant(), now).is_err());
+    }
+}

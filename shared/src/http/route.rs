@@ -1,0 +1,63 @@
+//! What the edge has to know about a route before its handler runs.
+
+use crate::models::api_key::{Resource, Scope};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Method {
+    Get,
+    Post,
+    Delete,
+}
+
+impl Method {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// A route: its function's name, where it answers, and what a caller needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// The name of the function and of its sample event.
+    pub name: &'static str,
+    pub method: Method,
+    /// `/v1/fleets/{id}`
+    pub path: &'static str,
+    pub scope: Scope,
+    /// The query names it understands; any other is refused.
+    pub query: &'static [&'static str],
+}
+
+
+impl Route {
+    /// A route that shows something.
+    pub const fn get(name: &'static str, path: &'static str, resource: Resource) -> Self {
+        Self { name, method: Method::Get, path, scope: Scope::Read(resource), query: &[] }
+    }
+
+    /// A route that shows a list; give its filters with [`Route::filtered`].
+    pub const fn list(name: &'static str, path: &'static str, resource: Resource) -> Self {
+        Self { name, method: Method::Get, path, scope: Scope::Read(resource), query: &["limit", "page"] }
+    }
+
+    /// A route that makes or changes something.
+    pub const fn post(name: &'static str, path: &'static str, resource: Resource) -> Self {
+        Self { name, method: Method::Post, path, scope: Scope::Write(resource), query: &[] }
+    }
+
+    /// A route that removes something.
+    pub const fn delete(name: &'static str, path: &'static str, resource: Resource) -> Self {
+        Self { name, method: Method::Delete, path, scope: Scope::Write(resource), query: &[] }
+    }
+
+    /// The same with these query names, `limit` and `page` among them.
+    #[must_use]
+    pub const fn filtered(mut self, query: &'static [&'static str]) -> Self {
+        self.query = query;
+        self
+    }
+}

@@ -1,0 +1,181 @@
+//! Identifiers: a prefix that tells the kind, and a version-7 UUID as 32 hexadecimal digits, so that ids sort by
+//! creation. The table of prefixes here is the only one.
+
+use std::fmt;
+use std::sync::{LazyLock, Mutex};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use uuid::{ContextV7, Uuid};
+
+use crate::error::Code;
+use crate::time::Timestamp;
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal $prefix:literal $not_found:expr,)*) => {
+        /// What an object is: the value of its `object` field, and the prefix of its id.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Kind { $(#[serde(rename = $name)] $variant,)* }
+
+        impl Kind {
+            pub const ALL: &[Kind] = &[$(Kind::$variant,)*];
+
+            /// The value of `object`, and the name other objects use for a field that holds such an id.
+            pub fn name(self) -> &'static str {
+                match self { $(Kind::$variant => $name,)* }
+            }
+
+            /// The prefix of the id, with its underscore.
+            pub fn prefix(self) -> &'static str {
+                match self { $(Kind::$variant => $prefix,)* }
+            }
+
+            /// The code of a 404 about this kind, where the specification names one.
+            pub fn not_found(self) -> Option<Code> {
+                match self { $(Kind::$variant => $not_found,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Account "account" "acct_" Some(Code::AccountNotFound),
+    ApiKey "api_key" "key_" None,
+    ChargingSession "charging_session" "cs_" Some(Code::ChargingSessionNotFound),
+    ChargingStation "charging_station" "chst_" Some(Code::ChargingStationNotFound),
+    Driver "driver" "drv_" Some(Code::DriverNotFound),
+    Estimation "estimation" "est_" Some(Code::EstimationNotFound),
+    Event "event" "evt_" None,
+    Fleet "fleet" "flt_" Some(Code::FleetNotFound),
+    Invoice "invoice" "inv_" Some(Code::InvoiceNotFound),
+    PaymentMethod "payment_method" "pm_" Some(Code::PaymentMethodNotFound),
+    Policy "policy" "pol_" Some(Code::PolicyNotFound),
+    Report "report" "rpt_" Some(Code::ReportNotFound),
+    Request "request" "req_" None,
+    Reservation "reservation" "res_" Some(Code::ReservationNotFound),
+    Transaction "transaction" "txn_" Some(Code::TransactionNotFound),
+    Vehicle "vehicle" "veh_" Some(Code::VehicleNotFound),
+    VehicleTelemetry "vehicle_telemetry" "vtel_" Some(Code::VehicleTelemetryNotFound),
+    WebhookEndpoint "webhook_endpoint" "wh_" Some(Code::WebhookEndpointNotFound),
+}
+
+/// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] tells before anything is looked up.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Id(String);
+
+impl Id {
+    /// A new id. Ids made by one process sort in the order they were made, also within a millisecond.
+    pub fn new(kind: Kind, now: Timestamp) -> Self {
+        static ORDER: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
+        let millis = now.unix_millis().max(0);
+        let (seconds, nanos) = (millis.unsigned_abs() / 1000, (millis % 1000) as u32 * 1_000_000);
+        let order = ORDER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let uuid = Uuid::new_v7(uuid::Timestamp::from_unix(&*order, seconds, nanos));
+        Self::from_number(kind, uuid.as_u128())
+    }
+
+    /// The same id for the same moment and seed, every time: what makes a repeated piece of work write the same row.
+    pub fn derived(kind: Kind, at: Timestamp, seed: &str) -> Self {
+        let digest = Sha256::digest(seed.as_bytes());
+        let mut random = [0; 10];
+        random.copy_from_slice(&digest[..10]);
+        let uuid = uuid::Builder::from_unix_timestamp_millis(at.unix_millis().max(0).unsigned_abs(), &random);
+        Self::from_number(kind, uuid.into_uuid().as_u128())
+    }
+
+    /// The id whose 32 digits are this number. Ids of one kind sort as their numbers do.
+    pub fn from_number(kind: Kind, number: u128) -> Self {
+        Self(format!("{}{number:032x}", kind.prefix()))
+    }
+
+    /// The number in the 32 digits, when this is a well-formed id of that kind.
+    pub fn number(&self, kind: Kind) -> Option<u128> {
+        let digits = self.0.strip_prefix(kind.prefix())?;
+        let lowercase = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if digits.len() != 32 || !digits.bytes().all(lowercase) {
+            return None;
+        }
+        u128::from_str_radix(digits, 16).ok()
+    }
+
+    /// The smallest number an id made at or after this moment can have.
+    pub fn first_number(at: Timestamp) -> u128 {
+        u128::from(at.unix_millis().max(0).unsigned_abs()) << 80
+    }
+
+    /// Whether this is a well-formed id of that kind. Only such an id can name a row.
+    pub fn is(&self, kind: Kind) -> bool {
+        self.number(kind).is_some()
+    }
+
+    /// The kind of a well-formed id.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::ALL.iter().copied().find(|kind| self.is(*kind))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Id {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Id {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_in_the_order_they_were_made() {
+        let now = Timestamp::from_unix_millis(1_772_000_000_123);
+        let ids: Vec<Id> = (0..1000).map(|_| Id::new(Kind::Fleet, now)).collect();
+        assert!(ids.is_sorted());
+        assert!(ids[0].number(Kind::Fleet) >= Some(Id::first_number(now)));
+        assert!(Id::new(Kind::Fleet, now.plus_millis(1)) > ids[999]);
+    }
+
+    #[test]
+    fn a_derived_id_depends_on_its_moment_and_seed_alone() {
+        let now = Timestamp::from_unix_millis(1_772_000_000_123);
+        assert_eq!(Id::derived(Kind::Event, now, "a"), Id::derived(Kind::Event, now, "a"));
+        assert_ne!(Id::derived(Kind::Event, now, "a"), Id::derived(Kind::Event, now, "b"));
+        assert!(Id::derived(Kind::Event, now, "a") < Id::derived(Kind::Event, now.plus_millis(1), "b"));
+    }
+
+    #[test]
+    fn only_a_well_formed_id_of_the_kind_counts() {
+        let id = Id::new(Kind::Driver, Timestamp::from_unix_millis(1));
+        assert!(id.is(Kind::Driver));
+        assert_eq!(id.kind(), Some(Kind::Driver));
+        for wrong in ["", "drv_", "drv_xyz", "flt_0123456789abcdef0123456789abcdef", "drv_0123456789ABCDEF0123456789abcdef"] {
+            assert!(!Id::from(wrong).is(Kind::Driver), "{wrong}");
+        }
+        let upper = Id::from(id.as_str().to_uppercase());
+        assert!(!upper.is(Kind::Driver));
+    }
+
+    #[test]
+    fn no_two_kinds_share_a_prefix() {
+        for a in Kind::ALL {
+            for b in Kind::ALL {
+                assert!(a == b || !a.prefix().starts_with(b.prefix()), "{} {}", a.prefix(), b.prefix());
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Everything two functions of the Fleet Charging Service have in common.
+//!
+//! - [`models`]: one file per resource: fields, bodies, validation, state changes. Pure.
+//! - [`charging`]: matching, calendars, opening hours, geography. Pure.
+//! - [`store`]: the table: keys, access patterns, transactions, idempotency.
+//! - [`http`]: the edge: authentication, errors, pages, versions, rate limit, extractors.
+//! - [`events`]: the outbox, event rendering, webhook signatures and targets.
+//! - [`ports`]: what is needed from outside besides the table; [`aws`] is those ports on AWS.
+
+pub mod app;
+pub mod aws;
+pub mod charging;
+pub mod error;
+pub mod events;
+pub mod http;
+pub mod id;
+pub mod models;
+pub mod money;
+pub mod origin;
+pub mod ports;
+pub mod store;
+pub mod time;
+
+pub use app::App;
+pub use error::{Code, Error};
+pub use id::{Id, Kind};
+pub use origin::{Mode, Origin, Tenant};
+pub use time::Timestamp;

@@ -1,0 +1,276 @@
+//! Accounts: the tenants. An account owns everything its keys make; a parent may act inside its children.
+
+use serde::{Deserialize, Serialize};
+
+use super::address::Address;
+use super::fleet::{BillingCycle, ReportFrequency};
+use super::metadata::{Metadata, MetadataChange};
+use super::patch::{Change, Patch};
+use super::text::{Description, Email, Name, Phone, Text};
+use crate::error::Result;
+use crate::id::{Id, Kind};
+use crate::money::Currency;
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    pub id: Id,
+    pub object: Kind,
+    pub billing_details: BillingDetails,
+    pub business_type: Option<BusinessType>,
+    pub contact: Contact,
+    pub created: Timestamp,
+    pub default_currency: Currency,
+    pub description: Option<Description>,
+    pub email: Email,
+    pub metadata: Metadata,
+    pub metric_system: AccountMetricSystem,
+    pub name: Name,
+    pub plan: Plan,
+    pub preferences: AccountPreferences,
+    pub registration_number: Option<Text<256>>,
+    pub status: AccountStatus,
+    #[serde(rename = "type")]
+    pub kind: AccountType,
+    pub updated: Timestamp,
+    /// Minor units of `default_currency`.
+    pub wallet_balance: i64,
+}
+
+/// What the account keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AccountPrivate {
+    /// The account this one was made by; none for one made by an operator.
+    pub parent: Option<Id>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BillingDetails {
+    pub billing_address: Option<Address>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contact {
+    pub email: Email,
+    pub name: Name,
+    pub phone: Option<Phone>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BusinessType {
+    Company,
+    NonProfit,
+    GovernmentEntity,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountMetricSystem {
+    #[default]
+    Metric,
+    Imperial,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Plan {
+    Free,
+    Starter,
+    #[default]
+    Professional,
+    Enterprise,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountStatus {
+    Active,
+    Suspended,
+    Closed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountType {
+    Individual,
+    Business,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountPreferences {
+    pub billing_cycle: BillingCycle,
+    pub default_currency: Currency,
+    pub default_payment_method: Option<Id>,
+    pub notifications: bool,
+    pub report_frequency: ReportFrequency,
+    pub reporting_enabled: bool,
+}
+
+/// The body of `POST /v1/accounts`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewAccount {
+    pub email: Email,
+    pub name: Name,
+    #[serde(rename = "type")]
+    pub kind: AccountType,
+    /// Default `usd`.
+    #[serde(default)]
+    pub default_currency: Option<Currency>,
+    /// Default `professional`.
+    #[serde(default)]
+    pub plan: Option<Plan>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    /// Default `metric`.
+    #[serde(default)]
+    pub metric_system: Option<AccountMetricSystem>,
+    #[serde(default)]
+    pub preferences: Option<AccountPreferencesChange>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccountPreferencesChange {
+    pub billing_cycle: Change<BillingCycle>,
+    pub default_currency: Change<Currency>,
+    pub default_payment_method: Patch<Id>,
+    pub notifications: Change<bool>,
+    pub report_frequency: Change<ReportFrequency>,
+    pub reporting_enabled: Change<bool>,
+}
+
+/// The body of `POST /v1/accounts/{id}`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccountChange {
+    pub billing_details: Change<BillingDetails>,
+    pub business_type: Patch<BusinessType>,
+    pub contact: Change<ContactChange>,
+    pub default_currency: Change<Currency>,
+    pub description: Patch<Description>,
+    pub email: Change<Email>,
+    pub metadata: MetadataChange,
+    pub metric_system: Change<AccountMetricSystem>,
+    pub name: Change<Name>,
+    pub plan: Change<Plan>,
+    pub preferences: Change<AccountPreferencesChange>,
+    pub registration_number: Patch<Text<256>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContactChange {
+    pub email: Change<Email>,
+    pub name: Change<Name>,
+    pub phone: Patch<Phone>,
+}
+
+impl Account {
+    /// A new, active account with an empty wallet. Its contact is the email and name it was made with.
+    ///
+    /// # Errors
+    /// Metadata beyond its limits.
+    pub fn new(new: NewAccount, now: Timestamp) -> Result<Self> {
+        let default_currency = new.default_currency.unwrap_or(Currency::USD);
+        let mut preferences = AccountPreferences {
+            billing_cycle: BillingCycle::default(),
+            default_currency,
+            default_payment_method: None,
+            notifications: true,
+            report_frequency: ReportFrequency::default(),
+            reporting_enabled: true,
+        };
+        preferences.change(new.preferences.unwrap_or_default());
+        Ok(Self {
+            id: Id::new(Kind::Account, now),
+            object: Kind::Account,
+            billing_details: BillingDetails::default(),
+            business_type: None,
+            contact: Contact { email: new.email.clone(), name: new.name.clone(), phone: None },
+            created: now,
+            default_currency,
+            description: None,
+            email: new.email,
+            metadata: Metadata::new(new.metadata)?,
+            metric_system: new.metric_system.unwrap_or_default(),
+            name: new.name,
+            plan: new.plan.unwrap_or_default(),
+            preferences,
+            registration_number: None,
+            status: AccountStatus::Active,
+            kind: new.kind,
+            updated: now,
+            wallet_balance: 0,
+        })
+    }
+
+    /// Applies an update; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// Metadata beyond its limits.
+    pub fn update(&mut self, change: AccountChange, now: Timestamp) -> Result<()> {
+        let AccountChange {
+            billing_details,
+            business_type,
+            contact,
+            default_currency,
+            description,
+            email,
+            metadata,
+            metric_system,
+            name,
+            plan,
+            preferences,
+            registration_number,
+        } = change;
+        billing_details.apply(&mut self.billing_details);
+        business_type.apply(&mut self.business_type);
+        if let Change::Set(ContactChange { email, name, phone }) = contact {
+            email.apply(&mut self.contact.email);
+            name.apply(&mut self.contact.name);
+            phone.apply(&mut self.contact.phone);
+        }
+        default_currency.apply(&mut self.default_currency);
+        description.apply(&mut self.description);
+        email.apply(&mut self.email);
+        self.metadata.merge(metadata)?;
+        metric_system.apply(&mut self.metric_system);
+        name.apply(&mut self.name);
+        plan.apply(&mut self.plan);
+        if let Change::Set(preferences) = preferences {
+            self.preferences.change(preferences);
+        }
+        registration_number.apply(&mut self.registration_number);
+        self.updated = now;
+        Ok(())
+    }
+}
+
+impl AccountPreferences {
+    fn change(&mut self, change: AccountPreferencesChange) {
+        let AccountPreferencesChange {
+            billing_cycle,
+            default_currency,
+            default_payment_method,
+            notifications,
+            report_frequency,
+            reporting_enabled,
+        } = change;
+        billing_cycle.apply(&mut self.billing_cycle);
+        default_currency.apply(&mut self.default_currency);
+        default_payment_method.apply(&mut self.default_payment_method);
+        notifications.apply(&mut self.notifications);
+        report_frequency.apply(&mut self.report_frequency);
+        reporting_enabled.apply(&mut self.reporting_enabled);
+    }
+}
+
+impl AccountPreferencesChange {
+    /// The payment method the body names, for checking that it exists.
+    pub fn payment_method(&self) -> Option<&Id> {
+        self.default_payment_method.value()
+    }
+}

@@ -1,0 +1,186 @@
+//! Charging stations: shared by all tenants of a mode, read-only for clients.
+
+use serde::{Deserialize, Serialize};
+
+use super::address::Address;
+use super::text::ZoneName;
+use super::vehicle::ConnectorType;
+use crate::id::{Id, Kind};
+use crate::money::Currency;
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChargingStation {
+    pub id: Id,
+    pub object: Kind,
+    pub address: Address,
+    pub availability: Availability,
+    pub capabilities: Capabilities,
+    pub connectors: Vec<Connector>,
+    pub created: Timestamp,
+    pub location: Point,
+    pub name: String,
+    pub operator: String,
+    pub operator_contact: String,
+    pub pricing: Vec<Price>,
+    pub status: StationStatus,
+    pub timezone: ZoneName,
+    pub updated: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    pub latitude: f64,
+    pub longitude: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Availability {
+    pub connectors_available: u32,
+    pub connectors_total: u32,
+    /// In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the whole day.
+    pub opening_hours: Vec<OpeningHours>,
+    pub range: Vec<Range>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpeningHours {
+    pub day: Weekday,
+    /// `HH:MM`
+    pub from: String,
+    /// `HH:MM`
+    pub until: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weekday {
+    Mon,
+    Tue,
+    Wed,
+    Thu,
+    Fri,
+    Sat,
+    Sun,
+}
+
+impl Weekday {
+    pub const ALL: [Weekday; 7] =
+        [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    pub from: Timestamp,
+    pub until: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    #[serde(rename = "24_7_access")]
+    pub access_24_7: bool,
+    pub amenities: Vec<String>,
+    pub payment_methods: Vec<String>,
+    pub requires_membership: bool,
+    pub reservable: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Connector {
+    /// Unique within the station.
+    pub id: String,
+    /// kW
+    pub power: f64,
+    pub status: ConnectorStatus,
+    #[serde(rename = "type")]
+    pub plug: Plug,
+}
+
+/// A plug: one of the three that are matched, or the name of another kind, which is kept and never matched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Plug {
+    Matched(ConnectorType),
+    Other(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectorStatus {
+    Available,
+    Occupied,
+    Reserved,
+    Unavailable,
+    Faulted,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StationStatus {
+    Active,
+    Maintenance,
+    Inactive,
+    Planned,
+    Removed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    pub currency: Currency,
+    /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), rounded to a whole number.
+    pub price: i64,
+    /// The exact price, where `price` is rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_decimal: Option<String>,
+    /// Wh for `ENERGY`, seconds for `TIME` and `PARKING_TIME`.
+    pub step_size: u32,
+    pub tax: Tax,
+    pub tax_included: bool,
+    /// A decimal number of percent.
+    pub tax_percent: String,
+    #[serde(rename = "type")]
+    pub kind: PriceType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tax {
+    Vat,
+    Gst,
+    SalesTax,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum PriceType {
+    Energy,
+    Time,
+    ParkingTime,
+    Flat,
+}
+
+impl ChargingStation {
+    /// Counts the connectors anew, after one of them changed.
+    pub fn count_connectors(&mut self) {
+        let available = self.connectors.iter().filter(|connector| connector.status == ConnectorStatus::Available);
+        self.availability.connectors_available = u32::try_from(available.count()).unwrap_or(u32::MAX);
+        self.availability.connectors_total = u32::try_from(self.connectors.len()).unwrap_or(u32::MAX);
+    }
+}
+
+impl Connector {
+    /// The matched type of the plug, if it is one of the three.
+    pub fn connector_type(&self) -> Option<ConnectorType> {
+        match self.plug {
+            Plug::Matched(kind) => Some(kind),
+            Plug::Other(_) => None,
+        }
+    }
+
+    /// Whether the connector can be promised for later: out of order or unknown it cannot, busy now it can.
+    pub fn is_in_order(&self) -> bool {
+        matches!(self.status, ConnectorStatus::Available | ConnectorStatus::Occupied | ConnectorStatus::Reserved)
+    }
+}

@@ -1,0 +1,246 @@
+//! Drivers: the people who charge. A driver may be attached to several fleets.
+
+use serde::{Deserialize, Serialize};
+
+use super::account::Account;
+use super::fleet::{Fleet, Standing};
+use super::metadata::{Metadata, MetadataChange};
+use super::patch::{Change, Patch};
+use super::text::{Email, Name, Phone, Text};
+use super::{MAX_LIST, distinct};
+use crate::error::{Code, Result};
+use crate::id::{Id, Kind};
+use crate::money::Currency;
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Driver {
+    pub id: Id,
+    pub object: Kind,
+    pub created: Timestamp,
+    pub email: Email,
+    /// The fleets the driver is attached to.
+    pub fleets: Vec<Id>,
+    pub license_number: Option<Text<256>>,
+    pub metadata: Metadata,
+    pub name: Name,
+    pub phone: Option<Phone>,
+    pub policy_ids: Vec<Id>,
+    pub preferences: DriverPreferences,
+    pub status: Standing,
+    pub updated: Timestamp,
+    /// The vehicles that name this driver.
+    pub vehicles: Vec<Id>,
+    /// Minor units of `preferences.currency`.
+    pub wallet_balance: i64,
+}
+
+/// What the driver's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverPrivate {
+    /// Whether `preferences.currency` was asked for; otherwise it is the account's and a fleet's goes before it.
+    pub currency_chosen: bool,
+}
+
+/// What a driver would like: a preference, never a filter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChargingSpeed {
+    #[default]
+    Any,
+    /// Below 43 kW.
+    Slow,
+    /// 43 kW up to 150 kW.
+    Fast,
+    /// 150 kW and more.
+    UltraFast,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverPreferences {
+    pub charging_speed: ChargingSpeed,
+    pub currency: Currency,
+    pub default_payment_method: Option<Id>,
+    /// Minor units of `currency` per kWh.
+    pub max_price_per_kwh: Option<u32>,
+    pub notifications: bool,
+    pub preferred_charging_stations: Vec<Id>,
+    /// Identifiers of charging networks.
+    pub preferred_cpos: Vec<Text<256>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DriverPreferencesChange {
+    pub charging_speed: Change<ChargingSpeed>,
+    pub currency: Change<Currency>,
+    pub default_payment_method: Patch<Id>,
+    pub max_price_per_kwh: Patch<u32>,
+    pub notifications: Change<bool>,
+    pub preferred_charging_stations: Change<Vec<Id>>,
+    pub preferred_cpos: Change<Vec<Text<256>>>,
+}
+
+/// The body of `POST /v1/drivers`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewDriver {
+    pub name: Name,
+    pub email: Email,
+    #[serde(default)]
+    pub license_number: Option<Text<256>>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub phone: Option<Phone>,
+    #[serde(default)]
+    pub policy_ids: Option<Vec<Id>>,
+    #[serde(default)]
+    pub preferences: Option<DriverPreferencesChange>,
+}
+
+/// The body of `POST /v1/drivers/{id}`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DriverChange {
+    pub email: Change<Email>,
+    pub license_number: Patch<Text<256>>,
+    pub metadata: MetadataChange,
+    pub name: Change<Name>,
+    pub phone: Patch<Phone>,
+    pub policy_ids: Change<Vec<Id>>,
+    pub preferences: Change<DriverPreferencesChange>,
+    pub status: Change<Standing>,
+}
+
+/// The body of `POST /v1/drivers/{id}/attach` and `…/detach`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FleetOfDriver {
+    pub fleet: Id,
+}
+
+impl Driver {
+    /// A new, active driver attached to no fleet.
+    ///
+    /// # Errors
+    /// Metadata or a list beyond its limits.
+    pub fn new(new: NewDriver, account: &Account, now: Timestamp) -> Result<(Self, DriverPrivate)> {
+        let mut driver = Self {
+            id: Id::new(Kind::Driver, now),
+            object: Kind::Driver,
+            created: now,
+            email: new.email,
+            fleets: Vec::new(),
+            license_number: new.license_number,
+            metadata: Metadata::new(new.metadata)?,
+            name: new.name,
+            phone: new.phone,
+            policy_ids: distinct("policy_ids", new.policy_ids.unwrap_or_default())?,
+            preferences: DriverPreferences {
+                charging_speed: ChargingSpeed::default(),
+                currency: account.default_currency,
+                default_payment_method: None,
+                max_price_per_kwh: None,
+                notifications: true,
+                preferred_charging_stations: Vec::new(),
+                preferred_cpos: Vec::new(),
+            },
+            status: Standing::Active,
+            updated: now,
+            vehicles: Vec::new(),
+            wallet_balance: 0,
+        };
+        let mut private = DriverPrivate::default();
+        driver.prefer(new.preferences.unwrap_or_default(), &mut private)?;
+        Ok((driver, private))
+    }
+
+    /// Applies an update; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// Metadata or a list beyond its limits.
+    pub fn update(&mut self, change: DriverChange, private: &mut DriverPrivate, now: Timestamp) -> Result<()> {
+        let DriverChange { email, license_number, metadata, name, phone, policy_ids, preferences, status } = change;
+        email.apply(&mut self.email);
+        license_number.apply(&mut self.license_number);
+        self.metadata.merge(metadata)?;
+        name.apply(&mut self.name);
+        phone.apply(&mut self.phone);
+        if let Change::Set(ids) = policy_ids {
+            self.policy_ids = distinct("policy_ids", ids)?;
+        }
+        if let Change::Set(preferences) = preferences {
+            self.prefer(preferences, private)?;
+        }
+        status.apply(&mut self.status);
+        self.updated = now;
+        Ok(())
+    }
+
+    fn prefer(&mut self, change: DriverPreferencesChange, private: &mut DriverPrivate) -> Result<()> {
+        let DriverPreferencesChange {
+            charging_speed,
+            currency,
+            default_payment_method,
+            max_price_per_kwh,
+            notifications,
+            preferred_charging_stations,
+            preferred_cpos,
+        } = change;
+        let preferences = &mut self.preferences;
+        charging_speed.apply(&mut preferences.charging_speed);
+        private.currency_chosen |= currency != Change::Keep;
+        currency.apply(&mut preferences.currency);
+        default_payment_method.apply(&mut preferences.default_payment_method);
+        max_price_per_kwh.apply(&mut preferences.max_price_per_kwh);
+        notifications.apply(&mut preferences.notifications);
+        if let Change::Set(stations) = preferred_charging_stations {
+            preferences.preferred_charging_stations = distinct("preferences.preferred_charging_stations", stations)?;
+        }
+        if let Change::Set(networks) = preferred_cpos {
+            preferences.preferred_cpos = distinct("preferences.preferred_cpos", networks)?;
+        }
+        Ok(())
+    }
+
+    /// Attaches the driver to a fleet.
+    ///
+    /// # Errors
+    /// `driver_fleet_conflict` when attached already, when either is not active, or when the driver has 100 fleets.
+    pub fn attach(&mut self, fleet: &Fleet, now: Timestamp) -> Result<()> {
+        let refuse = |why: &'static str| Err(Code::DriverFleetConflict.because(why).at("fleet"));
+        if self.fleets.contains(&fleet.id) {
+            return refuse("The driver is attached to this fleet already.");
+        }
+        if self.status != Standing::Active {
+            return refuse("The driver is not active.");
+        }
+        if !fleet.is_active() {
+            return refuse("The fleet is not active.");
+        }
+        if self.fleets.len() >= MAX_LIST {
+            return refuse("The driver is attached to 100 fleets, the most there can be.");
+        }
+        self.fleets.push(fleet.id.clone());
+        self.updated = now;
+        Ok(())
+    }
+
+    /// Detaches the driver from a fleet; the driver is kept.
+    ///
+    /// # Errors
+    /// `driver_fleet_conflict` when not attached.
+    pub fn detach(&mut self, fleet: &Id, now: Timestamp) -> Result<()> {
+        let Some(at) = self.fleets.iter().position(|id| id == fleet) else {
+            return Err(Code::DriverFleetConflict.because("The driver is not attached to this fleet.").at("fleet"));
+        };
+        self.fleets.remove(at);
+        self.updated = now;
+        Ok(())
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.status == Standing::Active
+    }
+}

@@ -1,0 +1,264 @@
+//! Events: what happened to a resource, as webhook endpoints are told. Kept 30 days.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{Id, Kind};
+use crate::origin::Tenant;
+use crate::time::{DAY, Timestamp};
+
+/// How long events and delivery attempts are kept, in milliseconds.
+pub const KEPT: i64 = 30 * DAY;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub id: Id,
+    pub object: Kind,
+    pub account: Id,
+    /// The version the payload is rendered in.
+    pub api_version: String,
+    pub created: Timestamp,
+    pub data: EventData,
+    pub livemode: bool,
+    /// Deliveries not yet acknowledged or given up.
+    pub pending_webhooks: u32,
+    /// The request that caused the event; null when the service acted by itself.
+    pub request: Option<EventRequest>,
+    #[serde(rename = "type")]
+    pub kind: EventType,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventData {
+    /// The resource as it was when the event happened.
+    pub object: Value,
+    /// On `*.updated`: the members that changed, with the values they had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_attributes: Option<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRequest {
+    pub id: Id,
+    pub idempotency_key: Option<String>,
+}
+
+/// What the event's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventPrivate {
+    /// By webhook endpoint; none until the relay has found the subscribed endpoints.
+    pub deliveries: Option<BTreeMap<Id, Delivery>>,
+    /// When an event was written that still waits for the relay to plan its deliveries.
+    pub unplanned_since: Option<Timestamp>,
+}
+
+/// How far the delivery to one endpoint has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Attempts claimed so far.
+    pub attempts: u32,
+    pub state: DeliveryState,
+    /// Waiting: when the next attempt is due. Claimed: when the attempt counts as lost.
+    pub next_at: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryState {
+    Waiting,
+    Claimed,
+    Delivered,
+    GivenUp,
+}
+
+impl Delivery {
+    /// Whether there may be another attempt.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, DeliveryState::Waiting | DeliveryState::Claimed)
+    }
+}
+
+impl EventPrivate {
+    /// An event that waits for the relay to plan its deliveries.
+    pub fn unplanned(since: Timestamp) -> Self {
+        Self { deliveries: None, unplanned_since: Some(since) }
+    }
+
+    /// One whose deliveries are known.
+    pub fn planned(deliveries: BTreeMap<Id, Delivery>) -> Self {
+        Self { deliveries: Some(deliveries), unplanned_since: None }
+    }
+
+    /// When the event has to be looked at again: its earliest open delivery, or that there is no plan yet.
+    pub fn due(&self) -> Option<Timestamp> {
+        if self.deliveries.is_none() {
+            return self.unplanned_since;
+        }
+        let deliveries = self.deliveries.iter().flat_map(BTreeMap::values);
+        deliveries.filter(|delivery| delivery.is_open()).map(|delivery| delivery.next_at).min()
+    }
+}
+
+macro_rules! event_types {
+    ($($variant:ident $name:literal,)*) => {
+        /// The types of events. The only table of them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum EventType { $(#[serde(rename = $name)] $variant,)* }
+
+        impl EventType {
+            pub const ALL: &[EventType] = &[$(EventType::$variant,)*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(EventType::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+event_types! {
+    ChargingSessionCancelled "charging_session.cancelled",
+    ChargingSessionCompleted "charging_session.completed",
+    ChargingSessionFailed "charging_session.failed",
+    ChargingSessionStarted "charging_session.started",
+    ChargingSessionUpdated "charging_session.updated",
+    DriverAttached "driver.attached",
+    DriverCreated "driver.created",
+    DriverDeleted "driver.deleted",
+    DriverDetached "driver.detached",
+    DriverUpdated "driver.updated",
+    FleetCreated "fleet.created",
+    FleetDeleted "fleet.deleted",
+    FleetUpdated "fleet.updated",
+    InvoiceCreated "invoice.created",
+    InvoiceFinalized "invoice.finalized",
+    InvoiceOverdue "invoice.overdue",
+    InvoicePaid "invoice.paid",
+    InvoicePaymentFailed "invoice.payment_failed",
+    InvoiceVoided "invoice.voided",
+    Ping "ping",
+    PolicyCreated "policy.created",
+    PolicyDeleted "policy.deleted",
+    PolicyUpdated "policy.updated",
+    ReportFailed "report.failed",
+    ReportSucceeded "report.succeeded",
+    ReservationCancelled "reservation.cancelled",
+    ReservationCompleted "reservation.completed",
+    ReservationConfirmed "reservation.confirmed",
+    ReservationCreated "reservation.created",
+    ReservationExpired "reservation.expired",
+    ReservationFailed "reservation.failed",
+    ReservationReassigned "reservation.reassigned",
+    ReservationUpdated "reservation.updated",
+    ServiceFailed "service.failed",
+    ServiceRefunded "service.refunded",
+    ServiceSucceeded "service.succeeded",
+    VehicleCreated "vehicle.created",
+    VehicleDeleted "vehicle.deleted",
+    VehicleUpdated "vehicle.updated",
+    WebhookEndpointDisabled "webhook_endpoint.disabled",
+}
+
+impl EventType {
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether the event tells what the changed members were before.
+    pub fn tells_previous(self) -> bool {
+        self.as_str().ends_with(".updated")
+    }
+}
+
+impl fmt::Display for EventType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What caused an event.
+#[derive(Debug, Clone)]
+pub struct Cause {
+    pub request: Option<EventRequest>,
+    pub at: Timestamp,
+}
+
+impl Event {
+    /// The event that the `version`-th write of an object stands for. Its id follows from object, version and type, so
+    /// writing it again changes nothing.
+    pub fn of(
+        kind: EventType,
+        tenant: &Tenant,
+        (subject, version): (&Id, u64),
+        object: Value,
+        previous: Option<&Value>,
+        cause: &Cause,
+    ) -> Self {
+        let previous_attributes = match previous {
+            Some(previous) if kind.tells_previous() => Some(changed_members(previous, &object)),
+            _ => None,
+        };
+        Self {
+            id: Id::derived(Kind::Event, cause.at, &format!("{subject}#{version}#{kind}")),
+            object: Kind::Event,
+            account: tenant.account.clone(),
+            api_version: crate::http::version::CURRENT.to_owned(),
+            created: cause.at,
+            data: EventData { object, previous_attributes },
+            livemode: tenant.mode.is_live(),
+            pending_webhooks: 0,
+            request: cause.request.clone(),
+            kind,
+        }
+    }
+}
+
+/// The members of `before` that differ in `after`, with the values they had, nested objects member by member.
+fn changed_members(before: &Value, after: &Value) -> Value {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return before.clone();
+    };
+    let changed = before.iter().filter(|(name, old)| after.get(*name) != Some(old)).map(|(name, old)| {
+        let old = match after.get(name) {
+            Some(new) if new.is_object() && old.is_object() => changed_members(old, new),
+            _ => old.clone(),
+        };
+        (name.clone(), old)
+    });
+    let added = after.keys().filter(|name| !before.contains_key(*name)).map(|name| (name.clone(), Value::Null));
+    Value::Object(changed.chain(added).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn previous_attributes_hold_what_changed_and_nothing_else() {
+        let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1], "metadata": {"k": "v"}});
+        let after = json!({"a": 1, "b": {"c": 1, "d": 3}, "e": [2], "metadata": {"n": "w"}});
+        let want = json!({"b": {"d": 2}, "e": [1], "metadata": {"k": "v", "n": null}});
+        assert_eq!(changed_members(&before, &after), want);
+    }
+
+    #[test]
+    fn the_same_write_is_the_same_event() {
+        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: crate::Mode::Test };
+        let fleet = Id::from_number(Kind::Fleet, 1);
+        let cause = Cause { request: None, at: Timestamp::from_unix_millis(5) };
+        let event = |version| Event::of(EventType::FleetUpdated, &tenant, (&fleet, version), json!({}), None, &cause);
+        assert_eq!(event(1).id, event(1).id);
+        assert_ne!(event(1).id, event(2).id);
+    }
+
+    #[test]
+    fn names_are_sorted_and_read_back() {
+        assert!(EventType::ALL.iter().map(|kind| kind.as_str()).is_sorted());
+        for kind in EventType::ALL {
+            assert_eq!(EventType::from_name(kind.as_str()), Some(*kind));
+        }
+    }
+}

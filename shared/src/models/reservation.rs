@@ -1,0 +1,588 @@
+//! Reservations: a wish for a charging window in an area, later confirmed with a station and a connector.
+//!
+//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled.
+
+use serde::{Deserialize, Serialize};
+
+use super::driver::Driver;
+use super::metadata::{Metadata, MetadataChange};
+use super::patch::{Change, Patch};
+use super::vehicle::{ConnectorType, Vehicle};
+use crate::charging::matching::{Assignment, MatchSummary};
+use crate::error::{Code, Error, Result};
+use crate::id::{Id, Kind};
+use crate::money::Currency;
+use crate::time::{DAY, HOUR, MINUTE, Timestamp};
+
+/// How long before the preferred window the first attempt to confirm is made.
+pub const LEAD: i64 = 30 * MINUTE;
+/// The time between two attempts to confirm.
+pub const RETRY: i64 = 5 * MINUTE;
+/// How long after its start a confirmed reservation waits for the vehicle.
+pub const GRACE: i64 = 15 * MINUTE;
+/// How far ahead a window may start.
+const HORIZON: i64 = 90 * DAY;
+const SHORTEST: i64 = 15 * MINUTE;
+const LONGEST: i64 = 24 * HOUR;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reservation {
+    pub id: Id,
+    pub object: Kind,
+    pub cancellation_policy: CancellationPolicy,
+    /// The station; null until one is assigned.
+    pub charging_station: Option<Id>,
+    pub confirmed_at: Option<Timestamp>,
+    pub connector_type: Vec<ConnectorType>,
+    pub created: Timestamp,
+    pub currency: Currency,
+    pub driver: Id,
+    pub earliest_start: Option<Timestamp>,
+    pub failed_reason: Option<FailedReason>,
+    pub ideal_end: Timestamp,
+    pub ideal_start: Timestamp,
+    pub latest_end: Option<Timestamp>,
+    pub location: Area,
+    /// What the last attempt to confirm saw: how many stations were in the radius, and what refused them.
+    pub match_summary: Option<MatchSummary>,
+    pub metadata: Metadata,
+    pub payment_method: Option<Id>,
+    /// Minor units of `currency`, fixed at creation.
+    pub reservation_fee: i64,
+    pub reserved_end: Option<Timestamp>,
+    pub reserved_start: Option<Timestamp>,
+    pub status: ReservationStatus,
+    pub updated: Timestamp,
+    pub vehicle: Id,
+}
+
+/// What the reservation's row keeps to itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReservationPrivate {
+    /// The connector within the assigned station.
+    pub connector: Option<String>,
+    /// When the service has to look at the reservation again.
+    pub due: Option<Timestamp>,
+    /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
+    pub charging_standard: ConnectorType,
+}
+
+impl Default for ReservationPrivate {
+    fn default() -> Self {
+        Self { connector: None, due: None, charging_standard: ConnectorType::Type2 }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReservationStatus {
+    Pending,
+    Confirmed,
+    Completed,
+    Cancelled,
+    Failed,
+    Expired,
+}
+
+impl ReservationStatus {
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Pending, Self::Confirmed, Self::Completed, Self::Cancelled, Self::Failed, Self::Expired]
+            .into_iter()
+            .find(|status| status.as_str() == name)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Confirmed => "confirmed",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailedReason {
+    NoAvailableConnectors,
+    PaymentFailed,
+    PolicyBlocked,
+    DriverUnavailable,
+    VehicleUnavailable,
+    StationUnavailable,
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancellationPolicy {
+    #[serde(rename = "type")]
+    pub kind: CancellationType,
+    /// Seconds before the start.
+    pub free_until_before: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancellationType {
+    FreeCancellation,
+    NonRefundable,
+}
+
+/// The circle in which a station is sought.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Area {
+    pub latitude: f64,
+    pub longitude: f64,
+    /// Metres.
+    pub radius: u32,
+}
+
+/// The body of `POST /v1/reservations`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewReservation {
+    pub driver: Id,
+    pub vehicle: Id,
+    /// In the future, at most 90 days ahead.
+    pub ideal_start: Timestamp,
+    /// 15 minutes to 24 hours after `ideal_start`.
+    pub ideal_end: Timestamp,
+    pub connector_type: Vec<ConnectorType>,
+    pub location: Area,
+    #[serde(default)]
+    pub payment_method: Option<Id>,
+    /// At or before `ideal_start`.
+    #[serde(default)]
+    pub earliest_start: Option<Timestamp>,
+    /// At or after `ideal_end`.
+    #[serde(default)]
+    pub latest_end: Option<Timestamp>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+}
+
+/// The body of `POST /v1/reservations/{id}`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReservationChange {
+    pub ideal_start: Change<Timestamp>,
+    pub ideal_end: Change<Timestamp>,
+    pub connector_type: Change<Vec<ConnectorType>>,
+    pub location: Change<Area>,
+    pub earliest_start: Patch<Timestamp>,
+    pub latest_end: Patch<Timestamp>,
+    pub metadata: MetadataChange,
+}
+
+/// What a reservation costs, settled at its creation and never recomputed.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    pub currency: Currency,
+    /// Minor units.
+    pub fee: i64,
+}
+
+impl NewReservation {
+    /// Checks what can be told from the body alone.
+    ///
+    /// # Errors
+    /// `reservation_invalid_input` with the field at fault.
+    pub fn check(&self, now: Timestamp) -> Result<()> {
+        check_start(self.ideal_start, now)?;
+        check_window(self.ideal_start, self.ideal_end, self.earliest_start, self.latest_end)?;
+        self.location.check()?;
+        check_types(&self.connector_type)
+    }
+}
+
+impl Reservation {
+    /// A new, pending reservation.
+    ///
+    /// # Errors
+    /// `reservation_invalid_input` with the field at fault.
+    pub fn new(
+        new: NewReservation,
+        driver: &Driver,
+        vehicle: &Vehicle,
+        terms: Terms,
+        now: Timestamp,
+    ) -> Result<(Self, ReservationPrivate)> {
+        let related = vehicle.drivers.contains(&driver.id) || driver.fleets.contains(&vehicle.fleet);
+        if !driver.is_active() {
+            return Err(invalid("driver", "the driver is not active"));
+        }
+        if !vehicle.is_active() {
+            return Err(invalid("vehicle", "the vehicle is not active"));
+        }
+        if !related {
+            return Err(invalid("driver", "the driver is neither one of the vehicle's nor in its fleet"));
+        }
+        let reservation = Self {
+            id: Id::new(Kind::Reservation, now),
+            object: Kind::Reservation,
+            cancellation_policy: CancellationPolicy {
+                kind: CancellationType::FreeCancellation,
+                free_until_before: 1800,
+            },
+            charging_station: None,
+            confirmed_at: None,
+            connector_type: new.connector_type,
+            created: now,
+            currency: terms.currency,
+            driver: new.driver,
+            earliest_start: new.earliest_start,
+            failed_reason: None,
+            ideal_end: new.ideal_end,
+            ideal_start: new.ideal_start,
+            latest_end: new.latest_end,
+            location: new.location,
+            match_summary: None,
+            metadata: Metadata::new(new.metadata)?,
+            payment_method: new.payment_method,
+            reservation_fee: terms.fee,
+            reserved_end: None,
+            reserved_start: None,
+            status: ReservationStatus::Pending,
+            updated: now,
+            vehicle: new.vehicle,
+        };
+        check_start(reservation.ideal_start, now)?;
+        reservation.check(vehicle.charging_standard)?;
+        let private = ReservationPrivate {
+            connector: None,
+            due: Some(reservation.first_attempt(now)),
+            charging_standard: vehicle.charging_standard,
+        };
+        Ok((reservation, private))
+    }
+
+    /// Applies an update to a pending reservation; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
+    pub fn update(&mut self, change: ReservationChange, private: &mut ReservationPrivate, now: Timestamp) -> Result<()> {
+        if self.status != ReservationStatus::Pending {
+            return Err(Code::ReservationUpdateInvalidState.because("Only a pending reservation can be updated."));
+        }
+        let ReservationChange {
+            ideal_start,
+            ideal_end,
+            connector_type,
+            location,
+            earliest_start,
+            latest_end,
+            metadata,
+        } = change;
+        let window_moves = ideal_start != Change::Keep || ideal_end != Change::Keep;
+        ideal_start.apply(&mut self.ideal_start);
+        ideal_end.apply(&mut self.ideal_end);
+        connector_type.apply(&mut self.connector_type);
+        location.apply(&mut self.location);
+        earliest_start.apply(&mut self.earliest_start);
+        latest_end.apply(&mut self.latest_end);
+        self.metadata.merge(metadata)?;
+        if window_moves {
+            check_start(self.ideal_start, now)?;
+            private.due = Some(self.first_attempt(now));
+        }
+        self.check(private.charging_standard)?;
+        self.updated = now;
+        Ok(())
+    }
+
+    fn check(&self, standard: ConnectorType) -> Result<()> {
+        check_window(self.ideal_start, self.ideal_end, self.earliest_start, self.latest_end)?;
+        self.location.check()?;
+        check_types(&self.connector_type)?;
+        if !self.connector_type.contains(&standard) {
+            return Err(invalid("connector_type", "must include the vehicle's charging_standard"));
+        }
+        Ok(())
+    }
+
+    fn first_attempt(&self, now: Timestamp) -> Timestamp {
+        self.ideal_start.plus_millis(-LEAD).max(now)
+    }
+
+    /// The last moment an attempt to confirm makes sense.
+    fn last_attempt(&self) -> Timestamp {
+        let length = self.ideal_end.millis_since(self.ideal_start);
+        let latest_start = self.latest_end.map(|end| end.plus_millis(-length));
+        self.ideal_start.max(latest_start.unwrap_or(self.ideal_start))
+    }
+
+    /// Confirms the reservation on a connector. Until the vehicle comes, it is looked at again when the grace ends.
+    pub fn confirm(&mut self, assignment: &Assignment, summary: MatchSummary, private: &mut ReservationPrivate, now: Timestamp) {
+        self.status = ReservationStatus::Confirmed;
+        self.charging_station = Some(assignment.station.clone());
+        self.confirmed_at = Some(now);
+        self.reserved_start = Some(assignment.window.from);
+        self.reserved_end = Some(assignment.window.until);
+        self.match_summary = Some(summary);
+        self.updated = now;
+        private.connector = Some(assignment.connector.clone());
+        private.due = Some(assignment.window.from.plus_millis(GRACE));
+    }
+
+    /// Notes an attempt that found nothing: another follows in 5 minutes, or the reservation fails when it is too late
+    /// or trying again is pointless.
+    pub fn miss(
+        &mut self,
+        reason: FailedReason,
+        summary: Option<MatchSummary>,
+        private: &mut ReservationPrivate,
+        now: Timestamp,
+    ) {
+        let hopeless = matches!(reason, FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable);
+        let next = now.plus_millis(RETRY);
+        self.match_summary = summary.or(self.match_summary.take());
+        self.updated = now;
+        if hopeless || next > self.last_attempt() {
+            self.status = ReservationStatus::Failed;
+            self.failed_reason = Some(reason);
+            private.due = None;
+        } else {
+            private.due = Some(next);
+        }
+    }
+
+    /// Cancels a pending or confirmed reservation.
+    ///
+    /// # Errors
+    /// `reservation_cancel_invalid_state` in any other state.
+    pub fn cancel(&mut self, private: &mut ReservationPrivate, now: Timestamp) -> Result<()> {
+        if !matches!(self.status, ReservationStatus::Pending | ReservationStatus::Confirmed) {
+            let message = "Only a pending or confirmed reservation can be cancelled.";
+            return Err(Code::ReservationCancelInvalidState.because(message));
+        }
+        self.status = ReservationStatus::Cancelled;
+        self.updated = now;
+        private.due = None;
+        Ok(())
+    }
+
+    /// Gives a confirmed reservation up whose vehicle did not come.
+    pub fn expire(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
+        self.status = ReservationStatus::Expired;
+        self.updated = now;
+        private.due = None;
+    }
+}
+
+impl Area {
+    fn check(&self) -> Result<()> {
+        if !(-90.0..=90.0).contains(&self.latitude) {
+            return Err(invalid("location.latitude", "must lie between -90 and 90"));
+        }
+        if !(-180.0..=180.0).contains(&self.longitude) {
+            return Err(invalid("location.longitude", "must lie between -180 and 180"));
+        }
+        if !(1..=100_000).contains(&self.radius) {
+            return Err(invalid("location.radius", "must lie between 1 and 100000 metres"));
+        }
+        Ok(())
+    }
+}
+
+fn check_start(start: Timestamp, now: Timestamp) -> Result<()> {
+    if start <= now {
+        return Err(invalid("ideal_start", "must be in the future"));
+    }
+    if start.millis_since(now) > HORIZON {
+        return Err(invalid("ideal_start", "must be at most 90 days ahead"));
+    }
+    Ok(())
+}
+
+fn check_window(
+    start: Timestamp,
+    end: Timestamp,
+    earliest_start: Option<Timestamp>,
+    latest_end: Option<Timestamp>,
+) -> Result<()> {
+    let length = end.millis_since(start);
+    if length <= 0 {
+        return Err(invalid("ideal_end", "must be after ideal_start"));
+    }
+    if !(SHORTEST..=LONGEST).contains(&length) {
+        return Err(invalid("ideal_end", "the window must last 15 minutes to 24 hours"));
+    }
+    if earliest_start.is_some_and(|at| at > start) {
+        return Err(invalid("earliest_start", "must not be after ideal_start"));
+    }
+    if latest_end.is_some_and(|at| at < end) {
+        return Err(invalid("latest_end", "must not be before ideal_end"));
+    }
+    Ok(())
+}
+
+fn check_types(types: &[ConnectorType]) -> Result<()> {
+    if types.is_empty() || types.len() > 3 {
+        return Err(invalid("connector_type", "must name one to three connector types"));
+    }
+    let repeated = types.iter().enumerate().any(|(n, kind)| types[..n].contains(kind));
+    if repeated {
+        return Err(invalid("connector_type", "must not name the same type twice"));
+    }
+    Ok(())
+}
+
+fn invalid(param: &str, message: &'static str) -> Error {
+    Code::ReservationInvalidInput.because(message).at(param)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging::calendar::Window;
+    use crate::models::account::Account;
+    use crate::models::fleet::Standing;
+    use serde_json::{Value, json};
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn now() -> Timestamp {
+        at("2026-03-01T08:00:00Z")
+    }
+
+    fn pair() -> (Driver, Vehicle) {
+        let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
+        let account = Account::new(serde_json::from_value(account).unwrap(), now()).unwrap();
+        let driver = json!({"name": "Ada", "email": "ada@b.example"});
+        let (mut driver, _) = Driver::new(serde_json::from_value(driver).unwrap(), &account, now()).unwrap();
+        let fleet = Id::new(Kind::Fleet, now());
+        let vehicle = json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "V1", "battery_capacity": 60000,
+            "charging_standard": "Type2"});
+        let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now()).unwrap();
+        driver.fleets.push(fleet);
+        (driver, vehicle)
+    }
+
+    fn body(change: Value) -> Value {
+        let (driver, vehicle) = ("drv", "veh");
+        let mut body = json!({"driver": driver, "vehicle": vehicle, "ideal_start": "2026-03-01T10:00:00Z",
+            "ideal_end": "2026-03-01T11:00:00Z", "connector_type": ["Type2"],
+            "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000}});
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        body
+    }
+
+    fn reserve(change: Value) -> Result<(Reservation, ReservationPrivate)> {
+        let (driver, vehicle) = pair();
+        let terms = Terms { currency: Currency::USD, fee: 0 };
+        Reservation::new(serde_json::from_value(body(change)).unwrap(), &driver, &vehicle, terms, now())
+    }
+
+    fn param(result: Result<(Reservation, ReservationPrivate)>) -> String {
+        match result.unwrap_err() {
+            Error::Refused(refusal) => {
+                assert_eq!(refusal.code, Some(Code::ReservationInvalidInput));
+                refusal.param.unwrap()
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn the_first_attempt_is_half_an_hour_before_the_window_or_at_once() {
+        let (reservation, private) = reserve(json!({})).unwrap();
+        assert_eq!(reservation.status, ReservationStatus::Pending);
+        assert_eq!(private.due, Some(at("2026-03-01T09:30:00Z")));
+        let (_, private) = reserve(json!({"ideal_start": "2026-03-01T08:10:00Z"})).unwrap();
+        assert_eq!(private.due, Some(now()));
+    }
+
+    #[test]
+    fn what_breaks_a_rule_is_named() {
+        for (change, want) in [
+            (json!({"ideal_end": "2026-03-01T10:00:00Z"}), "ideal_end"),
+            (json!({"ideal_end": "2026-03-01T10:14:59Z"}), "ideal_end"),
+            (json!({"ideal_end": "2026-03-02T10:00:01Z"}), "ideal_end"),
+            (json!({"ideal_start": "2026-03-01T08:00:00Z"}), "ideal_start"),
+            (json!({"ideal_start": "2026-05-30T08:00:01Z", "ideal_end": "2026-05-30T09:00:01Z"}), "ideal_start"),
+            (json!({"earliest_start": "2026-03-01T10:00:01Z"}), "earliest_start"),
+            (json!({"latest_end": "2026-03-01T10:59:59Z"}), "latest_end"),
+            (json!({"location": {"latitude": 90.1, "longitude": 0.0, "radius": 1}}), "location.latitude"),
+            (json!({"location": {"latitude": 0, "longitude": -180.5, "radius": 1}}), "location.longitude"),
+            (json!({"location": {"latitude": 0, "longitude": 0, "radius": 0}}), "location.radius"),
+            (json!({"location": {"latitude": 0, "longitude": 0, "radius": 100_001}}), "location.radius"),
+            (json!({"connector_type": []}), "connector_type"),
+            (json!({"connector_type": ["CCS"]}), "connector_type"),
+        ] {
+            assert_eq!(param(reserve(change.clone())), want, "{change}");
+        }
+    }
+
+    #[test]
+    fn driver_and_vehicle_must_be_active_and_belong_together() {
+        let terms = Terms { currency: Currency::USD, fee: 0 };
+        let reserve = |driver: &Driver, vehicle: &Vehicle| {
+            Reservation::new(serde_json::from_value(body(json!({}))).unwrap(), driver, vehicle, terms, now())
+        };
+        let (mut driver, mut vehicle) = pair();
+        driver.status = Standing::Suspended;
+        assert_eq!(param(reserve(&driver, &vehicle)), "driver");
+        driver.status = Standing::Active;
+        driver.fleets.clear();
+        assert_eq!(param(reserve(&driver, &vehicle)), "driver");
+        vehicle.drivers.push(driver.id.clone());
+        assert!(reserve(&driver, &vehicle).is_ok());
+        vehicle.status = crate::models::vehicle::VehicleStatus::Retired;
+        assert_eq!(param(reserve(&driver, &vehicle)), "vehicle");
+    }
+
+    #[test]
+    fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
+        let (mut reservation, mut private) = reserve(json!({"latest_end": "2026-03-01T11:07:00Z"})).unwrap();
+        let mut moments = Vec::new();
+        while let Some(due) = private.due {
+            moments.push(due.to_string()[11..16].to_owned());
+            reservation.miss(FailedReason::NoAvailableConnectors, None, &mut private, due);
+        }
+        assert_eq!(moments, ["09:30", "09:35", "09:40", "09:45", "09:50", "09:55", "10:00", "10:05"]);
+        assert_eq!(reservation.status, ReservationStatus::Failed);
+        assert_eq!(reservation.failed_reason, Some(FailedReason::NoAvailableConnectors));
+    }
+
+    #[test]
+    fn a_driver_who_left_fails_the_reservation_at_once() {
+        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        reservation.miss(FailedReason::DriverUnavailable, None, &mut private, at("2026-03-01T09:30:00Z"));
+        assert_eq!(reservation.status, ReservationStatus::Failed);
+        assert_eq!(private.due, None);
+    }
+
+    #[test]
+    fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
+        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let change = || -> ReservationChange { serde_json::from_value(json!({"metadata": {"k": "v"}})).unwrap() };
+        reservation.update(change(), &mut private, now()).unwrap();
+        let assignment = Assignment {
+            station: Id::from_number(Kind::ChargingStation, 1),
+            connector: "1".into(),
+            window: Window { from: reservation.ideal_start, until: reservation.ideal_end },
+        };
+        reservation.confirm(&assignment, MatchSummary::default(), &mut private, now());
+        assert_eq!(private.due, Some(at("2026-03-01T10:15:00Z")));
+        let refused = reservation.update(change(), &mut private, now()).unwrap_err();
+        assert!(refused.is(Code::ReservationUpdateInvalidState));
+        reservation.cancel(&mut private, now()).unwrap();
+        assert_eq!(private.due, None);
+        assert!(reservation.cancel(&mut private, now()).unwrap_err().is(Code::ReservationCancelInvalidState));
+    }
+
+    #[test]
+    fn moving_the_window_moves_the_attempt() {
+        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let change = json!({"ideal_start": "2026-03-01T12:00:00Z", "ideal_end": "2026-03-01T13:00:00Z"});
+        reservation.update(serde_json::from_value(change).unwrap(), &mut private, now()).unwrap();
+        assert_eq!(private.due, Some(at("2026-03-01T11:30:00Z")));
+        let change = serde_json::from_value(json!({"connector_type": ["CCS"]})).unwrap();
+        assert!(reservation.update(change, &mut private, now()).is_err());
+    }
+}

@@ -1,0 +1,194 @@
+//! Strings that keep a rule: a value of one of these types has been checked.
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+
+macro_rules! checked_string {
+    ($name:ident $(<const $max:ident: usize>)?) => {
+        impl $(<const $max: usize>)? $name $(<$max>)? {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl $(<const $max: usize>)? From<$name $(<$max>)?> for String {
+            fn from(text: $name $(<$max>)?) -> Self {
+                text.0
+            }
+        }
+    };
+}
+
+/// A text of 1 to `MAX` characters that is not all blank.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Text<const MAX: usize>(String);
+checked_string!(Text<const MAX: usize>);
+
+/// A display name.
+pub type Name = Text<256>;
+/// A free description.
+pub type Description = Text<1000>;
+/// A telephone number, as its owner writes it.
+pub type Phone = Text<64>;
+
+impl<const MAX: usize> TryFrom<String> for Text<MAX> {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("must not be empty".into());
+        }
+        if text.chars().count() > MAX {
+            return Err(format!("must have at most {MAX} characters"));
+        }
+        Ok(Self(text))
+    }
+}
+
+/// A text of 0 to `MAX` characters; empty means unset.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Memo<const MAX: usize>(String);
+checked_string!(Memo<const MAX: usize>);
+
+impl<const MAX: usize> TryFrom<String> for Memo<MAX> {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.chars().count() > MAX {
+            return Err(format!("must have at most {MAX} characters"));
+        }
+        Ok(Self(text))
+    }
+}
+
+/// An email address: one `@`, something on both sides, no blanks, at most 254 bytes (RFC 5321).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Email(String);
+checked_string!(Email);
+
+impl TryFrom<String> for Email {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let valid = text.split_once('@').is_some_and(|(local, domain)| {
+            let host = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
+            let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+            (1..=64).contains(&local.len())
+                && local.bytes().all(|b| b.is_ascii_graphic())
+                && domain.len() <= 189
+                && domain.bytes().all(host)
+                && edge(domain.as_bytes().first())
+                && edge(domain.as_bytes().last())
+        });
+        if valid { Ok(Self(text)) } else { Err("expected an email address") }
+    }
+}
+
+/// The name of a time zone in the IANA database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ZoneName(String);
+checked_string!(ZoneName);
+
+impl ZoneName {
+    pub fn utc() -> Self {
+        Self("UTC".into())
+    }
+
+    /// The rules of the zone. A name that has been checked always has some.
+    pub fn rules(&self) -> TimeZone {
+        TimeZone::get(&self.0).unwrap_or(TimeZone::UTC)
+    }
+}
+
+impl TryFrom<String> for ZoneName {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        const SHAPE: &str = "expected an IANA time zone such as Europe/London";
+        let zone = TimeZone::get(&text).map_err(|_| SHAPE)?;
+        match zone.iana_name() {
+            Some(name) if name.eq_ignore_ascii_case(&text) => Ok(Self(name.to_owned())),
+            _ => Err(SHAPE),
+        }
+    }
+}
+
+/// The address deliveries go to: an absolute URL of at most 2048 characters without user information.
+/// Whether `http` is good enough depends on where the service runs, so the scheme is checked where that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct WebUrl(String);
+checked_string!(WebUrl);
+
+impl WebUrl {
+    /// The address in its parts. A checked address always has them.
+    pub fn parts(&self) -> Option<url::Url> {
+        url::Url::parse(&self.0).ok()
+    }
+}
+
+impl TryFrom<String> for WebUrl {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        if text.len() > 2048 {
+            return Err("must have at most 2048 characters");
+        }
+        let url = url::Url::parse(&text).map_err(|_| "expected an absolute https URL")?;
+        if !matches!(url.scheme(), "https" | "http") || url.host().is_none() {
+            return Err("expected an absolute https URL");
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("must not carry a user name or password");
+        }
+        Ok(Self(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn email(text: &str) -> bool {
+        Email::try_from(text.to_owned()).is_ok()
+    }
+
+    #[test]
+    fn an_email_address_has_two_sides_and_no_blanks() {
+        assert!(email("ops@fleet.example"));
+        assert!(email("a+b@localhost"));
+        for wrong in ["", "ops", "@fleet.example", "ops@", "o ps@fleet.example", "ops@fleet example", "a@b@c", "ops@-a.b"] {
+            assert!(!email(wrong), "{wrong}");
+        }
+        assert!(!email(&format!("{}@x.example", "a".repeat(65))));
+    }
+
+    #[test]
+    fn a_time_zone_is_one_of_the_database() {
+        assert_eq!(ZoneName::try_from("europe/london".to_owned()).unwrap().as_str(), "Europe/London");
+        assert!(ZoneName::try_from("UTC".to_owned()).is_ok());
+        for wrong in ["", "Mars/Olympus", "+01:00", "../etc/passwd"] {
+            assert!(ZoneName::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_for_deliveries_is_absolute_and_anonymous() {
+        assert!(WebUrl::try_from("https://fleet.example/hooks".to_owned()).is_ok());
+        for wrong in ["", "/hooks", "ftp://fleet.example", "https://me:secret@fleet.example/", "https://"] {
+            assert!(WebUrl::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_counted_in_characters() {
+        assert!(Text::<3>::try_from("äöü".to_owned()).is_ok());
+        assert!(Text::<3>::try_from("abcd".to_owned()).is_err());
+        assert!(Text::<3>::try_from("  ".to_owned()).is_err());
+    }
+}

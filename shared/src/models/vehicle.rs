@@ -1,0 +1,196 @@
+//! Vehicles: each belongs to one fleet and may name its drivers.
+
+use serde::{Deserialize, Serialize};
+
+use super::distinct;
+use super::metadata::{Metadata, MetadataChange};
+use super::patch::Change;
+use super::text::{Memo, Text};
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Vehicle {
+    pub id: Id,
+    pub object: Kind,
+    /// Wh
+    pub battery_capacity: u32,
+    pub charging_standard: ConnectorType,
+    pub created: Timestamp,
+    pub drivers: Vec<Id>,
+    pub fleet: Id,
+    pub information: Information,
+    pub metadata: Metadata,
+    pub policy_ids: Vec<Id>,
+    pub registration_plate: Text<64>,
+    pub status: VehicleStatus,
+    /// The id of the vehicle's one telemetry record.
+    pub telemetry: Id,
+    pub updated: Timestamp,
+    pub vin: Text<64>,
+}
+
+/// The plugs that are matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ConnectorType {
+    #[serde(rename = "CHAdeMO")]
+    Chademo,
+    #[serde(rename = "CCS")]
+    Ccs,
+    Type2,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VehicleStatus {
+    #[default]
+    Active,
+    Inactive,
+    Retired,
+}
+
+impl VehicleStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Inactive => "inactive",
+            Self::Retired => "retired",
+        }
+    }
+}
+
+/// Make, model and year; "" when unset.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Information {
+    pub make: Memo<256>,
+    pub model: Memo<256>,
+    pub year: Memo<16>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InformationChange {
+    pub make: Change<Memo<256>>,
+    pub model: Change<Memo<256>>,
+    pub year: Change<Memo<16>>,
+}
+
+/// How many drivers a vehicle may name: they are all told in the one transaction that creates it.
+pub const MAX_DRIVERS: usize = 90;
+
+/// The body of `POST /v1/vehicles`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewVehicle {
+    pub fleet: Id,
+    pub registration_plate: Text<64>,
+    pub vin: Text<64>,
+    /// Wh, at least 1.
+    pub battery_capacity: u32,
+    pub charging_standard: ConnectorType,
+    #[serde(default)]
+    pub drivers: Option<Vec<Id>>,
+    #[serde(default)]
+    pub information: Option<InformationChange>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub policy_ids: Option<Vec<Id>>,
+}
+
+/// The body of `POST /v1/vehicles/{id}`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VehicleChange {
+    pub battery_capacity: Change<u32>,
+    pub charging_standard: Change<ConnectorType>,
+    pub information: Change<InformationChange>,
+    pub metadata: MetadataChange,
+    pub policy_ids: Change<Vec<Id>>,
+    pub registration_plate: Change<Text<64>>,
+    pub status: Change<VehicleStatus>,
+}
+
+impl Vehicle {
+    /// A new, active vehicle with a telemetry record of its own.
+    ///
+    /// # Errors
+    /// A battery of no capacity; metadata or a list beyond its limits.
+    pub fn new(new: NewVehicle, now: Timestamp) -> Result<Self> {
+        let drivers = distinct("drivers", new.drivers.unwrap_or_default())?;
+        if drivers.len() > MAX_DRIVERS {
+            return Err(Error::invalid("drivers", format!("must have at most {MAX_DRIVERS} entries")));
+        }
+        let mut information = Information::default();
+        information.change(new.information.unwrap_or_default());
+        Ok(Self {
+            id: Id::new(Kind::Vehicle, now),
+            object: Kind::Vehicle,
+            battery_capacity: positive(new.battery_capacity)?,
+            charging_standard: new.charging_standard,
+            created: now,
+            drivers,
+            fleet: new.fleet,
+            information,
+            metadata: Metadata::new(new.metadata)?,
+            policy_ids: distinct("policy_ids", new.policy_ids.unwrap_or_default())?,
+            registration_plate: new.registration_plate,
+            status: VehicleStatus::Active,
+            telemetry: Id::new(Kind::VehicleTelemetry, now),
+            updated: now,
+            vin: new.vin,
+        })
+    }
+
+    /// Applies an update; what the body leaves out stays, `information` key by key.
+    ///
+    /// # Errors
+    /// A battery of no capacity; metadata or a list beyond its limits.
+    pub fn update(&mut self, change: VehicleChange, now: Timestamp) -> Result<()> {
+        let VehicleChange {
+            battery_capacity,
+            charging_standard,
+            information,
+            metadata,
+            policy_ids,
+            registration_plate,
+            status,
+        } = change;
+        if let Change::Set(capacity) = battery_capacity {
+            self.battery_capacity = positive(capacity)?;
+        }
+        charging_standard.apply(&mut self.charging_standard);
+        if let Change::Set(information) = information {
+            self.information.change(information);
+        }
+        self.metadata.merge(metadata)?;
+        if let Change::Set(ids) = policy_ids {
+            self.policy_ids = distinct("policy_ids", ids)?;
+        }
+        registration_plate.apply(&mut self.registration_plate);
+        status.apply(&mut self.status);
+        self.updated = now;
+        Ok(())
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.status == VehicleStatus::Active
+    }
+}
+
+impl Information {
+    fn change(&mut self, change: InformationChange) {
+        let InformationChange { make, model, year } = change;
+        make.apply(&mut self.make);
+        model.apply(&mut self.model);
+        year.apply(&mut self.year);
+    }
+}
+
+fn positive(capacity: u32) -> Result<u32> {
+    if capacity == 0 {
+        return Err(Error::invalid("battery_capacity", "must be at least 1 Wh"));
+    }
+    Ok(capacity)
+}

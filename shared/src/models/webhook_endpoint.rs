@@ -1,0 +1,281 @@
+//! Webhook endpoints: where events are delivered, and the secret they are signed with.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::event::EventType;
+use super::metadata::{Metadata, MetadataChange};
+use super::text::{Description, Text, WebUrl};
+use super::distinct;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::origin::Tenant;
+use crate::time::{HOUR, Timestamp};
+
+/// How many endpoints an account may have in one mode.
+pub const MAX_ENDPOINTS: usize = 16;
+
+/// How long deliveries may fail before the endpoint is disabled, in milliseconds.
+pub const PATIENCE: i64 = 120 * HOUR;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WebhookEndpoint {
+    pub id: Id,
+    pub object: Kind,
+    /// The version payloads sent to this endpoint are rendered in.
+    pub api_version: String,
+    pub application: Option<Text<256>>,
+    pub created: Timestamp,
+    pub description: Option<Description>,
+    pub disabled_at: Option<Timestamp>,
+    pub disabled_reason: Option<DisabledReason>,
+    /// The types of events this endpoint receives; `*` stands for all.
+    pub enabled_events: Vec<Subscription>,
+    pub livemode: bool,
+    pub metadata: Metadata,
+    pub secret: SigningSecret,
+    /// How `t` of `Service-Signature` is written.
+    pub signature_timestamp: SignatureTimestamp,
+    pub status: EndpointStatus,
+    pub url: WebUrl,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EndpointPrivate {
+    /// Since when every attempt has failed.
+    pub failing_since: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointStatus {
+    Enabled,
+    Disabled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DisabledReason {
+    /// The receiver answered 410.
+    Gone,
+    /// No success for 120 hours.
+    Failing,
+    Manual,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignatureTimestamp {
+    /// RFC 3339 with milliseconds.
+    #[default]
+    Rfc3339,
+    /// Unix seconds.
+    Unix,
+}
+
+/// One type of events, or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Subscription {
+    All,
+    To(EventType),
+}
+
+impl TryFrom<String> for Subscription {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, &'static str> {
+        match name.as_str() {
+            "*" => Ok(Self::All),
+            name => EventType::from_name(name).map(Self::To).ok_or("no such event type"),
+        }
+    }
+}
+
+impl From<Subscription> for String {
+    fn from(subscription: Subscription) -> Self {
+        match subscription {
+            Subscription::All => "*".into(),
+            Subscription::To(kind) => kind.as_str().into(),
+        }
+    }
+}
+
+/// `whsec_` and 32 base64 characters. It does not show itself when printed for debugging.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SigningSecret(String);
+
+impl SigningSecret {
+    const PREFIX: &str = "whsec_";
+
+    /// A new secret of 24 random bytes.
+    ///
+    /// # Errors
+    /// The system's source of randomness failed.
+    pub fn generate() -> Result<Self> {
+        let mut random = [0; 24];
+        getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
+        Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
+    }
+
+    /// The whole text: the key of `Service-Signature`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The random bytes: the key of the Standard Webhooks signature.
+    pub fn bytes(&self) -> Vec<u8> {
+        let encoded = self.0.strip_prefix(Self::PREFIX).unwrap_or_default();
+        STANDARD.decode(encoded).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+/// The body of `POST /v1/webhook_endpoints`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewWebhookEndpoint {
+    pub url: WebUrl,
+    pub enabled_events: Vec<Subscription>,
+    /// Default: the account's version.
+    #[serde(default)]
+    pub api_version: Option<String>,
+    #[serde(default)]
+    pub application: Option<Text<256>>,
+    #[serde(default)]
+    pub description: Option<Description>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    /// Default `rfc3339`.
+    #[serde(default)]
+    pub signature_timestamp: Option<SignatureTimestamp>,
+}
+
+impl WebhookEndpoint {
+    /// A new, enabled endpoint with a secret of its own.
+    ///
+    /// # Errors
+    /// 400 for an unknown version, for `http` where `https` is required, or a list beyond its limits.
+    pub fn new(new: NewWebhookEndpoint, tenant: &Tenant, targets: Targets, now: Timestamp) -> Result<Self> {
+        let api_version = match new.api_version {
+            None => crate::http::version::CURRENT.to_owned(),
+            Some(version) if crate::http::version::exists(&version) => version,
+            Some(_) => return Err(Error::invalid("api_version", "no such version")),
+        };
+        targets.check(&new.url)?;
+        if new.enabled_events.is_empty() {
+            return Err(Error::invalid("enabled_events", "must not be empty"));
+        }
+        Ok(Self {
+            id: Id::new(Kind::WebhookEndpoint, now),
+            object: Kind::WebhookEndpoint,
+            api_version,
+            application: new.application,
+            created: now,
+            description: new.description,
+            disabled_at: None,
+            disabled_reason: None,
+            enabled_events: distinct("enabled_events", new.enabled_events)?,
+            livemode: tenant.mode.is_live(),
+            metadata: Metadata::new(new.metadata)?,
+            secret: SigningSecret::generate()?,
+            signature_timestamp: new.signature_timestamp.unwrap_or_default(),
+            status: EndpointStatus::Enabled,
+            url: new.url,
+        })
+    }
+
+    /// Whether events of this type are delivered here.
+    pub fn wants(&self, kind: EventType) -> bool {
+        self.status == EndpointStatus::Enabled
+            && self.enabled_events.iter().any(|wanted| match wanted {
+                Subscription::All => true,
+                Subscription::To(wanted) => *wanted == kind,
+            })
+    }
+
+    /// Stops deliveries. An endpoint that is disabled already keeps its first reason.
+    pub fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
+        if self.status == EndpointStatus::Enabled {
+            self.status = EndpointStatus::Disabled;
+            self.disabled_reason = Some(reason);
+            self.disabled_at = Some(now);
+        }
+    }
+}
+
+/// Which addresses deliveries may go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Targets {
+    /// Public hosts over https.
+    Public,
+    /// Those, and this machine itself over either scheme: for local runs.
+    PublicAndLoopback,
+}
+
+impl Targets {
+    fn check(self, url: &WebUrl) -> Result<()> {
+        let parts = url.parts();
+        let secure = parts.as_ref().is_some_and(|url| url.scheme() == "https");
+        let loopback = parts.as_ref().and_then(url::Url::host).is_some_and(|host| match host {
+            url::Host::Domain(name) => name == "localhost",
+            url::Host::Ipv4(address) => address.is_loopback(),
+            url::Host::Ipv6(address) => address.is_loopback(),
+        });
+        if secure || (loopback && self == Self::PublicAndLoopback) {
+            return Ok(());
+        }
+        Err(Error::invalid("url", "must be an https address"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mode;
+
+    fn endpoint(url: &str, events: &[&str], targets: Targets) -> Result<WebhookEndpoint> {
+        let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events})).unwrap();
+        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test };
+        WebhookEndpoint::new(new, &tenant, targets, Timestamp::from_unix_millis(0))
+    }
+
+    #[test]
+    fn http_is_for_this_machine_in_local_runs_alone() {
+        let all = &["*"];
+        assert!(endpoint("https://fleet.example/hook", all, Targets::Public).is_ok());
+        assert!(endpoint("http://127.0.0.1:9000/hook", all, Targets::PublicAndLoopback).is_ok());
+        assert!(endpoint("http://localhost:9000/hook", all, Targets::PublicAndLoopback).is_ok());
+        assert!(endpoint("http://127.0.0.1:9000/hook", all, Targets::Public).is_err());
+        assert!(endpoint("http://fleet.example/hook", all, Targets::PublicAndLoopback).is_err());
+    }
+
+    #[test]
+    fn an_endpoint_wants_what_it_subscribed_to_until_it_is_disabled() {
+        let mut some = endpoint("https://fleet.example/", &["reservation.confirmed"], Targets::Public).unwrap();
+        assert!(some.wants(EventType::ReservationConfirmed));
+        assert!(!some.wants(EventType::FleetCreated));
+        some.disable(DisabledReason::Gone, Timestamp::from_unix_millis(1));
+        some.disable(DisabledReason::Failing, Timestamp::from_unix_millis(2));
+        assert_eq!(some.disabled_reason, Some(DisabledReason::Gone));
+        assert!(!some.wants(EventType::ReservationConfirmed));
+        assert!(endpoint("https://fleet.example/", &[], Targets::Public).is_err());
+    }
+
+    #[test]
+    fn a_secret_is_redacted_and_carries_24_bytes() {
+        let secret = SigningSecret::generate().unwrap();
+        assert_eq!(secret.as_str().len(), "whsec_".len() + 32);
+        assert_eq!(secret.bytes().len(), 24);
+        assert_eq!(format!("{secret:?}"), "[redacted]");
+    }
+}

@@ -1,0 +1,78 @@
+//! Where a read or write comes from: the tenant, the moment, and the request behind it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Id;
+use crate::time::Timestamp;
+
+/// Whether keys, objects and events are for practice or for real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Test,
+    Live,
+}
+
+impl Mode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::Live => "live",
+        }
+    }
+
+    pub fn is_live(self) -> bool {
+        self == Self::Live
+    }
+}
+
+impl std::str::FromStr for Mode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "test" => Ok(Self::Test),
+            "live" => Ok(Self::Live),
+            _ => Err(()),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An account in one mode. Every row but stations' and accounts' own lies under exactly one tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Tenant {
+    pub account: Id,
+    pub mode: Mode,
+}
+
+/// An idempotency key and what it was first sent with.
+#[derive(Debug, Clone)]
+pub struct Idempotency {
+    pub key: String,
+    /// SHA-256 of method, path, body and version, in hexadecimal.
+    pub fingerprint: String,
+}
+
+/// Who writes, when, and on behalf of which request. Later work has no request.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    pub tenant: Tenant,
+    pub now: Timestamp,
+    pub request: Option<Id>,
+    pub idempotency: Option<Idempotency>,
+}
+
+impl Origin {
+    /// The origin of work nobody asked for just now: a confirmation, a delivery, a sweep.
+    pub fn later(tenant: Tenant, now: Timestamp) -> Self {
+        Self { tenant, now, request: None, idempotency: None }
+    }
+}

@@ -1,0 +1,144 @@
+//! What the service needs from outside besides the table: a clock, queues, and one-time schedules.
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::Result;
+use crate::id::Id;
+use crate::origin::Tenant;
+use crate::time::{MINUTE, Timestamp};
+
+/// What time it is.
+pub trait Clock: Send + Sync {
+    fn now(&self) -> Timestamp;
+}
+
+/// Hands messages to the functions that work on them: at least once each, in no order.
+pub trait Queue: Send + Sync {
+    /// Sends a message that arrives after so many seconds, at most 900.
+    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>>;
+}
+
+/// Sends messages at a moment that is further away than a queue can wait.
+pub trait Schedules: Send + Sync {
+    /// Sends the message at that moment. A schedule of the same name is replaced.
+    fn set<'a>(&'a self, name: &'a str, at: Timestamp, message: &'a Message) -> BoxFuture<'a, Result<()>>;
+}
+
+/// A piece of work. Whoever works on it finds out by itself whether there is still anything to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "work", rename_all = "snake_case")]
+pub enum Message {
+    /// Try to confirm a pending reservation.
+    Confirm { tenant: Tenant, reservation: Id },
+    /// Look whether the vehicle of a confirmed reservation came.
+    Expire { tenant: Tenant, reservation: Id },
+    /// Make one attempt to deliver an event.
+    Deliver { tenant: Tenant, event: Id, endpoint: Id, attempt: u32 },
+}
+
+/// The queues: one per function that works on messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Work {
+    ConfirmReservation,
+    ExpireReservation,
+    DeliverWebhook,
+}
+
+impl Work {
+    pub const ALL: [Work; 3] = [Self::ConfirmReservation, Self::ExpireReservation, Self::DeliverWebhook];
+
+    /// The name of the function.
+    pub fn function(self) -> &'static str {
+        match self {
+            Self::ConfirmReservation => "confirm-reservation",
+            Self::ExpireReservation => "expire-reservation",
+            Self::DeliverWebhook => "deliver-webhook",
+        }
+    }
+}
+
+impl Message {
+    pub fn work(&self) -> Work {
+        match self {
+            Self::Confirm { .. } => Work::ConfirmReservation,
+            Self::Expire { .. } => Work::ExpireReservation,
+            Self::Deliver { .. } => Work::DeliverWebhook,
+        }
+    }
+
+    /// The name of the message's schedule: the reservation's id, or for a delivery a digest of event and endpoint, since
+    /// a name has at most 64 characters.
+    pub fn schedule_name(&self) -> String {
+        match self {
+            Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => reservation.to_string(),
+            Self::Deliver { event, endpoint, .. } => {
+                let digest = Sha256::digest(format!("{event}#{endpoint}"));
+                format!("deliver-{}", hex::encode(&digest[..16]))
+            }
+        }
+    }
+}
+
+/// The longest a queue can hold a message back, in milliseconds.
+const QUEUE_DELAY: i64 = 15 * MINUTE;
+
+/// Sends a message at a moment: at once, on the queue's delay, or on a schedule, by how far away it is.
+///
+/// # Errors
+/// The queue's or the scheduler's.
+pub async fn send_at(
+    queue: &dyn Queue,
+    schedules: &dyn Schedules,
+    now: Timestamp,
+    at: Timestamp,
+    message: &Message,
+) -> Result<()> {
+    let wait = at.millis_since(now);
+    if wait > QUEUE_DELAY {
+        return schedules.set(&message.schedule_name(), at, message).await;
+    }
+    let seconds = u16::try_from((wait.max(0) + 999) / 1000).unwrap_or(900);
+    queue.send(message, seconds).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Mode};
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    impl Queue for Notes {
+        fn send<'a>(&'a self, _: &'a Message, delay: u16) -> BoxFuture<'a, Result<()>> {
+            self.0.lock().unwrap().push(format!("queue {delay}"));
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    impl Schedules for Notes {
+        fn set<'a>(&'a self, name: &'a str, _: Timestamp, _: &'a Message) -> BoxFuture<'a, Result<()>> {
+            assert!(name.len() <= 64);
+            self.0.lock().unwrap().push("schedule".into());
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    #[test]
+    fn short_waits_ride_on_the_queue_and_long_ones_on_a_schedule() {
+        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test };
+        let (event, endpoint) = (Id::from_number(Kind::Event, 1), Id::from_number(Kind::WebhookEndpoint, 1));
+        let message = Message::Deliver { tenant, event, endpoint, attempt: 1 };
+        let notes = Notes::default();
+        let now = Timestamp::from_unix_millis(0);
+        for wait in [-5, 0, 1, 4_999, 900_000, 900_001] {
+            let sent = send_at(&notes, &notes, now, now.plus_millis(wait), &message);
+            futures::executor::block_on(sent).unwrap();
+        }
+        let want = ["queue 0", "queue 0", "queue 1", "queue 5", "queue 900", "schedule"];
+        assert_eq!(*notes.0.lock().unwrap(), want);
+    }
+}

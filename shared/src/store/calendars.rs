@@ -1,0 +1,160 @@
+//! Calendars: one document per connector or vehicle and UTC day. Every write is conditional on the version that was read,
+//! so two promises of the same time cannot both go through.
+
+use std::collections::HashMap;
+
+use jiff::ToSpan as _;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::commit::{Changes, Refused, Write};
+use super::keys::{self, Key};
+use super::row::{Record, Row};
+use super::{Store, key_item, n, number, string};
+use crate::charging::calendar::{Calendar, Window};
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::models::event::Event;
+use crate::models::reservation::Reservation;
+use crate::origin::{Mode, Origin};
+
+/// Whose calendar, and the day.
+pub type Page = (String, Date);
+
+/// Calendars as they were read, with the version each had; 0 where there was none.
+#[derive(Debug, Clone, Default)]
+pub struct Calendars {
+    pages: HashMap<Page, (Calendar, u64)>,
+}
+
+/// How writing a promise ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Booked {
+    Done,
+    /// Somebody changed one of the calendars: they have to be read again.
+    CalendarMoved,
+    /// Somebody changed the reservation: there is nothing left to do here.
+    ReservationMoved,
+}
+
+/// The reservation comes first in the transaction, then its event, then the calendars.
+const RESERVATION: usize = 0;
+
+impl Calendars {
+    /// Whether somebody's time is free for the whole window, but for what the holder has itself.
+    pub fn is_free(&self, whose: &str, window: &Window, holder: &Id) -> bool {
+        window.utc_days().all(|day| {
+            self.pages.get(&(whose.to_owned(), day)).is_none_or(|(calendar, _)| calendar.is_free(window, holder))
+        })
+    }
+
+    /// Takes newer readings in.
+    pub fn update(&mut self, newer: Calendars) {
+        self.pages.extend(newer.pages);
+    }
+}
+
+impl Store {
+    /// Reads calendars, for deciding.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn calendars(&self, mode: Mode, pages: Vec<Page>) -> Result<Calendars> {
+        let keys = pages.iter().map(|(whose, day)| key_item(Key::Calendar { mode, whose, day: *day }));
+        let items = self.items(keys.collect(), None).await?;
+        let mut calendars = Calendars::default();
+        let prefix = Key::Calendar { mode, whose: "", day: Date::MIN }.pair().0;
+        for page in pages {
+            calendars.pages.insert(page, (Calendar::default(), 0));
+        }
+        for mut item in items {
+            let whose = string(&item, "pk").strip_prefix(&prefix).unwrap_or_default().to_owned();
+            let day: Date = string(&item, "sk").parse().map_err(Error::internal)?;
+            let version = number(&item, "version").unsigned_abs();
+            let calendar = item.remove("calendar").ok_or_else(|| Error::internal("a calendar without content"))?;
+            let calendar = serde_dynamo::from_attribute_value(calendar).map_err(Error::internal)?;
+            calendars.pages.insert((whose, day), (calendar, version));
+        }
+        Ok(calendars)
+    }
+
+    /// Writes the confirmed reservation, its event, and the promise into every calendar it touches, all at once.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn book(
+        &self,
+        origin: &Origin,
+        reservation: &Row<Reservation>,
+        event: &Row<Event>,
+        window: Window,
+        calendars: &Calendars,
+        whose: &[String],
+    ) -> Result<Booked> {
+        let mut changes = Changes::new();
+        self.replace(&mut changes, origin, reservation)?;
+        self.create(&mut changes, origin, event)?;
+        let holder = reservation.object.id();
+        for whose in whose {
+            for day in window.utc_days() {
+                self.rewrite(&mut changes, origin, calendars, (whose.clone(), day), |page| page.book(window, holder))?;
+            }
+        }
+        Ok(match self.write(origin, &changes, None).await? {
+            None => Booked::Done,
+            Some(Refused::At(RESERVATION)) => Booked::ReservationMoved,
+            Some(_) => Booked::CalendarMoved,
+        })
+    }
+
+    /// Adds to the changes that a reservation gives up what it was promised, if it was.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn release(&self, changes: &mut Changes, origin: &Origin, row: &Row<Reservation>) -> Result<()> {
+        let Reservation { charging_station, reserved_start, reserved_end, vehicle, id, .. } = &row.object;
+        let (Some(station), Some(connector), Some(from), Some(until)) =
+            (charging_station, &row.private.connector, *reserved_start, *reserved_end)
+        else {
+            return Ok(());
+        };
+        let window = Window { from, until };
+        let whose = [keys::connector_calendar(station, connector), keys::vehicle_calendar(vehicle)];
+        let pages: Vec<Page> =
+            whose.iter().flat_map(|whose| window.utc_days().map(|day| (whose.clone(), day))).collect();
+        let calendars = self.calendars(origin.tenant.mode, pages.clone()).await?;
+        for page in pages {
+            self.rewrite(changes, origin, &calendars, page, |calendar| calendar.release(id))?;
+        }
+        Ok(())
+    }
+
+    fn rewrite(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        calendars: &Calendars,
+        page: Page,
+        change: impl FnOnce(&mut Calendar),
+    ) -> Result<()> {
+        let (mut calendar, version) = calendars.pages.get(&page).cloned().unwrap_or_default();
+        change(&mut calendar);
+        let (whose, day) = page;
+        let mut item = key_item(Key::Calendar { mode: origin.tenant.mode, whose: &whose, day });
+        item.insert("version".into(), n(version + 1));
+        item.insert("calendar".into(), serde_dynamo::to_attribute_value(calendar).map_err(Error::internal)?);
+        let kept_until = day.saturating_add(8.days()).to_zoned(TimeZone::UTC).map_err(Error::internal)?;
+        item.insert("ttl".into(), n(kept_until.timestamp().as_second()));
+        let put = self
+            .put(item)
+            .condition_expression(if version == 0 { "attribute_not_exists(pk)" } else { "#version = :read" });
+        let put = match version {
+            0 => put,
+            _ => put
+                .expression_attribute_names("#version", "version")
+                .expression_attribute_values(":read", n(version)),
+        };
+        changes.push(Write::Put(put.build().map_err(Error::internal)?), Error::Contended);
+        Ok(())
+    }
+}

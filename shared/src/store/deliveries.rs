@@ -1,0 +1,213 @@
+//! Deliveries of events: each attempt is claimed by a conditional write that brings the event back with it, and ends in
+//! one transaction that notes the outcome on the event and in the endpoint's log.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Update};
+use serde::Serialize;
+
+use super::commit::{Changes, Refused, Write};
+use super::keys::{self, Key};
+use super::row::{Record as _, Row};
+use super::{Store, client, key_item, n, s};
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::models::event::{Delivery, DeliveryState, Event, KEPT};
+use crate::origin::Origin;
+use crate::time::Timestamp;
+
+/// What became of one attempt, as the endpoint's log keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attempt {
+    pub number: u32,
+    pub at: Timestamp,
+    pub succeeded: bool,
+    /// The receiver's HTTP status; none when there was no answer.
+    pub status: Option<u16>,
+    pub latency_ms: u64,
+    /// The beginning of the receiver's answer, or why there was none.
+    pub response: String,
+    pub next_attempt: Option<Timestamp>,
+}
+
+impl Store {
+    /// Puts an event into the table that the relay made from a change, with its deliveries. False when it is there
+    /// already.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn add_event(&self, origin: &Origin, event: &Row<Event>) -> Result<bool> {
+        let mut changes = Changes::new();
+        self.create(&mut changes, origin, event)?;
+        Ok(self.write(origin, &changes, None).await?.is_none())
+    }
+
+    /// Gives an event that was written without deliveries those it needs, once.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn plan_deliveries(&self, origin: &Origin, event: &Id, deliveries: &BTreeMap<Id, Delivery>) -> Result<()> {
+        let key = key_item(Key::Object { tenant: &origin.tenant, id: event });
+        let due = deliveries.values().map(|delivery| delivery.next_at).min();
+        let partition = keys::due_partition_of(super::string(&key, "pk"));
+        let set = if due.is_some() { ", due_pk = :due_pk, due_at = :due_at" } else { " REMOVE due_pk, due_at" };
+        let mut call = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(key))
+            .update_expression(format!("SET #private.deliveries = :deliveries, #object.pending_webhooks = :pending{set}"))
+            .condition_expression("attribute_type(#private.deliveries, :null)")
+            .expression_attribute_names("#private", "private")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_values(":deliveries", serde_dynamo::to_attribute_value(deliveries).map_err(Error::internal)?)
+            .expression_attribute_values(":pending", n(deliveries.len()))
+            .expression_attribute_values(":null", s("NULL"));
+        if let Some(due) = due {
+            call = call
+                .expression_attribute_values(":due_pk", s(partition))
+                .expression_attribute_values(":due_at", s(due.to_string()));
+        }
+        match call.send().await {
+            Ok(_) => Ok(()),
+            Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => Ok(()),
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// Takes an event off the list of what is due, when every delivery is as it was read.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn settle_event(&self, origin: &Origin, event: &Row<Event>) -> Result<()> {
+        let sent = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: event.object.id() })))
+            .update_expression("REMOVE due_pk, due_at")
+            .condition_expression("#private.deliveries = :deliveries")
+            .expression_attribute_names("#private", "private")
+            .expression_attribute_values(
+                ":deliveries",
+                serde_dynamo::to_attribute_value(&event.private.deliveries).map_err(Error::internal)?,
+            )
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(()),
+            Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => Ok(()),
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// Claims the next attempt of a delivery for this worker until `until`, and brings the event. None when the attempt
+    /// is claimed, done or given up already, or not due.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn claim_attempt(
+        &self,
+        origin: &Origin,
+        event: &Id,
+        endpoint: &Id,
+        number: u32,
+        until: Timestamp,
+    ) -> Result<Option<Row<Event>>> {
+        let delivery = Delivery { attempts: number, state: DeliveryState::Claimed, next_at: until };
+        let call = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: event })))
+            .update_expression("SET #private.deliveries.#endpoint = :delivery")
+            .condition_expression(
+                "#private.deliveries.#endpoint.attempts = :before AND #private.deliveries.#endpoint.next_at <= :now \
+                 AND #private.deliveries.#endpoint.#state IN (:waiting, :claimed)",
+            )
+            .expression_attribute_names("#private", "private")
+            .expression_attribute_names("#endpoint", endpoint.as_str())
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":delivery", serde_dynamo::to_attribute_value(delivery).map_err(Error::internal)?)
+            .expression_attribute_values(":before", n(number - 1))
+            .expression_attribute_values(":now", s(origin.now.to_string()))
+            .expression_attribute_values(":waiting", state(DeliveryState::Waiting)?)
+            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?)
+            .return_values(ReturnValue::AllNew);
+        match call.send().await {
+            Ok(answer) => answer.attributes.map(Row::from_item).transpose(),
+            Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => Ok(None),
+            // An event that is gone, or one without such a delivery, has no path to write to.
+            Err(error) if is_validation(&error) => Ok(None),
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// Notes what became of a claimed attempt. An attempt that somebody else has taken over is left alone.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn conclude_attempt(
+        &self,
+        origin: &Origin,
+        event: &Row<Event>,
+        endpoint: &Id,
+        delivery: &Delivery,
+        attempt: &Attempt,
+    ) -> Result<()> {
+        let tenant = &origin.tenant;
+        let id = event.object.id();
+        let closes = matches!(delivery.state, DeliveryState::Delivered | DeliveryState::GivenUp);
+        let mut private = event.private.clone();
+        private.deliveries.get_or_insert_default().insert(endpoint.clone(), delivery.clone());
+        let key = key_item(Key::Object { tenant, id });
+        let partition = keys::due_partition_of(super::string(&key, "pk"));
+        let mut expression = "SET #private.deliveries.#endpoint = :delivery".to_owned();
+        if closes {
+            expression += ", #object.pending_webhooks = #object.pending_webhooks - :one";
+        }
+        let due = private.due();
+        expression += match due {
+            Some(_) => ", due_pk = :due_pk, due_at = :due_at",
+            None => " REMOVE due_pk, due_at",
+        };
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key))
+            .update_expression(expression)
+            .condition_expression("#private.deliveries.#endpoint.attempts = :attempts AND #private.deliveries.#endpoint.#state = :claimed")
+            .expression_attribute_names("#private", "private")
+            .expression_attribute_names("#endpoint", endpoint.as_str())
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":delivery", serde_dynamo::to_attribute_value(delivery).map_err(Error::internal)?)
+            .expression_attribute_values(":attempts", n(attempt.number))
+            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?);
+        if closes {
+            update = update.expression_attribute_names("#object", "object").expression_attribute_values(":one", n(1));
+        }
+        if let Some(due) = due {
+            update = update
+                .expression_attribute_values(":due_pk", s(partition))
+                .expression_attribute_values(":due_at", s(due.to_string()));
+        }
+        let mut log = key_item(Key::Attempt { tenant, endpoint, event: id, number: attempt.number });
+        log.insert("attempt".into(), serde_dynamo::to_attribute_value(attempt).map_err(Error::internal)?);
+        log.insert("type".into(), s(event.object.kind.as_str()));
+        log.insert("ttl".into(), n(origin.now.plus_millis(KEPT).unix_seconds()));
+        let mut changes = Changes::new();
+        changes.push(Write::Update(update.build().map_err(Error::internal)?), Error::Contended);
+        changes.push(Write::Put(self.put(log).build().map_err(Error::internal)?), Error::Contended);
+        match self.write(origin, &changes, None).await? {
+            None | Some(Refused::At(..) | Refused::Repeated(_)) => Ok(()),
+        }
+    }
+}
+
+fn state(state: DeliveryState) -> Result<AttributeValue> {
+    serde_dynamo::to_attribute_value(state).map_err(Error::internal)
+}
+
+fn is_validation<E: aws_sdk_dynamodb::error::ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    error.as_service_error().is_some_and(|error| error.code() == Some("ValidationException"))
+}

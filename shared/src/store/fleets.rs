@@ -1,0 +1,110 @@
+//! What ties fleets, drivers and vehicles together: memberships, counters and the vehicles a driver is named by. All of
+//! it goes into the transaction of what it follows from.
+
+use aws_sdk_dynamodb::types::Update;
+
+use super::commit::{Changes, Write};
+use super::keys::Key;
+use super::{Store, key_item, n, s};
+use crate::error::{Code, Error, Result};
+use crate::id::{Id, Kind};
+use crate::models::MAX_LIST;
+use crate::origin::Origin;
+
+/// A number a fleet keeps of what belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    Drivers,
+    Vehicles,
+}
+
+impl Counter {
+    fn member(self) -> &'static str {
+        match self {
+            Self::Drivers => "total_drivers",
+            Self::Vehicles => "total_vehicles",
+        }
+    }
+}
+
+impl Store {
+    /// Counts a fleet's drivers or vehicles up, as long as the fleet is there and active, or down.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn count(&self, changes: &mut Changes, origin: &Origin, fleet: &Id, counter: Counter, by: i8, gone: Error) -> Result<()> {
+        let condition = if by > 0 { "#object.#status = :active" } else { "attribute_exists(pk)" };
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: fleet })))
+            .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE announces")
+            .condition_expression(condition)
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#counter", counter.member())
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":by", n(by))
+            .expression_attribute_values(":one", n(1));
+        if by > 0 {
+            update = update
+                .expression_attribute_names("#status", "status")
+                .expression_attribute_values(":active", s("active"));
+        }
+        changes.push(Write::Update(update.build().map_err(Error::internal)?), gone);
+        Ok(())
+    }
+
+    /// Notes that a driver belongs to a fleet, for the fleet's list of drivers.
+    ///
+    /// # Errors
+    /// The write cannot be built.
+    pub fn join(&self, changes: &mut Changes, origin: &Origin, fleet: &Id, driver: &Id) -> Result<()> {
+        let key = Key::DriverOfFleet { tenant: &origin.tenant, fleet, driver };
+        let put = self.put(key_item(key)).build().map_err(Error::internal)?;
+        changes.push(Write::Put(put), Error::Contended);
+        Ok(())
+    }
+
+    /// Forgets that a driver belongs to a fleet.
+    ///
+    /// # Errors
+    /// The write cannot be built.
+    pub fn leave(&self, changes: &mut Changes, origin: &Origin, fleet: &Id, driver: &Id) -> Result<()> {
+        let key = Key::DriverOfFleet { tenant: &origin.tenant, fleet, driver };
+        let delete = aws_sdk_dynamodb::types::Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(key)))
+            .build()
+            .map_err(Error::internal)?;
+        changes.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+
+    /// Adds a vehicle to those a driver is named by.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn name_driver(&self, changes: &mut Changes, origin: &Origin, driver: &Id, vehicle: &Id) -> Result<()> {
+        let message = format!("There is no driver {driver}, or {MAX_LIST} vehicles name it already.");
+        let refusal = Code::VehicleOwnerNotFound.because(message).at("drivers");
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: driver })))
+            .update_expression(
+                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE announces",
+            )
+            .condition_expression("attribute_exists(pk) AND size(#object.vehicles) < :most")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":vehicle", aws_sdk_dynamodb::types::AttributeValue::L(vec![s(vehicle.as_str())]))
+            .expression_attribute_values(":most", n(MAX_LIST))
+            .expression_attribute_values(":one", n(1));
+        changes.push(Write::Update(update.build().map_err(Error::internal)?), refusal);
+        Ok(())
+    }
+
+    /// The refusal of a vehicle whose fleet is unknown or not active.
+    pub fn no_such_owner(kind: Kind) -> Error {
+        let message = format!("No such {}, or it is not active.", kind.name());
+        Code::VehicleOwnerNotFound.because(message).at(kind.name())
+    }
+}

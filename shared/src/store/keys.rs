@@ -1,0 +1,162 @@
+//! Every key of the table, and nothing else formats one.
+//!
+//! | What | `pk` | `sk` | Index |
+//! |---|---|---|---|
+//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; `first`, `second`: by what it belongs to, by id |
+//! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
+//! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
+//! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
+//! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
+//! | delivery attempt | `<acct>#<mode>#<wh>` | `<evt>#<n>` | `ttl` 30 days |
+//! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
+//! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
+//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
+//! | calendar | `<mode>#CAL#<connector or vehicle>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//!
+//! Rows that wait for something carry `due_pk` and `due_at`, the keys of the index `due` that the sweeper reads.
+//! A reservation's `first` is its driver, its `second` its vehicle; a vehicle's `first` is its fleet.
+
+use jiff::civil::Date;
+
+use crate::id::{Id, Kind};
+use crate::origin::{Mode, Tenant};
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub enum Key<'a> {
+    Object { tenant: &'a Tenant, id: &'a Id },
+    Account { id: &'a Id },
+    ApiKey { account: &'a Id, hash: &'a str },
+    Idempotency { tenant: &'a Tenant, key: &'a str },
+    Attempt { tenant: &'a Tenant, endpoint: &'a Id, event: &'a Id, number: u32 },
+    DriverOfFleet { tenant: &'a Tenant, fleet: &'a Id, driver: &'a Id },
+    Rate { tenant: &'a Tenant },
+    Station { mode: Mode, id: &'a Id },
+    Calendar { mode: Mode, whose: &'a str, day: Date },
+}
+
+/// The sort key of a row that is alone under its partition key.
+const ALONE: &str = "#";
+
+impl Key<'_> {
+    /// The values of `pk` and `sk`.
+    pub fn pair(self) -> (String, String) {
+        match self {
+            Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
+            Self::Account { id } => (format!("ACCOUNT#{id}"), ALONE.into()),
+            Self::ApiKey { account, hash } => (format!("KEY#{account}#{hash}"), ALONE.into()),
+            Self::Idempotency { tenant, key } => (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into()),
+            Self::Attempt { tenant, endpoint, event, number } => {
+                (of_tenant(tenant, endpoint.as_str()), format!("{event}#{number:03}"))
+            }
+            Self::DriverOfFleet { tenant, fleet, driver } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
+            Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
+            Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
+            Self::Calendar { mode, whose, day } => (format!("{mode}#CAL#{whose}"), day.to_string()),
+        }
+    }
+}
+
+/// One partition of an index, in the order of ids.
+#[derive(Debug, Clone, Copy)]
+pub enum Partition<'a> {
+    /// All objects of a kind.
+    Kind { tenant: &'a Tenant, kind: Kind },
+    /// The objects of a kind that belong to another object in the first way.
+    First { tenant: &'a Tenant, owner: &'a Id, kind: Kind },
+    /// The objects of a kind that belong to another object in the second way.
+    Second { tenant: &'a Tenant, owner: &'a Id, kind: Kind },
+    /// The accounts an account has made.
+    Children { parent: &'a Id },
+    /// All stations of a mode.
+    Stations { mode: Mode },
+    /// The stations in a small cell.
+    Fine { mode: Mode, cell: &'a str },
+    /// The stations in a large cell.
+    Coarse { mode: Mode, cell: &'a str },
+}
+
+impl Partition<'_> {
+    /// The name of the index, the attribute that is its hash key, and the value of that.
+    pub fn place(self) -> (&'static str, &'static str, String) {
+        match self {
+            Self::Kind { tenant, kind } => ("list", "list_pk", of_tenant(tenant, kind.name())),
+            Self::First { tenant, owner, kind } => ("first", "first_pk", of_owner(tenant, owner, kind)),
+            Self::Second { tenant, owner, kind } => ("second", "second_pk", of_owner(tenant, owner, kind)),
+            Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
+            Self::Stations { mode } => ("list", "list_pk", format!("{mode}#{}", Kind::ChargingStation.name())),
+            Self::Fine { mode, cell } => ("fine", "fine_pk", format!("{mode}#{cell}")),
+            Self::Coarse { mode, cell } => ("coarse", "coarse_pk", format!("{mode}#{cell}")),
+        }
+    }
+}
+
+fn of_tenant(tenant: &Tenant, rest: &str) -> String {
+    format!("{}#{}#{rest}", tenant.account, tenant.mode)
+}
+
+fn of_owner(tenant: &Tenant, owner: &Id, kind: Kind) -> String {
+    of_tenant(tenant, &format!("{owner}#{}", kind.name()))
+}
+
+/// The tenant and id of an object's `pk`, for rows that come without their content.
+pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
+    let mut parts = pk.split('#');
+    let (account, mode, id) = (Id::from(parts.next()?), parts.next()?.parse().ok()?, Id::from(parts.next()?));
+    let valid = parts.next().is_none() && account.is(Kind::Account) && id.kind().is_some();
+    valid.then_some((Tenant { account, mode }, id))
+}
+
+/// In how many partitions the index `due` is split, so that no one of them limits how fast the service writes.
+pub const DUE_PARTITIONS: u8 = 8;
+
+/// The partition of the index `due` a row lies in.
+pub fn due_partition_of(pk: &str) -> String {
+    due_partition((crc32fast::hash(pk.as_bytes()) % u32::from(DUE_PARTITIONS)) as u8)
+}
+
+/// The name of one partition of the index `due`.
+pub fn due_partition(number: u8) -> String {
+    format!("DUE#{number}")
+}
+
+/// Whose calendar a connector's is.
+pub fn connector_calendar(station: &Id, connector: &str) -> String {
+    format!("{station}#{connector}")
+}
+
+/// Whose calendar a vehicle's is. Vehicles' ids are unique among all tenants.
+pub fn vehicle_calendar(vehicle: &Id) -> String {
+    vehicle.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_a_tenant_begins_with_the_tenant() {
+        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Live };
+        let (id, other) = (Id::from_number(Kind::WebhookEndpoint, 2), Id::from_number(Kind::Event, 3));
+        let rows = [
+            Key::Object { tenant: &tenant, id: &id },
+            Key::Idempotency { tenant: &tenant, key: "k#1" },
+            Key::Attempt { tenant: &tenant, endpoint: &id, event: &other, number: 1 },
+            Key::DriverOfFleet { tenant: &tenant, fleet: &id, driver: &other },
+            Key::Rate { tenant: &tenant },
+        ];
+        for row in rows {
+            assert!(row.pair().0.starts_with("acct_00000000000000000000000000000001#live#"), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn an_objects_key_tells_whose_it_is() {
+        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test };
+        let id = Id::from_number(Kind::Reservation, 2);
+        let (pk, _) = Key::Object { tenant: &tenant, id: &id }.pair();
+        assert_eq!(parse_object(&pk), Some((tenant.clone(), id)));
+        let (pk, _) = Key::Idempotency { tenant: &tenant, key: "k" }.pair();
+        assert_eq!(parse_object(&pk), None);
+    }
+}

@@ -1,0 +1,280 @@
+//! Lists: one partition of an index, newest first, a page at a time in either direction.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::keys::Partition;
+use super::row::{ById, Record, Row};
+use super::{Item, Store, client, s, string};
+use crate::error::Result;
+use crate::id::{Id, Kind};
+use crate::origin::Tenant;
+
+/// Which part of a list is wanted.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    /// How many rows, at most.
+    pub limit: usize,
+    pub from: From,
+    /// The smallest and the largest number of ids that count.
+    pub range: (u128, u128),
+}
+
+/// Where a page begins, in a list that runs from the newest to the oldest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum From {
+    Newest,
+    /// The rows older than this one.
+    After(Id),
+    /// The rows newer than this one, those next to it.
+    Before(Id),
+}
+
+/// Where the ids of a list are kept that has no index.
+#[derive(Debug, Clone)]
+pub enum Members<'a> {
+    /// The drivers attached to a fleet.
+    OfFleet(&'a Id),
+    /// Ids that another object holds.
+    These(Vec<Id>),
+}
+
+/// Members of the object that must have these values: paths such as `status` with strings.
+pub type Filter<'a> = Vec<(&'a str, String)>;
+
+/// A page's rows, newest first, and whether there are more on either side.
+#[derive(Debug, Clone)]
+pub struct Found<T> {
+    pub rows: Vec<T>,
+    pub newer: bool,
+    pub older: bool,
+}
+
+/// How many times one page asks again when a filter leaves it short.
+const MAX_QUERIES: usize = 20;
+
+impl Slice {
+    /// Everything there is, up to a limit.
+    pub fn first(limit: usize) -> Self {
+        Self { limit, from: From::Newest, range: (0, u128::MAX) }
+    }
+
+    /// The bounds of ids this slice may hold, both inclusive; none when it can hold nothing.
+    fn bounds(&self, kind: Kind) -> Option<(Id, Id)> {
+        let (mut low, mut high) = self.range;
+        match &self.from {
+            From::Newest => {}
+            From::After(id) => high = high.min(id.number(kind)?.checked_sub(1)?),
+            From::Before(id) => low = low.max(id.number(kind)?.checked_add(1)?),
+        }
+        (low <= high).then(|| (Id::from_number(kind, low), Id::from_number(kind, high)))
+    }
+}
+
+impl Store {
+    /// One page of a list of whole rows.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn list<T: Record>(
+        &self,
+        partition: Partition<'_>,
+        slice: &Slice,
+        filter: Filter<'_>,
+    ) -> Result<Found<Row<T>>> {
+        let found = self.slice(partition, T::KIND, slice, filter).await?;
+        let rows = found.rows.into_iter().map(Row::from_item).collect::<Result<_>>()?;
+        Ok(Found { rows, newer: found.newer, older: found.older })
+    }
+
+    async fn slice(
+        &self,
+        partition: Partition<'_>,
+        kind: Kind,
+        slice: &Slice,
+        filter: Filter<'_>,
+    ) -> Result<Found<Item>> {
+        let backward = matches!(slice.from, From::Before(_));
+        let mut rows = Vec::new();
+        if let Some((low, high)) = slice.bounds(kind) {
+            let (index, attribute, value) = partition.place();
+            let mut names = HashMap::from([("#pk".to_owned(), attribute.to_owned())]);
+            let mut values = HashMap::from([
+                (":pk".to_owned(), s(value)),
+                (":low".to_owned(), s(low.as_str())),
+                (":high".to_owned(), s(high.as_str())),
+            ]);
+            let condition = filter_expression(filter, &mut names, &mut values);
+            let mut start = None;
+            for _ in 0..MAX_QUERIES {
+                let query = self.client.query().table_name(&self.table).index_name(index);
+                let page = query
+                    .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
+                    .set_filter_expression(condition.clone())
+                    .set_expression_attribute_names(Some(names.clone()))
+                    .set_expression_attribute_values(Some(values.clone()))
+                    .scan_index_forward(backward)
+                    .set_exclusive_start_key(start)
+                    .set_limit(i32::try_from(slice.limit + 1).ok())
+                    .send()
+                    .await
+                    .map_err(client::failure)?;
+                rows.extend(page.items.unwrap_or_default());
+                start = page.last_evaluated_key;
+                if rows.len() > slice.limit || start.is_none() {
+                    break;
+                }
+            }
+        }
+        let more = rows.len() > slice.limit;
+        rows.truncate(slice.limit);
+        if backward {
+            rows.reverse();
+        }
+        Ok(match slice.from {
+            From::Newest => Found { rows, newer: false, older: more },
+            From::After(_) => Found { rows, newer: true, older: more },
+            From::Before(_) => Found { rows, newer: more, older: true },
+        })
+    }
+
+    /// One page of objects whose ids are kept elsewhere than in an index, without those that `keep` refuses.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn list_members<T: ById>(
+        &self,
+        tenant: &Tenant,
+        members: Members<'_>,
+        slice: &Slice,
+        keep: impl Fn(&T) -> bool,
+    ) -> Result<Found<Row<T>>> {
+        let backward = matches!(slice.from, From::Before(_));
+        let mut rest = slice.clone();
+        let mut rows: Vec<Row<T>> = Vec::new();
+        let mut more = true;
+        for _ in 0..MAX_QUERIES {
+            let ids = match &members {
+                Members::OfFleet(fleet) => self.drivers_of(tenant, fleet, &rest).await?,
+                Members::These(ids) => page_of_ids(ids.clone(), T::KIND, &rest),
+            };
+            let Some(last) = (if backward { ids.rows.first() } else { ids.rows.last() }).cloned() else {
+                more = false;
+                break;
+            };
+            let mut found = self.get_all::<T>(tenant, &ids.rows).await?;
+            found.retain(|row| keep(&row.object));
+            if backward {
+                found.reverse();
+            }
+            rows.extend(found);
+            more = if backward { ids.newer } else { ids.older };
+            if !more || rows.len() > slice.limit {
+                break;
+            }
+            rest.from = if backward { From::Before(last) } else { From::After(last) };
+        }
+        let more = more || rows.len() > slice.limit;
+        rows.truncate(slice.limit);
+        if backward {
+            rows.reverse();
+        }
+        Ok(match slice.from {
+            From::Newest => Found { rows, newer: false, older: more },
+            From::After(_) => Found { rows, newer: true, older: more },
+            From::Before(_) => Found { rows, newer: more, older: true },
+        })
+    }
+
+    /// One page of the drivers attached to a fleet: their ids.
+    async fn drivers_of(&self, tenant: &Tenant, fleet: &Id, slice: &Slice) -> Result<Found<Id>> {
+        let backward = matches!(slice.from, From::Before(_));
+        let Some((low, high)) = slice.bounds(Kind::Driver) else {
+            return Ok(Found { rows: Vec::new(), newer: false, older: false });
+        };
+        let (pk, _) = super::keys::Key::Object { tenant, id: fleet }.pair();
+        let query = self.client.query().table_name(&self.table);
+        let page = query
+            .key_condition_expression("pk = :pk AND sk BETWEEN :low AND :high")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":low", s(low.as_str()))
+            .expression_attribute_values(":high", s(high.as_str()))
+            .scan_index_forward(backward)
+            .set_limit(i32::try_from(slice.limit + 1).ok())
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let ids = page.items.unwrap_or_default().iter().map(|item| Id::from(string(item, "sk"))).collect();
+        Ok(page_of(ids, slice))
+    }
+}
+
+/// A page of ids that are known already, newest first.
+pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, slice: &Slice) -> Found<Id> {
+    ids.sort();
+    let bounds = slice.bounds(kind);
+    ids.retain(|id| bounds.as_ref().is_some_and(|(low, high)| low <= id && id <= high));
+    if !matches!(slice.from, From::Before(_)) {
+        ids.reverse();
+    }
+    page_of(ids, slice)
+}
+
+/// Cuts what was read in the slice's direction down to a page.
+fn page_of(mut ids: Vec<Id>, slice: &Slice) -> Found<Id> {
+    let more = ids.len() > slice.limit;
+    ids.truncate(slice.limit);
+    match slice.from {
+        From::Newest => Found { rows: ids, newer: false, older: more },
+        From::After(_) => Found { rows: ids, newer: true, older: more },
+        From::Before(_) => {
+            ids.reverse();
+            Found { rows: ids, newer: more, older: true }
+        }
+    }
+}
+
+fn filter_expression(
+    filter: Filter<'_>,
+    names: &mut HashMap<String, String>,
+    values: &mut HashMap<String, AttributeValue>,
+) -> Option<String> {
+    let mut terms = Vec::new();
+    for (n, (member, value)) in filter.into_iter().enumerate() {
+        names.insert("#object".into(), "object".into());
+        names.insert(format!("#f{n}"), member.to_owned());
+        values.insert(format!(":f{n}"), s(value));
+        terms.push(format!("#object.#f{n} = :f{n}"));
+    }
+    (!terms.is_empty()).then(|| terms.join(" AND "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(numbers: &[u128]) -> Vec<Id> {
+        numbers.iter().map(|number| Id::from_number(Kind::Vehicle, *number)).collect()
+    }
+
+    #[test]
+    fn pages_of_known_ids_walk_forward_and_back() {
+        let all = ids(&[3, 1, 5, 2, 4]);
+        let slice = |from| Slice { limit: 2, from, range: (0, u128::MAX) };
+        let first = page_of_ids(all.clone(), Kind::Vehicle, &slice(From::Newest));
+        assert_eq!((first.rows.clone(), first.newer, first.older), (ids(&[5, 4]), false, true));
+        let second = page_of_ids(all.clone(), Kind::Vehicle, &slice(From::After(first.rows[1].clone())));
+        assert_eq!((second.rows.clone(), second.newer, second.older), (ids(&[3, 2]), true, true));
+        let last = page_of_ids(all.clone(), Kind::Vehicle, &slice(From::After(second.rows[1].clone())));
+        assert_eq!((last.rows.clone(), last.older), (ids(&[1]), false));
+        let back = page_of_ids(all, Kind::Vehicle, &slice(From::Before(second.rows[0].clone())));
+        assert_eq!((back.rows, back.newer, back.older), (ids(&[5, 4]), false, true));
+    }
+
+    #[test]
+    fn a_range_bounds_every_page() {
+        let slice = Slice { limit: 9, from: From::After(ids(&[4])[0].clone()), range: (2, 9) };
+        assert_eq!(page_of_ids(ids(&[1, 2, 3, 4]), Kind::Vehicle, &slice).rows, ids(&[3, 2]));
+    }
+}

@@ -1,0 +1,176 @@
+//! The table: one file per family of access patterns. Nothing outside this module speaks DynamoDB.
+
+pub mod accounts;
+pub mod calendars;
+pub mod client;
+pub mod commit;
+pub mod deliveries;
+pub mod fleets;
+pub mod idempotency;
+pub mod keys;
+pub mod list;
+pub mod rates;
+pub mod row;
+pub mod schema;
+pub mod stations;
+pub mod sweep;
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use futures::TryStreamExt as _;
+use futures::stream::{self, StreamExt as _};
+
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::origin::Tenant;
+use keys::Key;
+use row::{ById, Row};
+
+pub use commit::Changes;
+pub use idempotency::Answer;
+
+/// A row as the table holds it.
+pub type Item = HashMap<String, AttributeValue>;
+
+/// The table.
+#[derive(Debug, Clone)]
+pub struct Store {
+    client: aws_sdk_dynamodb::Client,
+    table: String,
+}
+
+/// How many rows one BatchGetItem may ask for.
+const BATCH: usize = 100;
+
+impl Store {
+    pub fn new(client: aws_sdk_dynamodb::Client, table: impl Into<String>) -> Self {
+        Self { client, table: table.into() }
+    }
+
+    /// Reads an object to show it.
+    ///
+    /// # Errors
+    /// The 404 of its kind.
+    pub async fn get<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Row<T>> {
+        self.read(tenant, id, false).await
+    }
+
+    /// Reads an object to decide on it: as it is at this moment.
+    ///
+    /// # Errors
+    /// The 404 of its kind.
+    pub async fn load<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Row<T>> {
+        self.read(tenant, id, true).await
+    }
+
+    /// Reads an object to decide on it, or nothing.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn find<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Option<Row<T>>> {
+        match self.load(tenant, id).await {
+            Ok(row) => Ok(Some(row)),
+            Err(error) if error.status() == 404 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn read<T: ById>(&self, tenant: &Tenant, id: &Id, consistent: bool) -> Result<Row<T>> {
+        if !id.is(T::KIND) {
+            return Err(Error::not_found(T::KIND));
+        }
+        match self.item(T::locate(tenant, id), consistent).await? {
+            Some(item) => Row::from_item(item),
+            None => Err(Error::not_found(T::KIND)),
+        }
+    }
+
+    async fn item(&self, key: Key<'_>, consistent: bool) -> Result<Option<Item>> {
+        let request = self.client.get_item().table_name(&self.table).set_key(Some(key_item(key)));
+        let answer = request.consistent_read(consistent).send().await.map_err(client::failure)?;
+        Ok(answer.item)
+    }
+
+    /// Which of these ids names no object of that kind.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn missing(&self, tenant: &Tenant, kind: Kind, ids: &[Id]) -> Result<Option<Id>> {
+        if let Some(malformed) = ids.iter().find(|id| !id.is(kind)) {
+            return Ok(Some(malformed.clone()));
+        }
+        let keys = ids.iter().map(|id| match kind {
+            Kind::ChargingStation => key_item(Key::Station { mode: tenant.mode, id }),
+            _ => key_item(Key::Object { tenant, id }),
+        });
+        let found = self.items(keys.collect(), Some("pk")).await?;
+        let there = |id: &Id| found.iter().any(|item| string(item, "pk").ends_with(id.as_str()));
+        Ok(ids.iter().find(|id| !there(id)).cloned())
+    }
+
+    /// Reads objects of one kind to show them, in the order of the ids; those that are gone are left out.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Row<T>>> {
+        let keys = ids.iter().map(|id| key_item(T::locate(tenant, id)));
+        let rows = self.items(keys.collect(), None).await?.into_iter().map(Row::<T>::from_item);
+        let mut rows: HashMap<Id, Row<T>> =
+            rows.map(|row| row.map(|row| (row.object.id().clone(), row))).collect::<Result<_>>()?;
+        Ok(ids.iter().filter_map(|id| rows.remove(id)).collect())
+    }
+
+    /// Reads rows by their keys, a hundred at a time, in no particular order.
+    async fn items(&self, keys: Vec<Item>, only: Option<&str>) -> Result<Vec<Item>> {
+        let batches = keys.chunks(BATCH).map(<[Item]>::to_vec).collect::<Vec<_>>();
+        let found: Vec<Vec<Item>> =
+            stream::iter(batches).map(|batch| self.batch(batch, only)).buffered(4).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    async fn batch(&self, keys: Vec<Item>, only: Option<&str>) -> Result<Vec<Item>> {
+        let mut found = Vec::new();
+        let mut wanted = keys;
+        for _ in 0..5 {
+            if wanted.is_empty() {
+                return Ok(found);
+            }
+            let ask = KeysAndAttributes::builder()
+                .set_keys(Some(wanted))
+                .set_projection_expression(only.map(Into::into))
+                .build()
+                .map_err(Error::internal)?;
+            let answer = self.client.batch_get_item().request_items(&self.table, ask).send().await;
+            let mut answer = answer.map_err(client::failure)?;
+            found.extend(answer.responses.as_mut().and_then(|tables| tables.remove(&self.table)).unwrap_or_default());
+            let left = answer.unprocessed_keys.as_mut().and_then(|tables| tables.remove(&self.table));
+            wanted = left.map(|left| left.keys).unwrap_or_default();
+        }
+        if wanted.is_empty() { Ok(found) } else { Err(Error::unavailable("the table left keys of a batch unread")) }
+    }
+}
+
+/// A key as the attributes `pk` and `sk`.
+fn key_item(key: Key<'_>) -> Item {
+    let (pk, sk) = key.pair();
+    HashMap::from([("pk".to_owned(), AttributeValue::S(pk)), ("sk".to_owned(), AttributeValue::S(sk))])
+}
+
+/// A string attribute, or "".
+fn string<'a>(item: &'a Item, name: &str) -> &'a str {
+    item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str)
+}
+
+/// A numeric attribute, or 0.
+fn number(item: &Item, name: &str) -> i64 {
+    item.get(name).and_then(|value| value.as_n().ok()).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+fn s(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+fn n(number: impl ToString) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}

@@ -1,0 +1,302 @@
+//! A row that holds an object: the object as clients see it, what the service keeps to itself, and the version that
+//! every write is conditional on. Index keys follow from the object, so keys and data cannot disagree.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::keys::{self, Key, Partition};
+use super::{Item, key_item, n, number, s};
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::models::account::{Account, AccountPrivate};
+use crate::models::api_key::{ApiKey, ApiKeyPrivate};
+use crate::models::charging_station::ChargingStation;
+use crate::models::driver::{Driver, DriverPrivate};
+use crate::models::event::{self, Event, EventPrivate, EventRequest, EventType};
+use crate::models::fleet::Fleet;
+use crate::models::reservation::{Reservation, ReservationPrivate};
+use crate::models::vehicle::Vehicle;
+use crate::models::webhook_endpoint::{EndpointPrivate, WebhookEndpoint};
+use crate::origin::{Origin, Tenant};
+use crate::time::Timestamp;
+
+/// An object that has a row of its own.
+pub trait Record: Serialize + DeserializeOwned + Clone + Send + Sync {
+    /// What the row holds besides what clients see.
+    type Private: Serialize + DeserializeOwned + Default + Clone + Send + Sync;
+
+    const KIND: Kind;
+
+    fn id(&self) -> &Id;
+
+    /// Where the row lies.
+    fn key<'a>(&'a self, tenant: &'a Tenant, private: &'a Self::Private) -> Key<'a>;
+
+    /// The lists the row appears in.
+    fn lists<'a>(&'a self, tenant: &'a Tenant, private: &'a Self::Private) -> Vec<Partition<'a>>;
+
+    /// When the service has to look at the object by itself.
+    fn due(_private: &Self::Private) -> Option<Timestamp> {
+        None
+    }
+
+    /// When the row may be dropped.
+    fn expires(&self) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// A record that is found by its id alone.
+pub trait ById: Record {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Object { tenant, id }
+    }
+}
+
+/// An object and its row's other attributes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row<T: Record> {
+    pub object: T,
+    pub private: T::Private,
+    /// How often the row was written; 0 before the first time.
+    pub version: u64,
+    /// The events the next write stands for. The relay writes them from the stream.
+    announces: Vec<EventType>,
+}
+
+impl<T: Record> Row<T> {
+    /// A row that is not in the table yet.
+    pub fn new(object: T) -> Self {
+        Self::with_private(object, T::Private::default())
+    }
+
+    /// The same, with what clients do not see.
+    pub fn with_private(object: T, private: T::Private) -> Self {
+        Self { object, private, version: 0, announces: Vec::new() }
+    }
+
+    /// The next write of the row stands for an event of this type.
+    #[must_use]
+    pub fn announcing(mut self, kind: EventType) -> Self {
+        self.announces.push(kind);
+        self
+    }
+
+    /// The row as the next write leaves it.
+    pub(super) fn to_item(&self, origin: &Origin) -> Result<Item> {
+        let tenant = &origin.tenant;
+        let mut item = key_item(self.object.key(tenant, &self.private));
+        let lists = self.object.lists(tenant, &self.private);
+        if !lists.is_empty() {
+            item.insert("list_sk".into(), s(self.object.id().as_str()));
+        }
+        for list in lists {
+            let (_, attribute, value) = list.place();
+            item.insert(attribute.into(), s(value));
+        }
+        if let Some(due) = T::due(&self.private) {
+            let pk = super::string(&item, "pk").to_owned();
+            item.insert("due_pk".into(), s(keys::due_partition_of(&pk)));
+            item.insert("due_at".into(), s(due.to_string()));
+        }
+        if let Some(at) = self.object.expires() {
+            item.insert("ttl".into(), n(at.unix_seconds()));
+        }
+        if let Some(request) = &origin.request {
+            let idempotency_key = origin.idempotency.as_ref().map(|idempotency| idempotency.key.clone());
+            let request = EventRequest { id: request.clone(), idempotency_key };
+            item.insert("request".into(), serde_dynamo::to_attribute_value(request).map_err(Error::internal)?);
+        }
+        item.insert("account".into(), s(tenant.account.as_str()));
+        item.insert("mode".into(), s(tenant.mode.as_str()));
+        item.insert("version".into(), n(self.version + 1));
+        item.insert("written".into(), s(origin.now.to_string()));
+        if !self.announces.is_empty() {
+            let names = self.announces.iter().map(|kind| s(kind.as_str()));
+            item.insert("announces".into(), AttributeValue::L(names.collect()));
+        }
+        item.insert("object".into(), serde_dynamo::to_attribute_value(&self.object).map_err(Error::internal)?);
+        item.insert("private".into(), serde_dynamo::to_attribute_value(&self.private).map_err(Error::internal)?);
+        Ok(item)
+    }
+
+    /// Reads a row; what it announced when it was written is past.
+    pub(super) fn from_item(mut item: Item) -> Result<Self> {
+        let version = number(&item, "version").unsigned_abs();
+        let mut part = |name: &str| item.remove(name).ok_or_else(|| Error::internal(format!("a row without {name}")));
+        let object = serde_dynamo::from_attribute_value(part("object")?).map_err(Error::internal)?;
+        let private = serde_dynamo::from_attribute_value(part("private")?).map_err(Error::internal)?;
+        Ok(Self { object, private, version, announces: Vec::new() })
+    }
+}
+
+macro_rules! objects_of_tenants {
+    ($($record:ty, $private:ty, $kind:ident;)*) => {
+        $(
+            impl Record for $record {
+                type Private = $private;
+                const KIND: Kind = Kind::$kind;
+
+                fn id(&self) -> &Id {
+                    &self.id
+                }
+
+                fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a Self::Private) -> Key<'a> {
+                    Key::Object { tenant, id: &self.id }
+                }
+
+                fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a Self::Private) -> Vec<Partition<'a>> {
+                    vec![Partition::Kind { tenant, kind: Self::KIND }]
+                }
+            }
+
+            impl ById for $record {}
+        )*
+    };
+}
+
+objects_of_tenants! {
+    Fleet, (), Fleet;
+    Driver, DriverPrivate, Driver;
+    WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
+}
+
+impl Record for Vehicle {
+    type Private = ();
+    const KIND: Kind = Kind::Vehicle;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+        Key::Object { tenant, id: &self.id }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        vec![
+            Partition::Kind { tenant, kind: Self::KIND },
+            Partition::First { tenant, owner: &self.fleet, kind: Self::KIND },
+        ]
+    }
+}
+
+impl ById for Vehicle {}
+
+impl Record for Reservation {
+    type Private = ReservationPrivate;
+    const KIND: Kind = Kind::Reservation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationPrivate) -> Key<'a> {
+        Key::Object { tenant, id: &self.id }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationPrivate) -> Vec<Partition<'a>> {
+        vec![
+            Partition::Kind { tenant, kind: Self::KIND },
+            Partition::First { tenant, owner: &self.driver, kind: Self::KIND },
+            Partition::Second { tenant, owner: &self.vehicle, kind: Self::KIND },
+        ]
+    }
+
+    fn due(private: &ReservationPrivate) -> Option<Timestamp> {
+        private.due
+    }
+}
+
+impl ById for Reservation {}
+
+impl Record for Event {
+    type Private = EventPrivate;
+    const KIND: Kind = Kind::Event;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a EventPrivate) -> Key<'a> {
+        Key::Object { tenant, id: &self.id }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a EventPrivate) -> Vec<Partition<'a>> {
+        vec![Partition::Kind { tenant, kind: Self::KIND }]
+    }
+
+    fn due(private: &EventPrivate) -> Option<Timestamp> {
+        private.due()
+    }
+
+    fn expires(&self) -> Option<Timestamp> {
+        Some(self.created.plus_millis(event::KEPT))
+    }
+}
+
+impl ById for Event {}
+
+impl Record for Account {
+    type Private = AccountPrivate;
+    const KIND: Kind = Kind::Account;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, _: &'a Tenant, _: &'a AccountPrivate) -> Key<'a> {
+        Key::Account { id: &self.id }
+    }
+
+    fn lists<'a>(&'a self, _: &'a Tenant, private: &'a AccountPrivate) -> Vec<Partition<'a>> {
+        private.parent.iter().map(|parent| Partition::Children { parent }).collect()
+    }
+}
+
+impl ById for Account {
+    fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Account { id }
+    }
+}
+
+impl Record for ApiKey {
+    type Private = ApiKeyPrivate;
+    const KIND: Kind = Kind::ApiKey;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, private: &'a ApiKeyPrivate) -> Key<'a> {
+        Key::ApiKey { account: &tenant.account, hash: &private.hash }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ApiKeyPrivate) -> Vec<Partition<'a>> {
+        vec![Partition::Kind { tenant, kind: Self::KIND }]
+    }
+}
+
+impl Record for ChargingStation {
+    type Private = ();
+    const KIND: Kind = Kind::ChargingStation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+        Key::Station { mode: tenant.mode, id: &self.id }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        vec![Partition::Stations { mode: tenant.mode }]
+    }
+}
+
+impl ById for ChargingStation {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Station { mode: tenant.mode, id }
+    }
+}

@@ -1,0 +1,89 @@
+//! The table's shape, for stores that have no template to make it: local runs and tests.
+
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
+    ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification,
+};
+
+use super::{Store, client};
+use crate::error::{Error, Result};
+
+/// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
+pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
+    ("list", "list_pk", "list_sk", &["*"]),
+    ("first", "first_pk", "list_sk", &["*"]),
+    ("second", "second_pk", "list_sk", &["*"]),
+    ("due", "due_pk", "due_at", &[]),
+    ("fine", "fine_pk", "list_sk", &["place"]),
+    ("coarse", "coarse_pk", "list_sk", &["place"]),
+];
+
+impl Store {
+    /// Makes the table with its indexes, stream and expiry, unless it is there. True when it was made.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn create_table(&self) -> Result<bool> {
+        let mut names = vec!["pk", "sk"];
+        for (_, hash, range, _) in INDEXES {
+            names.extend([*hash, *range].into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        }
+        let indexes = INDEXES.iter().map(|(name, hash, range, held)| {
+            let projection = match held {
+                ["*"] => Projection::builder().projection_type(ProjectionType::All),
+                [] => Projection::builder().projection_type(ProjectionType::KeysOnly),
+                some => Projection::builder()
+                    .projection_type(ProjectionType::Include)
+                    .set_non_key_attributes(Some(some.iter().map(|name| (*name).to_owned()).collect())),
+            };
+            GlobalSecondaryIndex::builder()
+                .index_name(*name)
+                .set_key_schema(Some(key_schema(hash, range)?))
+                .projection(projection.build())
+                .build()
+                .map_err(Error::internal)
+        });
+        let stream = StreamSpecification::builder().stream_enabled(true).stream_view_type(StreamViewType::NewAndOldImages);
+        let call = self
+            .client
+            .create_table()
+            .table_name(&self.table)
+            .billing_mode(BillingMode::PayPerRequest)
+            .set_attribute_definitions(Some(names.iter().map(|name| attribute(name)).collect::<Result<_>>()?))
+            .set_key_schema(Some(key_schema("pk", "sk")?))
+            .set_global_secondary_indexes(Some(indexes.collect::<Result<_>>()?))
+            .stream_specification(stream.build().map_err(Error::internal)?);
+        match call.send().await {
+            Ok(_) => {}
+            Err(error) if error.as_service_error().is_some_and(|e| e.is_resource_in_use_exception()) => return Ok(false),
+            Err(error) => return Err(client::failure(error)),
+        }
+        let expiry = TimeToLiveSpecification::builder().enabled(true).attribute_name("ttl");
+        let call = self.client.update_time_to_live().table_name(&self.table);
+        let call = call.time_to_live_specification(expiry.build().map_err(Error::internal)?);
+        call.send().await.map_err(client::failure)?;
+        Ok(true)
+    }
+
+    /// The name of the table's stream.
+    ///
+    /// # Errors
+    /// The database's, and a table without a stream.
+    pub async fn stream(&self) -> Result<String> {
+        let call = self.client.describe_table().table_name(&self.table);
+        let table = call.send().await.map_err(client::failure)?.table;
+        table.and_then(|table| table.latest_stream_arn).ok_or_else(|| Error::internal("the table has no stream"))
+    }
+}
+
+fn attribute(name: &str) -> Result<AttributeDefinition> {
+    let attribute = AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S);
+    attribute.build().map_err(Error::internal)
+}
+
+fn key_schema(hash: &str, range: &str) -> Result<Vec<KeySchemaElement>> {
+    [(hash, KeyType::Hash), (range, KeyType::Range)]
+        .into_iter()
+        .map(|(name, kind)| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().map_err(Error::internal))
+        .collect()
+}

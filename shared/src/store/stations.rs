@@ -1,0 +1,111 @@
+//! Stations: shared by all tenants of a mode, found by the H3 cells around a place.
+
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use futures::TryStreamExt as _;
+use futures::stream::{self, StreamExt as _};
+
+use super::keys::Partition;
+use super::row::Row;
+use super::{Item, Store, client, s, string};
+use crate::charging::geo::{CellSize, cell_of, cells_around, distance_meters};
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::models::charging_station::{ChargingStation, Point};
+use crate::origin::{Mode, Origin, Tenant};
+
+/// How many stations, nearest first, one search reads in full.
+const MAX_STATIONS: usize = 200;
+
+/// How many rows one BatchWriteItem may write.
+const BATCH: usize = 25;
+
+impl Store {
+    /// The stations whose place lies in the circle, nearest first, and how many there are in all.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn stations_near(&self, tenant: &Tenant, center: Point, meters: u32) -> Result<(Vec<ChargingStation>, usize)> {
+        let size = CellSize::for_radius(meters);
+        let cells = cells_around(center, meters, size);
+        let found: Vec<Vec<Item>> = stream::iter(cells)
+            .map(|cell| self.stations_in(tenant.mode, cell, size))
+            .buffered(8)
+            .try_collect()
+            .await?;
+        let mut near: Vec<(f64, Id)> = found
+            .iter()
+            .flatten()
+            .filter_map(|item| Some((distance_meters(center, place(item)?), Id::from(string(item, "list_sk")))))
+            .filter(|(distance, _)| *distance <= f64::from(meters))
+            .collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        let total = near.len();
+        let ids: Vec<Id> = near.into_iter().take(MAX_STATIONS).map(|(_, id)| id).collect();
+        let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
+        Ok((rows.into_iter().map(|row| row.object).collect(), total))
+    }
+
+    async fn stations_in(&self, mode: Mode, cell: String, size: CellSize) -> Result<Vec<Item>> {
+        let (index, attribute, value) = partition(mode, &cell, size).place();
+        let pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(index)
+            .key_condition_expression("#pk = :pk")
+            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_values(":pk", s(value))
+            .into_paginator()
+            .items()
+            .send();
+        pages.try_collect().await.map_err(client::failure)
+    }
+
+    /// Writes stations, those that are there already anew. Nobody but the operator of the service does this.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn import_stations(&self, origin: &Origin, stations: Vec<ChargingStation>) -> Result<()> {
+        let mode = origin.tenant.mode;
+        let mut writes = Vec::new();
+        for station in stations {
+            let place = station.location;
+            let mut item = Row::new(station).to_item(origin)?;
+            for size in [CellSize::Fine, CellSize::Coarse] {
+                let cell = cell_of(place, size).ok_or_else(|| Error::internal("a station at no place"))?;
+                let (_, attribute, value) = partition(mode, &cell, size).place();
+                item.insert(attribute.into(), s(value));
+            }
+            item.insert("place".into(), serde_dynamo::to_attribute_value(place).map_err(Error::internal)?);
+            let put = PutRequest::builder().set_item(Some(item)).build().map_err(Error::internal)?;
+            writes.push(WriteRequest::builder().put_request(put).build());
+        }
+        for batch in writes.chunks(BATCH) {
+            let mut left = batch.to_vec();
+            for _ in 0..8 {
+                if left.is_empty() {
+                    break;
+                }
+                let call = self.client.batch_write_item().request_items(&self.table, left);
+                let answer = call.send().await.map_err(client::failure)?;
+                left = answer.unprocessed_items.and_then(|mut tables| tables.remove(&self.table)).unwrap_or_default();
+            }
+            if !left.is_empty() {
+                return Err(Error::unavailable("the table left stations of a batch unwritten"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn partition(mode: Mode, cell: &str, size: CellSize) -> Partition<'_> {
+    match size {
+        CellSize::Fine => Partition::Fine { mode, cell },
+        CellSize::Coarse => Partition::Coarse { mode, cell },
+    }
+}
+
+fn place(item: &Item) -> Option<Point> {
+    let place: AttributeValue = item.get("place")?.clone();
+    serde_dynamo::from_attribute_value(place).ok()
+}

@@ -1,0 +1,181 @@
+//! Moments as the interface writes them: RFC 3339, UTC, exactly three fraction digits.
+
+use std::fmt;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A moment with millisecond precision, in the years 0 to 9999.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(jiff::Timestamp);
+
+pub const SECOND: i64 = 1_000;
+pub const MINUTE: i64 = 60 * SECOND;
+pub const HOUR: i64 = 60 * MINUTE;
+pub const DAY: i64 = 24 * HOUR;
+
+/// First and last millisecond of the years that four digits can write.
+const EARLIEST: i64 = -62_167_219_200_000;
+const LATEST: i64 = 253_402_300_799_999;
+
+impl Timestamp {
+    /// The moment so many milliseconds after 1970; outside the years 0 to 9999 it is the nearest moment inside.
+    pub fn from_unix_millis(millis: i64) -> Self {
+        let millis = millis.clamp(EARLIEST, LATEST);
+        Self(jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH))
+    }
+
+    pub fn unix_millis(self) -> i64 {
+        self.0.as_millisecond()
+    }
+
+    pub fn unix_seconds(self) -> i64 {
+        self.0.as_second()
+    }
+
+    #[must_use]
+    pub fn plus_millis(self, millis: i64) -> Self {
+        Self::from_unix_millis(self.unix_millis().saturating_add(millis))
+    }
+
+    #[must_use]
+    pub fn plus_seconds(self, seconds: i64) -> Self {
+        self.plus_millis(seconds.saturating_mul(SECOND))
+    }
+
+    /// Milliseconds from the other moment to this one.
+    pub fn millis_since(self, other: Timestamp) -> i64 {
+        self.unix_millis() - other.unix_millis()
+    }
+
+    /// The UTC day this moment lies in.
+    pub fn utc_date(self) -> Date {
+        self.0.to_zoned(TimeZone::UTC).date()
+    }
+
+    /// The day this moment lies in, where that time zone holds.
+    pub fn date_in(self, zone: &TimeZone) -> Date {
+        self.0.to_zoned(zone.clone()).date()
+    }
+
+    /// Reads RFC 3339 with any offset and 0 to 9 fraction digits; digits past the third are cut off.
+    ///
+    /// # Errors
+    /// What is not RFC 3339, and what lies outside the years 0 to 9999.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        const SHAPE: &str = "expected an RFC 3339 time such as 2026-03-01T09:30:00.000Z";
+        if !is_rfc3339(text.as_bytes()) {
+            return Err(SHAPE);
+        }
+        let parsed: jiff::Timestamp = text.parse().map_err(|_| SHAPE)?;
+        let millis = parsed.as_nanosecond().div_euclid(1_000_000);
+        match i64::try_from(millis) {
+            Ok(millis @ EARLIEST..=LATEST) => Ok(Self::from_unix_millis(millis)),
+            _ => Err("the time lies outside the years 0000 to 9999"),
+        }
+    }
+}
+
+impl From<jiff::Timestamp> for Timestamp {
+    fn from(moment: jiff::Timestamp) -> Self {
+        Self::from_unix_millis(moment.as_millisecond())
+    }
+}
+
+/// Whether the text has the shape `YYYY-MM-DDTHH:MM:SS[.f{1,9}](Z|±HH:MM)`, leap seconds excluded.
+fn is_rfc3339(text: &[u8]) -> bool {
+    let matches = |shape: &[u8], text: &[u8]| {
+        shape.len() == text.len()
+            && shape.iter().zip(text).all(|(want, have)| match want {
+                b'0' => have.is_ascii_digit(),
+                b'T' => matches!(have, b'T' | b't'),
+                _ => want == have,
+            })
+    };
+    if text.len() < 20 || !matches(b"0000-00-00T00:00:00", &text[..19]) || text[17] > b'5' {
+        return false;
+    }
+    let mut rest = &text[19..];
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let digits = fraction.iter().take_while(|b| b.is_ascii_digit()).count();
+        if !(1..=9).contains(&digits) {
+            return false;
+        }
+        rest = &fraction[digits..];
+    }
+    let offset_in_range = |at: &[u8]| (at[1], at[2]) <= (b'2', b'3') && at[4] <= b'5';
+    match rest {
+        b"Z" | b"z" => true,
+        _ => (matches(b"+00:00", rest) || matches(b"-00:00", rest)) && offset_in_range(rest),
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", self.0)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn any_offset_and_up_to_nine_digits_come_out_as_utc_with_three() {
+        for (given, want) in [
+            ("2026-03-01T09:30:00Z", "2026-03-01T09:30:00.000Z"),
+            ("2026-03-01t09:30:00z", "2026-03-01T09:30:00.000Z"),
+            ("2026-03-01T09:30:00.1Z", "2026-03-01T09:30:00.100Z"),
+            ("2026-03-01T09:30:00.123456789Z", "2026-03-01T09:30:00.123Z"),
+            ("2026-03-01T09:30:00.999999999Z", "2026-03-01T09:30:00.999Z"),
+            ("2026-03-01T09:30:00+05:30", "2026-03-01T04:00:00.000Z"),
+            ("2026-03-01T00:00:00-23:59", "2026-03-01T23:59:00.000Z"),
+            ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z"),
+            ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(Timestamp::parse(given).unwrap().to_string(), want, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_rfc_3339_is_refused() {
+        for wrong in [
+            "", "2026-03-01", "2026-03-01T09:30Z", "2026-03-01T09:30:00", "2026-03-01 09:30:00Z", "2026-03-01T09:30:00.Z",
+            "2026-03-01T09:30:00.1234567890Z", "2026-03-01T09:30:60Z", "2026-03-01T24:00:00Z", "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z", "2026-03-01T09:30:00+0530", "2026-03-01T09:30:00+24:00", "2026-03-01T09:30:00Z[UTC]",
+            "+2026-03-01T09:30:00Z", "9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+00:01", "1772357400", "now",
+        ] {
+            assert!(Timestamp::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(millis in EARLIEST..=LATEST) {
+            let moment = Timestamp::from_unix_millis(millis);
+            prop_assert_eq!(Timestamp::parse(&moment.to_string()), Ok(moment));
+            prop_assert_eq!(moment.to_string().len(), 24);
+        }
+
+        #[test]
+        fn reading_never_panics(text in "\\PC{0,40}") {
+            drop(Timestamp::parse(&text));
+        }
+    }
+}
