@@ -1,0 +1,402 @@
+//! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use local::{Options, Running};
+use serde_json::{Value, json};
+use shared::origin::Mode;
+use shared::{Id, Kind, Timestamp};
+
+/// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
+/// later happens when the test says so.
+pub struct TestApp {
+    running: Option<Running>,
+    http: reqwest::Client,
+    /// A full-access test key of the first account.
+    pub alice: Client,
+    /// No key.
+    pub anon: Client,
+}
+
+/// Sends requests with one key.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base_url: String,
+    pub key: Option<String>,
+    pub account: Option<Id>,
+}
+
+/// What the service answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: reqwest::header::HeaderMap,
+    pub text: String,
+    pub body: Value,
+}
+
+impl TestApp {
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// Starts with other options than the standard ones.
+    pub async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = Options {
+            port: 0,
+            data: ".data".into(),
+            memory: true,
+            store: std::env::var("STORE_URL").ok(),
+            stations: None,
+            rate: 100_000,
+            json: true,
+            table: format!("test-{}", unique()),
+            by_hand: true,
+        };
+        change(&mut options);
+        let running = Running::start(options).await.expect("the service starts");
+        // A second installation fails and changes nothing.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
+        let client = |key: Option<String>, account| Client {
+            http: http.clone(),
+            base_url: running.base_url.clone(),
+            key,
+            account,
+        };
+        let alice = client(Some(running.api_key.clone()), Some(running.account.clone()));
+        let anon = client(None, None);
+        Self {
+            http: http.clone(),
+            alice,
+            anon,
+            running: Some(running),
+        }
+    }
+
+    pub fn running(&self) -> &Running {
+        self.running.as_ref().expect("a running service")
+    }
+
+    /// The service's own parts, for what no client can see.
+    pub fn app(&self) -> &shared::App {
+        &self.running().app
+    }
+
+    /// A client of another account.
+    pub async fn other_account(&self, mode: Mode) -> Client {
+        let (account, key) = self.running().make_account(mode).await.expect("an account");
+        self.with_key(key, account)
+    }
+
+    /// A client with that key.
+    pub fn with_key(&self, key: String, account: Id) -> Client {
+        let base_url = self.running().base_url.clone();
+        Client {
+            http: self.http.clone(),
+            base_url,
+            key: Some(key),
+            account: Some(account),
+        }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.app().now()
+    }
+
+    /// The time so many minutes from now, as clients write it.
+    pub fn in_minutes(&self, minutes: i64) -> String {
+        self.now().plus_seconds(minutes * 60).to_string()
+    }
+
+    /// Works on everything that is due.
+    pub async fn drain(&self) {
+        self.running()
+            .drain()
+            .await
+            .expect("everything that is due is worked on");
+    }
+
+    /// Moves the time forward, doing what falls due on the way.
+    pub async fn advance(&self, seconds: u32) {
+        self.running()
+            .advance(seconds)
+            .await
+            .expect("everything that falls due is worked on");
+    }
+
+    /// A fleet, a driver attached to it, and a Type2 vehicle in it.
+    pub async fn crew(&self, client: &Client) -> Crew {
+        let fleet = client.post("/v1/fleets", fleet()).await.id();
+        let driver = client.post("/v1/drivers", driver()).await.id();
+        client
+            .post(
+                &format!("/v1/drivers/{driver}/attach"),
+                json!({"fleet": fleet}),
+            )
+            .await
+            .expect(200);
+        let vehicle = client.post("/v1/vehicles", vehicle(&fleet)).await.id();
+        Crew {
+            fleet,
+            driver,
+            vehicle,
+        }
+    }
+
+    /// The body of a reservation that far ahead, for an hour in central London, where demo stations are.
+    pub fn reservation(&self, crew: &Crew, minutes: i64) -> Value {
+        json!({
+            "driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"],
+            "ideal_start": self.in_minutes(minutes), "ideal_end": self.in_minutes(minutes + 60),
+            "location": {"latitude": 51.507, "longitude": -0.128, "radius": 8000},
+        })
+    }
+}
+
+impl Drop for TestApp {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && self.running.as_ref().is_some_and(Running::has_due_work) {
+            panic!("messages were left undelivered: drain the app before the test ends");
+        }
+    }
+}
+
+/// Ids that belong together.
+#[derive(Debug, Clone)]
+pub struct Crew {
+    pub fleet: String,
+    pub driver: String,
+    pub vehicle: String,
+}
+
+pub fn fleet() -> Value {
+    json!({"name": "Night shift", "email": "ops@fleet.example",
+        "address": {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}})
+}
+
+pub fn driver() -> Value {
+    json!({"name": "Ada Byron", "email": "ada@fleet.example"})
+}
+
+pub fn vehicle(fleet: &str) -> Value {
+    json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001", "battery_capacity": 60000,
+        "charging_standard": "Type2"})
+}
+
+/// The body with other members.
+pub fn with(mut body: Value, change: Value) -> Value {
+    let (Some(body_members), Value::Object(change)) = (body.as_object_mut(), change) else {
+        panic!("both are objects");
+    };
+    body_members.extend(change);
+    body
+}
+
+fn unique() -> String {
+    Id::new(Kind::Request, shared::Timestamp::from_unix_millis(0)).to_string()
+        + &std::process::id().to_string()
+}
+
+impl Client {
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, None, &[]).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send("POST", path, Some(body.to_string()), &[]).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send("DELETE", path, None, &[]).await
+    }
+
+    /// Sends a request with further headers; a body is JSON unless a header says otherwise.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let url = if path.starts_with("http") {
+            path.to_owned()
+        } else {
+            format!("{}{path}", self.base_url)
+        };
+        let mut request = self.http.request(method.parse().expect("a method"), url);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key);
+        }
+        if let Some(body) = body {
+            if !headers.iter().any(|(name, _)| *name == "content-type") {
+                request = request.header("content-type", "application/json");
+            }
+            request = request.body(body);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await.expect("a body");
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Answer {
+            status,
+            headers,
+            text,
+            body,
+        }
+    }
+
+    /// Walks a list by its next pages, and gives every id.
+    pub async fn walk(&self, path: &str) -> Vec<String> {
+        let mut ids = Vec::new();
+        let mut next = Some(path.to_owned());
+        while let Some(path) = next {
+            let page = self.get(&path).await.expect(200);
+            ids.extend(page.ids());
+            next = page.body["next_page_url"].as_str().map(str::to_owned);
+        }
+        ids
+    }
+}
+
+impl Answer {
+    /// The answer, if it has that status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+
+    /// The id of the object that was made or shown.
+    #[track_caller]
+    pub fn id(&self) -> String {
+        assert_eq!(self.status, 200, "{}", self.text);
+        self.body["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The ids of a page.
+    pub fn ids(&self) -> Vec<String> {
+        let rows = self.body["data"].as_array().cloned().unwrap_or_default();
+        rows.iter()
+            .filter_map(|row| row["id"].as_str().map(str::to_owned))
+            .collect()
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    /// Status, type, code and param of an error.
+    pub fn error(&self) -> (u16, &str, Option<&str>, Option<&str>) {
+        assert_eq!(self.body["object"], "error", "{}", self.text);
+        let body = &self.body;
+        (
+            self.status,
+            body["type"].as_str().unwrap_or_default(),
+            body["code"].as_str(),
+            body["param"].as_str(),
+        )
+    }
+}
+
+/// A receiver of webhooks on this machine, which answers as it is told.
+pub struct Receiver {
+    pub url: String,
+    inbox: Arc<Mutex<Inbox>>,
+}
+
+#[derive(Default)]
+struct Inbox {
+    received: Vec<Received>,
+    /// Statuses and headers of the next answers; after these, 200.
+    answers: Vec<(u16, Vec<(&'static str, String)>)>,
+}
+
+/// A webhook as it came.
+#[derive(Debug, Clone)]
+pub struct Received {
+    pub headers: HeaderMap,
+    pub raw: Vec<u8>,
+    pub event: Value,
+}
+
+impl Receiver {
+    pub async fn start() -> Self {
+        let inbox = Arc::new(Mutex::new(Inbox::default()));
+        let router = Router::new()
+            .route("/hook", post(receive))
+            .with_state(inbox.clone());
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .expect("a port");
+        let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { url, inbox }
+    }
+
+    /// What the next deliveries are answered with.
+    pub fn answer(&self, statuses: &[u16]) {
+        let answers = statuses.iter().map(|status| (*status, Vec::new()));
+        self.inbox.lock().expect("an inbox").answers.extend(answers);
+    }
+
+    /// What the next delivery is answered with, a header included.
+    pub fn answer_with(&self, status: u16, name: &'static str, value: &str) {
+        self.inbox
+            .lock()
+            .expect("an inbox")
+            .answers
+            .push((status, vec![(name, value.to_owned())]));
+    }
+
+    pub fn received(&self) -> Vec<Received> {
+        self.inbox.lock().expect("an inbox").received.clone()
+    }
+
+    /// The types of the events received, in order.
+    pub fn types(&self) -> Vec<String> {
+        self.received()
+            .iter()
+            .map(|one| one.event["type"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+}
+
+async fn receive(
+    State(inbox): State<Arc<Mutex<Inbox>>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, HeaderMap) {
+    let event = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let mut inbox = inbox.lock().expect("an inbox");
+    inbox.received.push(Received {
+        headers,
+        raw: body.to_vec(),
+        event,
+    });
+    let (status, extra) = if inbox.answers.is_empty() {
+        (200, Vec::new())
+    } else {
+        inbox.answers.remove(0)
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in extra {
+        headers.insert(name, value.parse().expect("a header"));
+    }
+    (StatusCode::from_u16(status).expect("a status"), headers)
+}

@@ -34,7 +34,10 @@ fn endpoint<H: Handler<T, App>, T: 'static>(route: Route, handler: H) -> Endpoin
         Method::Post => MethodFilter::POST,
         Method::Delete => MethodFilter::DELETE,
     };
-    Endpoint { route, handler: on(filter, handler) }
+    Endpoint {
+        route,
+        handler: on(filter, handler),
+    }
 }
 
 /// Every route of the service.
@@ -47,8 +50,14 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(api_keys::create::ROUTE, api_keys::create::handle),
         endpoint(api_keys::delete::ROUTE, api_keys::delete::handle),
         endpoint(api_keys::list::ROUTE, api_keys::list::handle),
-        endpoint(charging_stations::list::ROUTE, charging_stations::list::handle),
-        endpoint(charging_stations::retrieve::ROUTE, charging_stations::retrieve::handle),
+        endpoint(
+            charging_stations::list::ROUTE,
+            charging_stations::list::handle,
+        ),
+        endpoint(
+            charging_stations::retrieve::ROUTE,
+            charging_stations::retrieve::handle,
+        ),
         endpoint(drivers::attach::ROUTE, drivers::attach::handle),
         endpoint(drivers::create::ROUTE, drivers::create::handle),
         endpoint(drivers::detach::ROUTE, drivers::detach::handle),
@@ -64,16 +73,31 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
         endpoint(reservations::create::ROUTE, reservations::create::handle),
         endpoint(reservations::list::ROUTE, reservations::list::handle),
-        endpoint(reservations::retrieve::ROUTE, reservations::retrieve::handle),
+        endpoint(
+            reservations::retrieve::ROUTE,
+            reservations::retrieve::handle,
+        ),
         endpoint(reservations::update::ROUTE, reservations::update::handle),
         endpoint(vehicles::create::ROUTE, vehicles::create::handle),
         endpoint(vehicles::list::ROUTE, vehicles::list::handle),
         endpoint(vehicles::retrieve::ROUTE, vehicles::retrieve::handle),
         endpoint(vehicles::update::ROUTE, vehicles::update::handle),
-        endpoint(webhook_endpoints::create::ROUTE, webhook_endpoints::create::handle),
-        endpoint(webhook_endpoints::delete::ROUTE, webhook_endpoints::delete::handle),
-        endpoint(webhook_endpoints::list::ROUTE, webhook_endpoints::list::handle),
-        endpoint(webhook_endpoints::retrieve::ROUTE, webhook_endpoints::retrieve::handle),
+        endpoint(
+            webhook_endpoints::create::ROUTE,
+            webhook_endpoints::create::handle,
+        ),
+        endpoint(
+            webhook_endpoints::delete::ROUTE,
+            webhook_endpoints::delete::handle,
+        ),
+        endpoint(
+            webhook_endpoints::list::ROUTE,
+            webhook_endpoints::list::handle,
+        ),
+        endpoint(
+            webhook_endpoints::retrieve::ROUTE,
+            webhook_endpoints::retrieve::handle,
+        ),
     ]
 }
 
@@ -84,7 +108,9 @@ pub fn router(app: App) -> Router {
 
 /// A router of the route with that name, if there is one.
 pub fn router_of(app: App, name: &str) -> Option<Router> {
-    let endpoint = endpoints().into_iter().find(|endpoint| endpoint.route.name == name)?;
+    let endpoint = endpoints()
+        .into_iter()
+        .find(|endpoint| endpoint.route.name == name)?;
     Some(serve(app, vec![endpoint]))
 }
 
@@ -94,7 +120,9 @@ fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
         let admitted = handler.layer(from_fn_with_state((app.clone(), route), edge::admit));
         router = router.route(route.path, admitted);
     }
-    router.with_state(app.clone()).layer(from_fn_with_state(app, edge::around))
+    router
+        .with_state(app.clone())
+        .layer(from_fn_with_state(app, edge::around))
 }
 
 /// Works on a message.
@@ -103,10 +131,19 @@ fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
 /// The message is to be delivered again.
 pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
     match message {
-        Message::Confirm { tenant, reservation } => reservations::confirm::handle(app, tenant, reservation).await,
-        Message::Expire { tenant, reservation } => reservations::expire::handle(app, tenant, reservation).await,
-        Message::Deliver { tenant, event, endpoint, attempt } => {
-            webhooks::deliver::handle(app, tenant, event, endpoint, *attempt).await
-        }
+        Message::Confirm {
+            tenant,
+            reservation,
+        } => reservations::confirm::handle(app, tenant, reservation).await,
+        Message::Expire {
+            tenant,
+            reservation,
+        } => reservations::expire::handle(app, tenant, reservation).await,
+        Message::Deliver {
+            tenant,
+            event,
+            endpoint,
+            attempt,
+        } => webhooks::deliver::handle(app, tenant, event, endpoint, *attempt).await,
     }
 }

@@ -13,8 +13,16 @@ use shared::App;
 use shared::ports::Work;
 
 fn main() -> Result<(), Error> {
-    tracing_subscriber::fmt().json().with_target(false).with_current_span(false).without_time().init();
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve())
+    tracing_subscriber::fmt()
+        .json()
+        .with_target(false)
+        .with_current_span(false)
+        .without_time()
+        .init();
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(serve())
 }
 
 async fn serve() -> Result<(), Error> {
@@ -23,7 +31,9 @@ async fn serve() -> Result<(), Error> {
     match handler.as_str() {
         relay::NAME => lambda_runtime::run(service_fn(|event| on_stream(&app, event))).await,
         sweep::NAME => lambda_runtime::run(service_fn(|event| on_schedule(&app, event))).await,
-        bootstrap::NAME => lambda_runtime::run(service_fn(|event| on_invocation(&app, event))).await,
+        bootstrap::NAME => {
+            lambda_runtime::run(service_fn(|event| on_invocation(&app, event))).await
+        }
         name if Work::ALL.iter().any(|work| work.function() == name) => {
             lambda_runtime::run(service_fn(|event| on_messages(&app, event))).await
         }
@@ -35,13 +45,19 @@ async fn serve() -> Result<(), Error> {
 }
 
 /// Records of the stream, in order. The first that fails is reported: it and those after it come again.
-async fn on_stream(app: &App, event: LambdaEvent<StreamEvent>) -> Result<DynamoDbEventResponse, Error> {
+async fn on_stream(
+    app: &App,
+    event: LambdaEvent<StreamEvent>,
+) -> Result<DynamoDbEventResponse, Error> {
     let mut failures = Vec::new();
     for record in event.payload.records {
         let EventRecord { change, .. } = record;
         let number = change.sequence_number.clone();
         let image = |item: serde_dynamo::Item| (!item.is_empty()).then_some(item);
-        let change = Change { old: image(change.old_image), new: image(change.new_image) };
+        let change = Change {
+            old: image(change.old_image),
+            new: image(change.new_image),
+        };
         if let Err(error) = relay::handle(app, &change).await {
             tracing::error!(%error, "a change was not relayed");
             let mut failure = DynamoDbBatchItemFailure::default();
@@ -59,8 +75,11 @@ async fn on_stream(app: &App, event: LambdaEvent<StreamEvent>) -> Result<DynamoD
 async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
     let mut failures = Vec::new();
     for message in event.payload.records {
-        let SqsMessage { message_id, body, .. } = message;
-        let read = serde_json::from_str(body.as_deref().unwrap_or_default()).map_err(shared::Error::internal);
+        let SqsMessage {
+            message_id, body, ..
+        } = message;
+        let read = serde_json::from_str(body.as_deref().unwrap_or_default())
+            .map_err(shared::Error::internal);
         let done = match read {
             Ok(message) => functions::work(app, &message).await,
             Err(error) => Err(error),
@@ -83,6 +102,9 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
     Ok(serde_json::json!({"resent": resent}))
 }
 
-async fn on_invocation(app: &App, event: LambdaEvent<Bootstrap>) -> Result<bootstrap::Bootstrapped, Error> {
+async fn on_invocation(
+    app: &App,
+    event: LambdaEvent<Bootstrap>,
+) -> Result<bootstrap::Bootstrapped, Error> {
     Ok(bootstrap::handle(app, event.payload).await?)
 }

@@ -12,13 +12,29 @@ use shared::{App, Error, Id, Kind};
 
 /// 404 `policy_not_found` unless every policy is there.
 pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
-    all(app, tenant, Kind::Policy, "policy_ids", ids.unwrap_or_default()).await
+    all(
+        app,
+        tenant,
+        Kind::Policy,
+        "policy_ids",
+        ids.unwrap_or_default(),
+    )
+    .await
 }
 
 /// 404 `payment_method_not_found` unless it is there.
 pub async fn payment_method(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<(), Error> {
     match id {
-        Some(id) => all(app, tenant, Kind::PaymentMethod, Kind::PaymentMethod.name(), std::slice::from_ref(id)).await,
+        Some(id) => {
+            all(
+                app,
+                tenant,
+                Kind::PaymentMethod,
+                Kind::PaymentMethod.name(),
+                std::slice::from_ref(id),
+            )
+            .await
+        }
         None => Ok(()),
     }
 }
@@ -35,7 +51,14 @@ pub async fn driver_preferences(
     payment_method(app, tenant, change.default_payment_method.value()).await?;
     match &change.preferred_charging_stations {
         Change::Set(ids) => {
-            all(app, tenant, Kind::ChargingStation, "preferences.preferred_charging_stations", ids).await
+            all(
+                app,
+                tenant,
+                Kind::ChargingStation,
+                "preferences.preferred_charging_stations",
+                ids,
+            )
+            .await
         }
         Change::Keep => Ok(()),
     }
@@ -55,12 +78,22 @@ async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) ->
 }
 
 /// The currency of what a driver does with a vehicle: the driver's own choice, else the fleet's, else the account's.
-pub async fn currency(app: &App, tenant: &Tenant, driver: &Row<Driver>, vehicle: &Vehicle) -> Result<Currency, Error> {
+pub async fn currency(
+    app: &App,
+    tenant: &Tenant,
+    driver: &Row<Driver>,
+    vehicle: &Vehicle,
+) -> Result<Currency, Error> {
     if driver.private.currency_chosen {
         return Ok(driver.object.preferences.currency);
     }
     match app.store.find::<Fleet>(tenant, &vehicle.fleet).await? {
         Some(fleet) => Ok(fleet.object.preferences.default_currency),
-        None => Ok(app.store.get::<Account>(tenant, &tenant.account).await?.object.default_currency),
+        None => Ok(app
+            .store
+            .get::<Account>(tenant, &tenant.account)
+            .await?
+            .object
+            .default_currency),
     }
 }

@@ -55,10 +55,16 @@ impl Settings {
     /// # Errors
     /// A missing or short secret, or a number that is none.
     pub fn from_env() -> Result<Self> {
-        let elsewhere = aws::variable("AWS_ENDPOINT_URL_DYNAMODB").map(|_| LOCAL_PAGE_SECRET.to_owned());
-        let page_secret = aws::variable("PAGE_SECRET").or(elsewhere).unwrap_or_default().into_bytes();
+        let elsewhere =
+            aws::variable("AWS_ENDPOINT_URL_DYNAMODB").map(|_| LOCAL_PAGE_SECRET.to_owned());
+        let page_secret = aws::variable("PAGE_SECRET")
+            .or(elsewhere)
+            .unwrap_or_default()
+            .into_bytes();
         if page_secret.len() < 32 {
-            return Err(Error::internal("PAGE_SECRET must have at least 32 characters"));
+            return Err(Error::internal(
+                "PAGE_SECRET must have at least 32 characters",
+            ));
         }
         let standard = Rates::default();
         Ok(Self {
@@ -78,7 +84,10 @@ impl Settings {
 }
 
 fn number<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
-    let read = |text: String| text.parse().map_err(|_| Error::internal(format!("{name} must be a number, not {text:?}")));
+    let read = |text: String| {
+        text.parse()
+            .map_err(|_| Error::internal(format!("{name} must be a number, not {text:?}")))
+    };
     aws::variable(name).map(read).transpose()
 }
 
@@ -92,7 +101,16 @@ impl App {
     ) -> Self {
         let rates = RateLimiter::new(settings.rates);
         let sender = Sender::new(settings.targets);
-        Self(Arc::new(Parts { store, clock, queue, schedules, settings, keys: KeyRing::default(), rates, sender }))
+        Self(Arc::new(Parts {
+            store,
+            clock,
+            queue,
+            schedules,
+            settings,
+            keys: KeyRing::default(),
+            rates,
+            sender,
+        }))
     }
 
     /// The app of a Lambda function: the table `TABLE_NAME`, the queues and the scheduler of its environment.
@@ -105,7 +123,13 @@ impl App {
         let store = Store::new(aws::dynamodb(&config), table);
         let queue = Arc::new(aws::Sqs::from_env(&config));
         let schedules = Arc::new(aws::Scheduler::from_env(&config));
-        Ok(Self::new(store, Arc::new(aws::SystemClock), queue, schedules, Settings::from_env()?))
+        Ok(Self::new(
+            store,
+            Arc::new(aws::SystemClock),
+            queue,
+            schedules,
+            Settings::from_env()?,
+        ))
     }
 
     pub fn now(&self) -> Timestamp {

@@ -84,7 +84,13 @@ impl Error {
 
     /// 400: a parameter has the wrong shape or meaning.
     pub fn invalid(param: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::refused(400, ErrorType::InvalidRequest, None, message, Some(param.into()))
+        Self::refused(
+            400,
+            ErrorType::InvalidRequest,
+            None,
+            message,
+            Some(param.into()),
+        )
     }
 
     /// 400 that no single parameter is to blame for.
@@ -95,17 +101,30 @@ impl Error {
     /// 404: no such object for this tenant and mode. `param` names its kind.
     pub fn not_found(kind: Kind) -> Self {
         let message = format!("No such {}.", kind.name().replace('_', " "));
-        Self::refused(404, ErrorType::InvalidRequest, kind.not_found(), message, Some(kind.name().into()))
+        Self::refused(
+            404,
+            ErrorType::InvalidRequest,
+            kind.not_found(),
+            message,
+            Some(kind.name().into()),
+        )
     }
 
     /// 404: no such path.
     pub fn unknown_path() -> Self {
-        Self::refused(404, ErrorType::InvalidRequest, None, "There is nothing at this path.", None)
+        Self::refused(
+            404,
+            ErrorType::InvalidRequest,
+            None,
+            "There is nothing at this path.",
+            None,
+        )
     }
 
     /// 405: the path exists, the method does not; `Allow` lists those that do.
     pub fn method_not_allowed() -> Self {
-        let message = "This path does not answer to this method; the header Allow lists those it does.";
+        let message =
+            "This path does not answer to this method; the header Allow lists those it does.";
         Self::refused(405, ErrorType::InvalidRequest, None, message, None)
     }
 
@@ -122,19 +141,39 @@ impl Error {
 
     /// 400: the idempotency key was used with other parameters.
     pub fn idempotency_mismatch() -> Self {
-        let message = "This Idempotency-Key was first used with another method, path, body or version.";
-        Self::refused(400, ErrorType::Idempotency, None, message, Some("Idempotency-Key".into()))
+        let message =
+            "This Idempotency-Key was first used with another method, path, body or version.";
+        Self::refused(
+            400,
+            ErrorType::Idempotency,
+            None,
+            message,
+            Some("Idempotency-Key".into()),
+        )
     }
 
     /// 409: the first request with this idempotency key is still in flight.
     pub fn idempotency_in_flight() -> Self {
-        let message = "The first request with this Idempotency-Key is still in flight; try again shortly.";
-        Self::refused(409, ErrorType::Idempotency, None, message, Some("Idempotency-Key".into()))
+        let message =
+            "The first request with this Idempotency-Key is still in flight; try again shortly.";
+        Self::refused(
+            409,
+            ErrorType::Idempotency,
+            None,
+            message,
+            Some("Idempotency-Key".into()),
+        )
     }
 
     /// 409 without a code of its own.
     pub fn conflict(message: impl Into<Cow<'static, str>>, param: Option<&str>) -> Self {
-        Self::refused(409, ErrorType::InvalidRequest, None, message, param.map(Into::into))
+        Self::refused(
+            409,
+            ErrorType::InvalidRequest,
+            None,
+            message,
+            param.map(Into::into),
+        )
     }
 
     pub fn internal(source: impl Into<Source>) -> Self {
@@ -296,8 +335,20 @@ mod tests {
     #[test]
     fn only_a_bare_400_takes_the_code_of_its_resource() {
         let code = Some(Code::ReservationInvalidInput);
-        assert!(Error::invalid("driver", "x").coded(code).is(Code::ReservationInvalidInput));
-        assert!(!Error::not_found(Kind::Driver).coded(code).is(Code::ReservationInvalidInput));
-        assert!(!Error::idempotency_mismatch().coded(code).is(Code::ReservationInvalidInput));
+        assert!(
+            Error::invalid("driver", "x")
+                .coded(code)
+                .is(Code::ReservationInvalidInput)
+        );
+        assert!(
+            !Error::not_found(Kind::Driver)
+                .coded(code)
+                .is(Code::ReservationInvalidInput)
+        );
+        assert!(
+            !Error::idempotency_mismatch()
+                .coded(code)
+                .is(Code::ReservationInvalidInput)
+        );
     }
 }

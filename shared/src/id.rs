@@ -69,8 +69,13 @@ impl Id {
     pub fn new(kind: Kind, now: Timestamp) -> Self {
         static ORDER: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
         let millis = now.unix_millis().max(0);
-        let (seconds, nanos) = (millis.unsigned_abs() / 1000, (millis % 1000) as u32 * 1_000_000);
-        let order = ORDER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (seconds, nanos) = (
+            millis.unsigned_abs() / 1000,
+            (millis % 1000) as u32 * 1_000_000,
+        );
+        let order = ORDER
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let uuid = Uuid::new_v7(uuid::Timestamp::from_unix(&*order, seconds, nanos));
         Self::from_number(kind, uuid.as_u128())
     }
@@ -80,7 +85,10 @@ impl Id {
         let digest = Sha256::digest(seed.as_bytes());
         let mut random = [0; 10];
         random.copy_from_slice(&digest[..10]);
-        let uuid = uuid::Builder::from_unix_timestamp_millis(at.unix_millis().max(0).unsigned_abs(), &random);
+        let uuid = uuid::Builder::from_unix_timestamp_millis(
+            at.unix_millis().max(0).unsigned_abs(),
+            &random,
+        );
         Self::from_number(kind, uuid.into_uuid().as_u128())
     }
 
@@ -153,9 +161,17 @@ mod tests {
     #[test]
     fn a_derived_id_depends_on_its_moment_and_seed_alone() {
         let now = Timestamp::from_unix_millis(1_772_000_000_123);
-        assert_eq!(Id::derived(Kind::Event, now, "a"), Id::derived(Kind::Event, now, "a"));
-        assert_ne!(Id::derived(Kind::Event, now, "a"), Id::derived(Kind::Event, now, "b"));
-        assert!(Id::derived(Kind::Event, now, "a") < Id::derived(Kind::Event, now.plus_millis(1), "b"));
+        assert_eq!(
+            Id::derived(Kind::Event, now, "a"),
+            Id::derived(Kind::Event, now, "a")
+        );
+        assert_ne!(
+            Id::derived(Kind::Event, now, "a"),
+            Id::derived(Kind::Event, now, "b")
+        );
+        assert!(
+            Id::derived(Kind::Event, now, "a") < Id::derived(Kind::Event, now.plus_millis(1), "b")
+        );
     }
 
     #[test]
@@ -163,7 +179,13 @@ mod tests {
         let id = Id::new(Kind::Driver, Timestamp::from_unix_millis(1));
         assert!(id.is(Kind::Driver));
         assert_eq!(id.kind(), Some(Kind::Driver));
-        for wrong in ["", "drv_", "drv_xyz", "flt_0123456789abcdef0123456789abcdef", "drv_0123456789ABCDEF0123456789abcdef"] {
+        for wrong in [
+            "",
+            "drv_",
+            "drv_xyz",
+            "flt_0123456789abcdef0123456789abcdef",
+            "drv_0123456789ABCDEF0123456789abcdef",
+        ] {
             assert!(!Id::from(wrong).is(Kind::Driver), "{wrong}");
         }
         let upper = Id::from(id.as_str().to_uppercase());
@@ -174,7 +196,12 @@ mod tests {
     fn no_two_kinds_share_a_prefix() {
         for a in Kind::ALL {
             for b in Kind::ALL {
-                assert!(a == b || !a.prefix().starts_with(b.prefix()), "{} {}", a.prefix(), b.prefix());
+                assert!(
+                    a == b || !a.prefix().starts_with(b.prefix()),
+                    "{} {}",
+                    a.prefix(),
+                    b.prefix()
+                );
             }
         }
     }

@@ -73,6 +73,11 @@ pub struct Origin {
 impl Origin {
     /// The origin of work nobody asked for just now: a confirmation, a delivery, a sweep.
     pub fn later(tenant: Tenant, now: Timestamp) -> Self {
-        Self { tenant, now, request: None, idempotency: None }
+        Self {
+            tenant,
+            now,
+            request: None,
+            idempotency: None,
+        }
     }
 }

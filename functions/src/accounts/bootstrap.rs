@@ -29,13 +29,21 @@ pub struct Bootstrapped {
 pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> {
     let now = app.now();
     let account = Account::new(bootstrap.account, now)?;
-    let tenant = Tenant { account: account.id.clone(), mode: bootstrap.mode };
+    let tenant = Tenant {
+        account: account.id.clone(),
+        mode: bootstrap.mode,
+    };
     let (api_key, private) = ApiKey::new(NewApiKey::default(), &tenant, &[Scope::Everything], now)?;
-    let stored = ApiKey { secret: None, ..api_key.clone() };
+    let stored = ApiKey {
+        secret: None,
+        ..api_key.clone()
+    };
     let origin = Origin::later(tenant, now);
     let mut changes = Changes::new();
-    app.store.create(&mut changes, &origin, &Row::new(account.clone()))?;
-    app.store.create(&mut changes, &origin, &Row::with_private(stored, private))?;
+    app.store
+        .create(&mut changes, &origin, &Row::new(account.clone()))?;
+    app.store
+        .create(&mut changes, &origin, &Row::with_private(stored, private))?;
     app.store.commit_later(&origin, changes).await?;
     Ok(Bootstrapped { account, api_key })
 }

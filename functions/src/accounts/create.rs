@@ -12,13 +12,26 @@ use crate::references;
 
 pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts);
 
-pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewAccount>) -> Result<Answer, Error> {
-    let method = new.preferences.as_ref().and_then(|preferences| preferences.payment_method());
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    Body(new): Body<NewAccount>,
+) -> Result<Answer, Error> {
+    let method = new
+        .preferences
+        .as_ref()
+        .and_then(|preferences| preferences.payment_method());
     references::payment_method(&app, caller.tenant(), method).await?;
     let account = Account::new(new, caller.now())?;
     let answer = caller.answer(&account)?;
-    let private = AccountPrivate { parent: Some(caller.tenant().account.clone()) };
+    let private = AccountPrivate {
+        parent: Some(caller.tenant().account.clone()),
+    };
     let mut changes = Changes::new();
-    app.store.create(&mut changes, &caller.origin, &Row::with_private(account, private))?;
+    app.store.create(
+        &mut changes,
+        &caller.origin,
+        &Row::with_private(account, private),
+    )?;
     app.store.commit(&caller.origin, changes, answer).await
 }

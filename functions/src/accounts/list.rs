@@ -12,9 +12,18 @@ use crate::page;
 
 pub const ROUTE: Route = Route::list("list-accounts", "/v1/accounts", Resource::Accounts);
 
-pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Answer, Error> {
     let slice = query.slice(caller.tenant(), Kind::Account)?;
-    let partition = Partition::Children { parent: &caller.tenant().account };
-    let found = app.store.list::<Account>(partition, &slice, Vec::new()).await?;
+    let partition = Partition::Children {
+        parent: &caller.tenant().account,
+    };
+    let found = app
+        .store
+        .list::<Account>(partition, &slice, Vec::new())
+        .await?;
     page::answer(&caller, &query, found)
 }

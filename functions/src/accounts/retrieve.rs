@@ -8,7 +8,11 @@ use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get("retrieve-account", "/v1/accounts/{id}", Resource::Accounts);
 
-pub async fn handle(caller: Caller, State(app): State<App>, PathId(id): PathId) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Answer, Error> {
     let row = app.store.account(caller.tenant(), &id).await?;
     caller.answer(&row.object)
 }

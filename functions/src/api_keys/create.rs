@@ -9,11 +9,22 @@ use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource::ApiKeys);
 
-pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewApiKey>) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    Body(new): Body<NewApiKey>,
+) -> Result<Answer, Error> {
     let (key, private) = ApiKey::new(new, caller.tenant(), &caller.scopes, caller.now())?;
     let answer = caller.answer(&key)?;
-    let stored = ApiKey { secret: None, ..key };
+    let stored = ApiKey {
+        secret: None,
+        ..key
+    };
     let mut changes = Changes::new();
-    app.store.create(&mut changes, &caller.origin, &Row::with_private(stored, private))?;
+    app.store.create(
+        &mut changes,
+        &caller.origin,
+        &Row::with_private(stored, private),
+    )?;
     app.store.commit(&caller.origin, changes, answer).await
 }

@@ -8,7 +8,11 @@ use shared::{App, Error, Kind};
 
 pub const ROUTE: Route = Route::delete("delete-api-key", "/v1/api_keys/{id}", Resource::ApiKeys);
 
-pub async fn handle(caller: Caller, State(app): State<App>, PathId(id): PathId) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Answer, Error> {
     let row = app.store.api_key_by_id(caller.tenant(), &id).await?;
     let answer = caller.deleted(&id, Kind::ApiKey)?;
     let mut changes = Changes::new();

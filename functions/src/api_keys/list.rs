@@ -11,9 +11,19 @@ use crate::page;
 
 pub const ROUTE: Route = Route::list("list-api-keys", "/v1/api_keys", Resource::ApiKeys);
 
-pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Answer, Error> {
     let slice = query.slice(caller.tenant(), Kind::ApiKey)?;
-    let partition = Partition::Kind { tenant: caller.tenant(), kind: Kind::ApiKey };
-    let found = app.store.list::<ApiKey>(partition, &slice, Vec::new()).await?;
+    let partition = Partition::Kind {
+        tenant: caller.tenant(),
+        kind: Kind::ApiKey,
+    };
+    let found = app
+        .store
+        .list::<ApiKey>(partition, &slice, Vec::new())
+        .await?;
     page::answer(&caller, &query, found)
 }

@@ -10,7 +10,11 @@ use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
-pub const ROUTE: Route = Route::post("attach-driver", "/v1/drivers/{id}/attach", Resource::Drivers);
+pub const ROUTE: Route = Route::post(
+    "attach-driver",
+    "/v1/drivers/{id}/attach",
+    Resource::Drivers,
+);
 
 pub async fn handle(
     caller: Caller,
@@ -27,7 +31,15 @@ pub async fn handle(
     let answer = caller.answer(&driver.object)?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &driver)?;
-    app.store.join(&mut changes, &caller.origin, &body.fleet, &id)?;
-    app.store.count(&mut changes, &caller.origin, &body.fleet, Counter::Drivers, 1, Error::Contended)?;
+    app.store
+        .join(&mut changes, &caller.origin, &body.fleet, &id)?;
+    app.store.count(
+        &mut changes,
+        &caller.origin,
+        &body.fleet,
+        Counter::Drivers,
+        1,
+        Error::Contended,
+    )?;
     app.store.commit(&caller.origin, changes, answer).await
 }

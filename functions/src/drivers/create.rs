@@ -14,10 +14,17 @@ use crate::references;
 
 pub const ROUTE: Route = Route::post("create-driver", "/v1/drivers", Resource::Drivers);
 
-pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewDriver>) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    Body(new): Body<NewDriver>,
+) -> Result<Answer, Error> {
     references::policies(&app, caller.tenant(), new.policy_ids.as_deref()).await?;
     references::driver_preferences(&app, caller.tenant(), new.preferences.as_ref()).await?;
-    let account = app.store.get::<Account>(caller.tenant(), &caller.tenant().account).await?;
+    let account = app
+        .store
+        .get::<Account>(caller.tenant(), &caller.tenant().account)
+        .await?;
     let (driver, private) = Driver::new(new, &account.object, caller.now())?;
     let answer = caller.answer(&driver)?;
     let row = Row::with_private(driver, private).announcing(EventType::DriverCreated);

@@ -12,23 +12,38 @@ use shared::{App, Error, Kind};
 
 use crate::page;
 
-pub const ROUTE: Route =
-    Route::list("list-drivers", "/v1/drivers", Resource::Drivers).filtered(&["fleet", "limit", "page", "status"]);
+pub const ROUTE: Route = Route::list("list-drivers", "/v1/drivers", Resource::Drivers)
+    .filtered(&["fleet", "limit", "page", "status"]);
 
-pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Answer, Error> {
     let tenant = caller.tenant();
     let slice = query.slice(tenant, Kind::Driver)?;
     let status = query.word::<Standing>("status")?;
     let found = match query.id("fleet") {
         Some(fleet) => {
             app.store.get::<Fleet>(tenant, &fleet).await?;
-            let keep = |driver: &Driver| status.as_deref().is_none_or(|status| driver.status.as_str() == status);
-            app.store.list_members(tenant, Members::OfFleet(&fleet), &slice, keep).await?
+            let keep = |driver: &Driver| {
+                status
+                    .as_deref()
+                    .is_none_or(|status| driver.status.as_str() == status)
+            };
+            app.store
+                .list_members(tenant, Members::OfFleet(&fleet), &slice, keep)
+                .await?
         }
         None => {
             let filter = status.map(|status| ("status", status));
-            let partition = Partition::Kind { tenant, kind: Kind::Driver };
-            app.store.list::<Driver>(partition, &slice, filter.into_iter().collect()).await?
+            let partition = Partition::Kind {
+                tenant,
+                kind: Kind::Driver,
+            };
+            app.store
+                .list::<Driver>(partition, &slice, filter.into_iter().collect())
+                .await?
         }
     };
     page::answer(&caller, &query, found)

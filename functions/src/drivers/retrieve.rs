@@ -9,7 +9,11 @@ use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get("retrieve-driver", "/v1/drivers/{id}", Resource::Drivers);
 
-pub async fn handle(caller: Caller, State(app): State<App>, PathId(id): PathId) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Answer, Error> {
     let row = app.store.get::<Driver>(caller.tenant(), &id).await?;
     caller.answer(&row.object)
 }

@@ -18,8 +18,17 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<DriverChange>,
 ) -> Result<Answer, Error> {
-    let mut row = app.store.load::<Driver>(caller.tenant(), &id).await?.announcing(EventType::DriverUpdated);
-    references::policies(&app, caller.tenant(), change.policy_ids.set().map(Vec::as_slice)).await?;
+    let mut row = app
+        .store
+        .load::<Driver>(caller.tenant(), &id)
+        .await?
+        .announcing(EventType::DriverUpdated);
+    references::policies(
+        &app,
+        caller.tenant(),
+        change.policy_ids.set().map(Vec::as_slice),
+    )
+    .await?;
     references::driver_preferences(&app, caller.tenant(), change.preferences.set()).await?;
     row.object.update(change, &mut row.private, caller.now())?;
     let answer = caller.answer(&row.object)?;

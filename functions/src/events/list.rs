@@ -20,10 +20,20 @@ pub const ROUTE: Route = Route::list("list-events", "/v1/events", Resource::Even
     "type",
 ]);
 
-pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Answer, Error> {
     let slice = query.created(query.slice(caller.tenant(), Kind::Event)?)?;
     let filter = query.word::<EventType>("type")?.map(|kind| ("type", kind));
-    let partition = Partition::Kind { tenant: caller.tenant(), kind: Kind::Event };
-    let found = app.store.list::<Event>(partition, &slice, filter.into_iter().collect()).await?;
+    let partition = Partition::Kind {
+        tenant: caller.tenant(),
+        kind: Kind::Event,
+    };
+    let found = app
+        .store
+        .list::<Event>(partition, &slice, filter.into_iter().collect())
+        .await?;
     page::answer(&caller, &query, found)
 }

@@ -14,14 +14,28 @@ use crate::references;
 
 pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets);
 
-pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewFleet>) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    Body(new): Body<NewFleet>,
+) -> Result<Answer, Error> {
     references::policies(&app, caller.tenant(), new.policy_ids.as_deref()).await?;
-    let method = new.preferences.as_ref().and_then(|preferences| preferences.default_payment_method.value());
+    let method = new
+        .preferences
+        .as_ref()
+        .and_then(|preferences| preferences.default_payment_method.value());
     references::payment_method(&app, caller.tenant(), method).await?;
-    let account = app.store.get::<Account>(caller.tenant(), &caller.tenant().account).await?;
+    let account = app
+        .store
+        .get::<Account>(caller.tenant(), &caller.tenant().account)
+        .await?;
     let fleet = Fleet::new(new, &account.object, caller.now())?;
     let answer = caller.answer(&fleet)?;
     let mut changes = Changes::new();
-    app.store.create(&mut changes, &caller.origin, &Row::new(fleet).announcing(EventType::FleetCreated))?;
+    app.store.create(
+        &mut changes,
+        &caller.origin,
+        &Row::new(fleet).announcing(EventType::FleetCreated),
+    )?;
     app.store.commit(&caller.origin, changes, answer).await
 }

@@ -19,10 +19,24 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<FleetChange>,
 ) -> Result<Answer, Error> {
-    let mut row = app.store.load::<Fleet>(caller.tenant(), &id).await?.announcing(EventType::FleetUpdated);
-    references::policies(&app, caller.tenant(), change.policy_ids.set().map(Vec::as_slice)).await?;
+    let mut row = app
+        .store
+        .load::<Fleet>(caller.tenant(), &id)
+        .await?
+        .announcing(EventType::FleetUpdated);
+    references::policies(
+        &app,
+        caller.tenant(),
+        change.policy_ids.set().map(Vec::as_slice),
+    )
+    .await?;
     if let Change::Set(preferences) = &change.preferences {
-        references::payment_method(&app, caller.tenant(), preferences.default_payment_method.value()).await?;
+        references::payment_method(
+            &app,
+            caller.tenant(),
+            preferences.default_payment_method.value(),
+        )
+        .await?;
     }
     row.object.update(change, caller.now())?;
     let answer = caller.answer(&row.object)?;

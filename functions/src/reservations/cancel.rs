@@ -9,7 +9,11 @@ use shared::models::reservation::Reservation;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
-pub const ROUTE: Route = Route::post("cancel-reservation", "/v1/reservations/{id}/cancel", Resource::Reservations);
+pub const ROUTE: Route = Route::post(
+    "cancel-reservation",
+    "/v1/reservations/{id}/cancel",
+    Resource::Reservations,
+);
 
 pub async fn handle(
     caller: Caller,
@@ -23,6 +27,8 @@ pub async fn handle(
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.release(&mut changes, &caller.origin, &row).await?;
+    app.store
+        .release(&mut changes, &caller.origin, &row)
+        .await?;
     app.store.commit(&caller.origin, changes, answer).await
 }

@@ -40,11 +40,20 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return miss(app, &origin, row, FailedReason::VehicleUnavailable, None).await;
     };
     let area = row.object.location;
-    let center = Point { latitude: area.latitude, longitude: area.longitude };
+    let center = Point {
+        latitude: area.latitude,
+        longitude: area.longitude,
+    };
     let (stations, _) = app.store.stations_near(tenant, center, area.radius).await?;
     let windows = matching::windows(&row.object, now);
     let standard = vehicle.charging_standard;
-    let (candidates, summary) = matching::candidates(&stations, &row.object, standard, &driver.preferences, &windows);
+    let (candidates, summary) = matching::candidates(
+        &stations,
+        &row.object,
+        standard,
+        &driver.preferences,
+        &windows,
+    );
     book(app, &origin, row, &windows, &candidates, summary).await
 }
 
@@ -58,25 +67,49 @@ async fn book(
     mut summary: MatchSummary,
 ) -> Result<(), Error> {
     let vehicle = vehicle_calendar(&row.object.vehicle);
-    let connectors = candidates.iter().map(|candidate| connector_calendar(&candidate.station, &candidate.connector));
+    let connectors = candidates
+        .iter()
+        .map(|candidate| connector_calendar(&candidate.station, &candidate.connector));
     let whose: Vec<String> = connectors.chain([vehicle.clone()]).collect();
     let mut calendars = read(app, origin, &whose, windows).await?;
     for _ in 0..ROUNDS {
         let Some((window, candidate)) = choose(&row.object, windows, candidates, &calendars) else {
-            let stations: BTreeSet<_> = candidates.iter().map(|candidate| &candidate.station).collect();
+            let stations: BTreeSet<_> = candidates
+                .iter()
+                .map(|candidate| &candidate.station)
+                .collect();
             summary.refused.booked = stations.len() as u32;
-            return miss(app, origin, row, FailedReason::NoAvailableConnectors, Some(summary)).await;
+            return miss(
+                app,
+                origin,
+                row,
+                FailedReason::NoAvailableConnectors,
+                Some(summary),
+            )
+            .await;
         };
-        let booked = [connector_calendar(&candidate.station, &candidate.connector), vehicle.clone()];
-        let assignment =
-            Assignment { station: candidate.station.clone(), connector: candidate.connector.clone(), window: *window };
+        let booked = [
+            connector_calendar(&candidate.station, &candidate.connector),
+            vehicle.clone(),
+        ];
+        let assignment = Assignment {
+            station: candidate.station.clone(),
+            connector: candidate.connector.clone(),
+            window: *window,
+        };
         let (confirmed, event) = confirmed(origin, &row, &assignment, summary.clone())?;
-        match app.store.book(origin, &confirmed, &event, *window, &calendars, &booked).await? {
+        match app
+            .store
+            .book(origin, &confirmed, &event, *window, &calendars, &booked)
+            .await?
+        {
             Booked::Done | Booked::ReservationMoved => return Ok(()),
             Booked::CalendarMoved => calendars.update(read(app, origin, &booked, windows).await?),
         }
     }
-    Err(Error::unavailable("the calendars changed faster than they could be read"))
+    Err(Error::unavailable(
+        "the calendars changed faster than they could be read",
+    ))
 }
 
 /// The first window, and in it the nearest candidate, that nobody else has.
@@ -88,18 +121,34 @@ fn choose<'a>(
 ) -> Option<(&'a Window, &'a Candidate)> {
     let free = |whose: &str, window: &Window| calendars.is_free(whose, window, &reservation.id);
     let vehicle = vehicle_calendar(&reservation.vehicle);
-    windows.iter().filter(|window| free(&vehicle, window)).find_map(|window| {
-        let suits = |candidate: &&Candidate| {
-            candidate.is_open(window) && free(&connector_calendar(&candidate.station, &candidate.connector), window)
-        };
-        Some((window, candidates.iter().find(suits)?))
-    })
+    windows
+        .iter()
+        .filter(|window| free(&vehicle, window))
+        .find_map(|window| {
+            let suits = |candidate: &&Candidate| {
+                candidate.is_open(window)
+                    && free(
+                        &connector_calendar(&candidate.station, &candidate.connector),
+                        window,
+                    )
+            };
+            Some((window, candidates.iter().find(suits)?))
+        })
 }
 
-async fn read(app: &App, origin: &Origin, whose: &[String], windows: &[Window]) -> Result<Calendars, Error> {
+async fn read(
+    app: &App,
+    origin: &Origin,
+    whose: &[String],
+    windows: &[Window],
+) -> Result<Calendars, Error> {
     let days: BTreeSet<_> = windows.iter().flat_map(Window::utc_days).collect();
-    let pages = whose.iter().flat_map(|whose| days.iter().map(|day| (whose.clone(), *day)));
-    app.store.calendars(origin.tenant.mode, pages.collect()).await
+    let pages = whose
+        .iter()
+        .flat_map(|whose| days.iter().map(|day| (whose.clone(), *day)));
+    app.store
+        .calendars(origin.tenant.mode, pages.collect())
+        .await
 }
 
 /// The reservation as confirmed, and the event that goes into the same transaction.
@@ -110,12 +159,26 @@ fn confirmed(
     summary: MatchSummary,
 ) -> Result<(Row<Reservation>, Row<Event>), Error> {
     let mut row = row.clone();
-    row.object.confirm(assignment, summary, &mut row.private, origin.now);
+    row.object
+        .confirm(assignment, summary, &mut row.private, origin.now);
     let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
-    let cause = Cause { request: None, at: origin.now };
+    let cause = Cause {
+        request: None,
+        at: origin.now,
+    };
     let written = (&row.object.id, row.version + 1);
-    let event = Event::of(EventType::ReservationConfirmed, &origin.tenant, written, object, None, &cause);
-    Ok((row, Row::with_private(event, EventPrivate::unplanned(origin.now))))
+    let event = Event::of(
+        EventType::ReservationConfirmed,
+        &origin.tenant,
+        written,
+        object,
+        None,
+        &cause,
+    );
+    Ok((
+        row,
+        Row::with_private(event, EventPrivate::unplanned(origin.now)),
+    ))
 }
 
 /// Notes that the attempt found nothing.
@@ -126,7 +189,8 @@ async fn miss(
     reason: FailedReason,
     summary: Option<MatchSummary>,
 ) -> Result<(), Error> {
-    row.object.miss(reason, summary, &mut row.private, origin.now);
+    row.object
+        .miss(reason, summary, &mut row.private, origin.now);
     if row.object.status == ReservationStatus::Failed {
         row = row.announcing(EventType::ReservationFailed);
     }

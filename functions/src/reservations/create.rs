@@ -13,9 +13,17 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("create-reservation", "/v1/reservations", Resource::Reservations);
+pub const ROUTE: Route = Route::post(
+    "create-reservation",
+    "/v1/reservations",
+    Resource::Reservations,
+);
 
-pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewReservation>) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    Body(new): Body<NewReservation>,
+) -> Result<Answer, Error> {
     let tenant = caller.tenant();
     new.check(caller.now())?;
     let (driver, vehicle) = tokio::try_join!(
@@ -24,8 +32,12 @@ pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewR
     )?;
     references::payment_method(&app, tenant, new.payment_method.as_ref()).await?;
     let currency = references::currency(&app, tenant, &driver, &vehicle.object).await?;
-    let terms = Terms { currency, fee: app.settings.reservation_fee };
-    let (reservation, private) = Reservation::new(new, &driver.object, &vehicle.object, terms, caller.now())?;
+    let terms = Terms {
+        currency,
+        fee: app.settings.reservation_fee,
+    };
+    let (reservation, private) =
+        Reservation::new(new, &driver.object, &vehicle.object, terms, caller.now())?;
     let answer = caller.answer(&reservation)?;
     let row = Row::with_private(reservation, private).announcing(EventType::ReservationCreated);
     let mut changes = Changes::new();

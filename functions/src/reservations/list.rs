@@ -12,14 +12,26 @@ use shared::{App, Error, Kind};
 
 use crate::page;
 
-pub const ROUTE: Route = Route::list("list-reservations", "/v1/reservations", Resource::Reservations)
-    .filtered(&["driver", "limit", "page", "status", "vehicle"]);
+pub const ROUTE: Route = Route::list(
+    "list-reservations",
+    "/v1/reservations",
+    Resource::Reservations,
+)
+.filtered(&["driver", "limit", "page", "status", "vehicle"]);
 
-pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Answer, Error> {
     let (tenant, kind) = (caller.tenant(), Kind::Reservation);
     let slice = query.slice(tenant, kind)?;
     let (driver, vehicle) = (query.id("driver"), query.id("vehicle"));
-    let mut filter: Vec<_> = query.word::<ReservationStatus>("status")?.map(|word| ("status", word)).into_iter().collect();
+    let mut filter: Vec<_> = query
+        .word::<ReservationStatus>("status")?
+        .map(|word| ("status", word))
+        .into_iter()
+        .collect();
     if let Some(driver) = &driver {
         app.store.get::<Driver>(tenant, driver).await?;
     }
@@ -28,12 +40,27 @@ pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) ->
     }
     let partition = match (&driver, &vehicle) {
         (Some(owner), vehicle) => {
-            filter.extend(vehicle.iter().map(|vehicle| ("vehicle", vehicle.to_string())));
-            Partition::First { tenant, owner, kind }
+            filter.extend(
+                vehicle
+                    .iter()
+                    .map(|vehicle| ("vehicle", vehicle.to_string())),
+            );
+            Partition::First {
+                tenant,
+                owner,
+                kind,
+            }
         }
-        (None, Some(owner)) => Partition::Second { tenant, owner, kind },
+        (None, Some(owner)) => Partition::Second {
+            tenant,
+            owner,
+            kind,
+        },
         (None, None) => Partition::Kind { tenant, kind },
     };
-    let found = app.store.list::<Reservation>(partition, &slice, filter).await?;
+    let found = app
+        .store
+        .list::<Reservation>(partition, &slice, filter)
+        .await?;
     page::answer(&caller, &query, found)
 }

@@ -7,9 +7,17 @@ use shared::models::reservation::Reservation;
 use shared::store::Answer;
 use shared::{App, Error};
 
-pub const ROUTE: Route = Route::get("retrieve-reservation", "/v1/reservations/{id}", Resource::Reservations);
+pub const ROUTE: Route = Route::get(
+    "retrieve-reservation",
+    "/v1/reservations/{id}",
+    Resource::Reservations,
+);
 
-pub async fn handle(caller: Caller, State(app): State<App>, PathId(id): PathId) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Answer, Error> {
     let row = app.store.get::<Reservation>(caller.tenant(), &id).await?;
     caller.answer(&row.object)
 }

@@ -8,7 +8,11 @@ use shared::models::reservation::{Reservation, ReservationChange};
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
-pub const ROUTE: Route = Route::post("update-reservation", "/v1/reservations/{id}", Resource::Reservations);
+pub const ROUTE: Route = Route::post(
+    "update-reservation",
+    "/v1/reservations/{id}",
+    Resource::Reservations,
+);
 
 pub async fn handle(
     caller: Caller,

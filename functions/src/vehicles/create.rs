@@ -14,23 +14,42 @@ use crate::references;
 
 pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource::Vehicles);
 
-pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewVehicle>) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    Body(new): Body<NewVehicle>,
+) -> Result<Answer, Error> {
     references::policies(&app, caller.tenant(), new.policy_ids.as_deref()).await?;
     let vehicle = Vehicle::new(new, caller.now())?;
     let no_fleet = || Store::no_such_owner(Kind::Fleet);
     if !vehicle.fleet.is(Kind::Fleet) {
         return Err(no_fleet());
     }
-    if vehicle.drivers.iter().any(|driver| !driver.is(Kind::Driver)) {
+    if vehicle
+        .drivers
+        .iter()
+        .any(|driver| !driver.is(Kind::Driver))
+    {
         return Err(Store::no_such_owner(Kind::Driver).at("drivers"));
     }
     let answer = caller.answer(&vehicle)?;
     let (origin, store) = (&caller.origin, &app.store);
     let mut changes = Changes::new();
-    store.count(&mut changes, origin, &vehicle.fleet, Counter::Vehicles, 1, no_fleet())?;
+    store.count(
+        &mut changes,
+        origin,
+        &vehicle.fleet,
+        Counter::Vehicles,
+        1,
+        no_fleet(),
+    )?;
     for driver in &vehicle.drivers {
         store.name_driver(&mut changes, origin, driver, &vehicle.id)?;
     }
-    store.create(&mut changes, origin, &Row::new(vehicle).announcing(EventType::VehicleCreated))?;
+    store.create(
+        &mut changes,
+        origin,
+        &Row::new(vehicle).announcing(EventType::VehicleCreated),
+    )?;
     store.commit(origin, changes, answer).await
 }

@@ -16,7 +16,11 @@ use crate::page;
 pub const ROUTE: Route = Route::list("list-vehicles", "/v1/vehicles", Resource::Vehicles)
     .filtered(&["driver", "fleet", "limit", "page", "status"]);
 
-pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Answer, Error> {
     let tenant = caller.tenant();
     let slice = query.slice(tenant, Kind::Vehicle)?;
     let status = query.word::<VehicleStatus>("status")?;
@@ -29,15 +33,29 @@ pub async fn handle(caller: Caller, State(app): State<App>, query: ListQuery) ->
             let driver = app.store.get::<Driver>(tenant, &driver).await?.object;
             let keep = |vehicle: &Vehicle| {
                 fleet.as_ref().is_none_or(|fleet| vehicle.fleet == *fleet)
-                    && status.as_deref().is_none_or(|status| vehicle.status.as_str() == status)
+                    && status
+                        .as_deref()
+                        .is_none_or(|status| vehicle.status.as_str() == status)
             };
-            app.store.list_members(tenant, Members::These(driver.vehicles), &slice, keep).await?
+            app.store
+                .list_members(tenant, Members::These(driver.vehicles), &slice, keep)
+                .await?
         }
         None => {
-            let filter = status.map(|status| ("status", status)).into_iter().collect();
+            let filter = status
+                .map(|status| ("status", status))
+                .into_iter()
+                .collect();
             let partition = match &fleet {
-                Some(owner) => Partition::First { tenant, owner, kind: Kind::Vehicle },
-                None => Partition::Kind { tenant, kind: Kind::Vehicle },
+                Some(owner) => Partition::First {
+                    tenant,
+                    owner,
+                    kind: Kind::Vehicle,
+                },
+                None => Partition::Kind {
+                    tenant,
+                    kind: Kind::Vehicle,
+                },
             };
             app.store.list::<Vehicle>(partition, &slice, filter).await?
         }

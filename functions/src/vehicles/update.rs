@@ -18,8 +18,17 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<VehicleChange>,
 ) -> Result<Answer, Error> {
-    let mut row = app.store.load::<Vehicle>(caller.tenant(), &id).await?.announcing(EventType::VehicleUpdated);
-    references::policies(&app, caller.tenant(), change.policy_ids.set().map(Vec::as_slice)).await?;
+    let mut row = app
+        .store
+        .load::<Vehicle>(caller.tenant(), &id)
+        .await?
+        .announcing(EventType::VehicleUpdated);
+    references::policies(
+        &app,
+        caller.tenant(),
+        change.policy_ids.set().map(Vec::as_slice),
+    )
+    .await?;
     row.object.update(change, caller.now())?;
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();

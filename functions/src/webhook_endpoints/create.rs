@@ -10,18 +10,36 @@ use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
-pub const ROUTE: Route = Route::post("create-webhook-endpoint", "/v1/webhook_endpoints", Resource::WebhookEndpoints);
+pub const ROUTE: Route = Route::post(
+    "create-webhook-endpoint",
+    "/v1/webhook_endpoints",
+    Resource::WebhookEndpoints,
+);
 
-pub async fn handle(caller: Caller, State(app): State<App>, Body(new): Body<NewWebhookEndpoint>) -> Result<Answer, Error> {
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    Body(new): Body<NewWebhookEndpoint>,
+) -> Result<Answer, Error> {
     let tenant = caller.tenant();
     let endpoint = WebhookEndpoint::new(new, tenant, app.settings.targets, caller.now())?;
-    let partition = Partition::Kind { tenant, kind: Kind::WebhookEndpoint };
-    let others = app.store.list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new()).await?;
+    let partition = Partition::Kind {
+        tenant,
+        kind: Kind::WebhookEndpoint,
+    };
+    let others = app
+        .store
+        .list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new())
+        .await?;
     if others.rows.len() >= MAX_ENDPOINTS {
-        return Err(Error::conflict("There are 16 webhook endpoints already, the most there can be.", None));
+        return Err(Error::conflict(
+            "There are 16 webhook endpoints already, the most there can be.",
+            None,
+        ));
     }
     let answer = caller.answer(&endpoint)?;
     let mut changes = Changes::new();
-    app.store.create(&mut changes, &caller.origin, &Row::new(endpoint))?;
+    app.store
+        .create(&mut changes, &caller.origin, &Row::new(endpoint))?;
     app.store.commit(&caller.origin, changes, answer).await
 }

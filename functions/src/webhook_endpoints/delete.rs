@@ -7,11 +7,21 @@ use shared::models::webhook_endpoint::WebhookEndpoint;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
-pub const ROUTE: Route =
-    Route::delete("delete-webhook-endpoint", "/v1/webhook_endpoints/{id}", Resource::WebhookEndpoints);
+pub const ROUTE: Route = Route::delete(
+    "delete-webhook-endpoint",
+    "/v1/webhook_endpoints/{id}",
+    Resource::WebhookEndpoints,
+);
 
-pub async fn handle(caller: Caller, State(app): State<App>, PathId(id): PathId) -> Result<Answer, Error> {
-    let row = app.store.load::<WebhookEndpoint>(caller.tenant(), &id).await?;
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Answer, Error> {
+    let row = app
+        .store
+        .load::<WebhookEndpoint>(caller.tenant(), &id)
+        .await?;
     let answer = caller.deleted(&id, Kind::WebhookEndpoint)?;
     let mut changes = Changes::new();
     app.store.remove(&mut changes, &caller.origin, &row)?;

@@ -7,9 +7,20 @@ use shared::models::webhook_endpoint::WebhookEndpoint;
 use shared::store::Answer;
 use shared::{App, Error};
 
-pub const ROUTE: Route = Route::get("retrieve-webhook-endpoint", "/v1/webhook_endpoints/{id}", Resource::WebhookEndpoints);
+pub const ROUTE: Route = Route::get(
+    "retrieve-webhook-endpoint",
+    "/v1/webhook_endpoints/{id}",
+    Resource::WebhookEndpoints,
+);
 
-pub async fn handle(caller: Caller, State(app): State<App>, PathId(id): PathId) -> Result<Answer, Error> {
-    let row = app.store.get::<WebhookEndpoint>(caller.tenant(), &id).await?;
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Answer, Error> {
+    let row = app
+        .store
+        .get::<WebhookEndpoint>(caller.tenant(), &id)
+        .await?;
     caller.answer(&row.object)
 }

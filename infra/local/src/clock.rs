@@ -21,7 +21,10 @@ pub struct LocalClock {
 impl LocalClock {
     pub fn open(folder: &Folder) -> Result<Self> {
         let ahead = folder.read(FILE)?.unwrap_or(0);
-        Ok(Self { ahead: AtomicI64::new(ahead), folder: folder.clone() })
+        Ok(Self {
+            ahead: AtomicI64::new(ahead),
+            folder: folder.clone(),
+        })
     }
 
     /// Moves the time to a moment; never back.
@@ -34,6 +37,8 @@ impl LocalClock {
 
 impl Clock for LocalClock {
     fn now(&self) -> Timestamp {
-        SystemClock.now().plus_millis(self.ahead.load(Ordering::SeqCst))
+        SystemClock
+            .now()
+            .plus_millis(self.ahead.load(Ordering::SeqCst))
     }
 }

@@ -36,17 +36,28 @@ impl Embedded {
             Some(folder) => folder.join("table.sqlite").display().to_string(),
             None => {
                 let number = DATABASES.fetch_add(1, Ordering::Relaxed);
-                format!("file:table-{}-{number}?mode=memory&cache=shared", std::process::id())
+                format!(
+                    "file:table-{}-{number}?mode=memory&cache=shared",
+                    std::process::id()
+                )
             }
         };
-        let database = Database::new(&uri).map_err(|error| Error::internal(format!("{uri}: {error}")))?;
+        let database =
+            Database::new(&uri).map_err(|error| Error::internal(format!("{uri}: {error}")))?;
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(Error::internal)?;
         listener.set_nonblocking(true).map_err(Error::internal)?;
         let address = listener.local_addr().map_err(Error::internal)?;
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("table".into());
-        let thread = thread.spawn(move || serve(listener, database, stopped)).map_err(Error::internal)?;
-        Ok(Self { address, uri, stop, thread })
+        let thread = thread
+            .spawn(move || serve(listener, database, stopped))
+            .map_err(Error::internal)?;
+        Ok(Self {
+            address,
+            uri,
+            stop,
+            thread,
+        })
     }
 
     pub fn url(&self) -> String {
@@ -57,20 +68,25 @@ impl Embedded {
     pub fn speed_up_streams(&self) -> Result<()> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(&self.uri, flags).map_err(Error::internal)?;
-        connection.busy_timeout(Duration::from_secs(5)).map_err(Error::internal)?;
+        connection
+            .busy_timeout(Duration::from_secs(5))
+            .map_err(Error::internal)?;
         connection.execute_batch(INDEX).map_err(Error::internal)
     }
 
     /// Ends the database when the requests under way are answered.
     pub fn stop(self) {
-        // The thread may have ended by itself.
-        drop(self.stop.send(()));
-        drop(self.thread.join());
+        if self.stop.send(()).is_err() || self.thread.join().is_err() {
+            tracing::warn!("the embedded table had ended by itself");
+        }
     }
 }
 
 fn serve(listener: std::net::TcpListener, database: Database, stopped: oneshot::Receiver<()>) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return tracing::error!(%error, "the embedded table did not start"),
     };
@@ -84,7 +100,8 @@ fn serve(listener: std::net::TcpListener, database: Database, stopped: oneshot::
             // A dropped sender stops the database as well.
             drop(stopped.await);
         };
-        if let Err(error) = dynoxide::server::serve_with_shutdown(listener, database, stopped).await {
+        if let Err(error) = dynoxide::server::serve_with_shutdown(listener, database, stopped).await
+        {
             tracing::error!(error, "the embedded table ended");
         }
         sweeping.abort();

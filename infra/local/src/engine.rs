@@ -41,7 +41,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(app: App, clock: Arc<LocalClock>, timeline: Arc<Timeline>, streams: Streams) -> Self {
+    pub fn new(
+        app: App,
+        clock: Arc<LocalClock>,
+        timeline: Arc<Timeline>,
+        streams: Streams,
+    ) -> Self {
         Self {
             app,
             clock,
@@ -56,7 +61,9 @@ impl Engine {
 
     /// Finds the work that was pending when the last run ended: messages do not outlive the process.
     pub async fn recover(&self) -> Result<()> {
-        sweep::before(&self.app, Timestamp::from_unix_millis(i64::MAX)).await.map(drop)
+        sweep::before(&self.app, Timestamp::from_unix_millis(i64::MAX))
+            .await
+            .map(drop)
     }
 
     /// Turns for ever.
@@ -129,7 +136,10 @@ impl Engine {
     }
 
     fn give_up_on(&self, number: &str) -> bool {
-        let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut failures = self
+            .failures
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let tries = failures.entry(number.to_owned()).or_default();
         *tries += 1;
         *tries >= MAX_RELAYS
@@ -171,6 +181,13 @@ impl Engine {
         Ok(self.clock.now())
     }
 
+    /// Whether messages are due that nobody has worked on.
+    pub fn has_due_work(&self) -> bool {
+        self.timeline
+            .next()
+            .is_some_and(|at| at <= self.clock.now())
+    }
+
     /// Skips what the stream holds and forgets every message.
     pub async fn lose_triggers(&self) -> Result<()> {
         let mut streams = self.streams.lock().await;
@@ -179,7 +196,12 @@ impl Engine {
             if changes.is_empty() {
                 break;
             }
-            streams.done(changes.into_iter().map(|numbered| (numbered.shard, numbered.number)).collect())?;
+            streams.done(
+                changes
+                    .into_iter()
+                    .map(|numbered| (numbered.shard, numbered.number))
+                    .collect(),
+            )?;
         }
         self.timeline.forget();
         Ok(())
@@ -196,5 +218,9 @@ async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
         return tracing::error!(%error, message = ?parcel.message, "a message was given up");
     }
     tracing::warn!(%error, message = ?parcel.message, "a message failed; it comes again");
-    timeline.add(app.now().plus_seconds(REDELIVERY), None, Parcel { tries, ..parcel });
+    timeline.add(
+        app.now().plus_seconds(REDELIVERY),
+        None,
+        Parcel { tries, ..parcel },
+    );
 }

@@ -65,6 +65,9 @@ pub struct Options {
     /// The name of the table.
     #[arg(long, value_name = "NAME", default_value = TABLE, hide = true)]
     pub table: String,
+    /// For tests: nothing happens later but when [`Running::drain`] or [`Running::advance`] says so.
+    #[arg(skip)]
+    pub by_hand: bool,
 }
 
 /// The service, running.
@@ -78,7 +81,7 @@ pub struct Running {
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
     server: JoinHandle<std::io::Result<()>>,
-    turning: JoinHandle<()>,
+    turning: Option<JoinHandle<()>>,
     embedded: Option<Embedded>,
 }
 
@@ -109,8 +112,10 @@ impl Running {
     /// # Errors
     /// A port or folder that cannot be used, a store out of reach, a file of stations that cannot be read.
     pub async fn start(options: Options) -> Result<Self> {
-        let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], options.port))).await;
-        let listener = listener.map_err(|error| Error::internal(format!("port {}: {error}", options.port)))?;
+        let listener =
+            tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], options.port))).await;
+        let listener =
+            listener.map_err(|error| Error::internal(format!("port {}: {error}", options.port)))?;
         let base_url = format!("http://{}", listener.local_addr().map_err(Error::internal)?);
         let folder = Folder::open((!options.memory).then_some(options.data.as_path()))?;
         let (embedded, store_url) = match &options.store {
@@ -124,7 +129,10 @@ impl Running {
         let config = aws::config();
         let mut settings = shared::store::client::tuned(&config);
         settings.set_endpoint_url(Some(store_url.clone()));
-        let store = Store::new(aws_sdk_dynamodb::Client::from_conf(settings.build()), options.table.clone());
+        let store = Store::new(
+            aws_sdk_dynamodb::Client::from_conf(settings.build()),
+            options.table.clone(),
+        );
         let made = store.create_table().await?;
         if let Some(embedded) = &embedded {
             embedded.speed_up_streams()?;
@@ -132,7 +140,11 @@ impl Running {
 
         let clock = Arc::new(LocalClock::open(&folder)?);
         let timeline = Arc::new(Timeline::new(clock.clone()));
-        let known: Option<Credentials> = if made { None } else { folder.read("credentials.json")? };
+        let known: Option<Credentials> = if made {
+            None
+        } else {
+            folder.read("credentials.json")?
+        };
         let page_secret = match &known {
             Some(known) => hex::decode(&known.page_secret).map_err(Error::internal)?,
             None => random()?,
@@ -140,11 +152,20 @@ impl Running {
         let settings = Settings {
             page_secret: page_secret.clone(),
             base_url: None,
-            rates: Rates { test: options.rate, live: options.rate },
+            rates: Rates {
+                test: options.rate,
+                live: options.rate,
+            },
             reservation_fee: 0,
             targets: Targets::PublicAndLoopback,
         };
-        let app = App::new(store, clock.clone(), timeline.clone(), timeline.clone(), settings);
+        let app = App::new(
+            store,
+            clock.clone(),
+            timeline.clone(),
+            timeline.clone(),
+            settings,
+        );
         let credentials = match known {
             Some(known) => known,
             None => {
@@ -158,7 +179,7 @@ impl Running {
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
         let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams));
         engine.recover().await?;
-        let turning = tokio::spawn(engine.clone().run());
+        let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
         let router = router(&app, &engine);
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
@@ -166,8 +187,21 @@ impl Running {
             drop(stopped.await);
         });
         let server = tokio::spawn(server.into_future());
-        let Credentials { account, api_key, .. } = credentials;
-        Ok(Self { base_url, api_key, account, store_url, app, engine, stop, server, turning, embedded })
+        let Credentials {
+            account, api_key, ..
+        } = credentials;
+        Ok(Self {
+            base_url,
+            api_key,
+            account,
+            store_url,
+            app,
+            engine,
+            stop,
+            server,
+            turning,
+            embedded,
+        })
     }
 
     /// Works on everything that is due now, and returns when nothing is left.
@@ -194,6 +228,11 @@ impl Running {
         self.engine.lose_triggers().await
     }
 
+    /// Whether messages are due that nobody has worked on.
+    pub fn has_due_work(&self) -> bool {
+        self.engine.has_due_work()
+    }
+
     /// Makes another account, with a key of that mode.
     ///
     /// # Errors
@@ -205,11 +244,21 @@ impl Running {
 
     /// Ends the service: requests under way are answered, work under way is finished or found again at the next start.
     pub async fn stop(self) {
-        let Self { engine, stop, server, turning, embedded, .. } = self;
-        // The server may have ended by itself.
-        drop(stop.send(()));
+        let Self {
+            engine,
+            stop,
+            server,
+            turning,
+            embedded,
+            ..
+        } = self;
+        if stop.send(()).is_err() {
+            tracing::warn!("the server had ended by itself");
+        }
         drop(tokio::time::timeout(std::time::Duration::from_secs(3), server).await);
-        turning.abort();
+        if let Some(turning) = turning {
+            turning.abort();
+        }
         drop(engine);
         if let Some(embedded) = embedded {
             embedded.stop();
@@ -219,7 +268,8 @@ impl Running {
 
 fn account(mode: Mode) -> Result<Bootstrap> {
     let account = serde_json::json!({"name": "Local account", "email": "ops@fleet.example", "type": "business"});
-    serde_json::from_value(serde_json::json!({"account": account, "mode": mode})).map_err(Error::internal)
+    serde_json::from_value(serde_json::json!({"account": account, "mode": mode}))
+        .map_err(Error::internal)
 }
 
 async fn make_account(app: &App, page_secret: &[u8]) -> Result<Credentials> {
@@ -239,8 +289,12 @@ fn random() -> Result<Vec<u8>> {
 
 /// The routes, and the clock.
 fn router(app: &App, engine: &Arc<Engine>) -> Router {
-    let local = Router::new().route("/_local/clock", post(advance)).with_state(engine.clone());
-    functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge)).merge(local)
+    let local = Router::new()
+        .route("/_local/clock", post(advance))
+        .with_state(engine.clone());
+    functions::router(app.clone())
+        .layer(from_fn_with_state(engine.clone(), nudge))
+        .merge(local)
 }
 
 /// Tells the engine that a request may have left something to do.

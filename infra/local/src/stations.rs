@@ -21,7 +21,8 @@ const DEMO: u32 = 300;
 /// Puts the stations into the table, unless these are there already.
 pub async fn import(app: &App, folder: &Folder, file: Option<&Path>, fresh: bool) -> Result<()> {
     let source = match file {
-        Some(file) => std::fs::read(file).map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
+        Some(file) => std::fs::read(file)
+            .map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
         None => format!("demo {DEMO}").into_bytes(),
     };
     let digest = hex::encode(Sha256::digest(&source));
@@ -29,11 +30,17 @@ pub async fn import(app: &App, folder: &Folder, file: Option<&Path>, fresh: bool
         return Ok(());
     }
     let stations = match file {
-        Some(file) => read(&source).map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
+        Some(file) => read(&source)
+            .map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
         None => demo()?,
     };
-    let nobody = Tenant { account: Id::from_number(Kind::Account, 0), mode: Mode::Test };
-    app.store.import_stations(&Origin::later(nobody, app.now()), stations).await?;
+    let nobody = Tenant {
+        account: Id::from_number(Kind::Account, 0),
+        mode: Mode::Test,
+    };
+    app.store
+        .import_stations(&Origin::later(nobody, app.now()), stations)
+        .await?;
     folder.write(FILE, &digest)
 }
 
@@ -65,14 +72,44 @@ const CITIES: [(&str, &str, &str, f64, f64, &str); 6] = [
     ("Berlin", "DEU", "Europe/Berlin", 52.520, 13.405, "eur"),
     ("Amsterdam", "NLD", "Europe/Amsterdam", 52.368, 4.904, "eur"),
     ("Oslo", "NOR", "Europe/Oslo", 59.913, 10.752, "nok"),
-    ("New York", "USA", "America/New_York", 40.713, -74.006, "usd"),
+    (
+        "New York",
+        "USA",
+        "America/New_York",
+        40.713,
+        -74.006,
+        "usd",
+    ),
     ("Tokyo", "JPN", "Asia/Tokyo", 35.677, 139.650, "jpy"),
 ];
-const STREETS: [&str; 8] =
-    ["Harbour Road", "Station Square", "Mill Lane", "Market Street", "Canal Side", "Depot Way", "Park Avenue", "North Gate"];
-const OPERATORS: [&str; 5] = ["Voltway", "Kerbside Power", "Greenline", "Ampere & Sons", "Northcharge"];
+const STREETS: [&str; 8] = [
+    "Harbour Road",
+    "Station Square",
+    "Mill Lane",
+    "Market Street",
+    "Canal Side",
+    "Depot Way",
+    "Park Avenue",
+    "North Gate",
+];
+const OPERATORS: [&str; 5] = [
+    "Voltway",
+    "Kerbside Power",
+    "Greenline",
+    "Ampere & Sons",
+    "Northcharge",
+];
 const STATUSES: [&str; 10] = [
-    "AVAILABLE", "AVAILABLE", "AVAILABLE", "AVAILABLE", "AVAILABLE", "AVAILABLE", "CHARGING", "CHARGING", "OUTOFORDER", "UNKNOWN",
+    "AVAILABLE",
+    "AVAILABLE",
+    "AVAILABLE",
+    "AVAILABLE",
+    "AVAILABLE",
+    "AVAILABLE",
+    "CHARGING",
+    "CHARGING",
+    "OUTOFORDER",
+    "UNKNOWN",
 ];
 const FACILITIES: [&[&str]; 4] = [&[], &["CAFE", "WIFI"], &["RESTAURANT"], &["SUPERMARKET"]];
 /// Standard, kind of power, volts, amperes, watts.
@@ -110,7 +147,8 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
         .collect();
     let hours = match numbers.below(4) {
         0 => {
-            let day = |day: u8| json!({"weekday": day, "period_begin": "07:00", "period_end": "22:00"});
+            let day =
+                |day: u8| json!({"weekday": day, "period_begin": "07:00", "period_end": "22:00"});
             json!({"twentyfourseven": false, "regular_hours": (1..=7).map(day).collect::<Vec<_>>()})
         }
         _ => json!({"twentyfourseven": true}),
@@ -147,8 +185,18 @@ mod tests {
     fn demo_stations_are_varied_and_the_same_every_time() {
         let (once, again) = (demo().unwrap(), demo().unwrap());
         assert_eq!(once, again);
-        assert_eq!(once.iter().map(|station| &station.id).collect::<HashSet<_>>().len(), DEMO as usize);
-        let kinds: HashSet<_> = once.iter().flat_map(|station| &station.connectors).map(|c| c.connector_type()).collect();
+        assert_eq!(
+            once.iter()
+                .map(|station| &station.id)
+                .collect::<HashSet<_>>()
+                .len(),
+            DEMO as usize
+        );
+        let kinds: HashSet<_> = once
+            .iter()
+            .flat_map(|station| &station.connectors)
+            .map(|c| c.connector_type())
+            .collect();
         assert_eq!(kinds.len(), 3);
         assert!(once.iter().any(|station| !station.capabilities.reservable));
         assert!(once.iter().any(|station| !station.capabilities.access_24_7));

@@ -36,13 +36,28 @@ pub struct Numbered {
 }
 
 impl Streams {
-    pub fn open(config: &aws_types::SdkConfig, url: &str, stream: String, folder: &Folder) -> Result<Self> {
+    pub fn open(
+        config: &aws_types::SdkConfig,
+        url: &str,
+        stream: String,
+        folder: &Folder,
+    ) -> Result<Self> {
         let mut settings = aws_sdk_dynamodbstreams::config::Builder::from(config);
         settings.set_endpoint_url(Some(url.to_owned()));
         let known: Option<Position> = folder.read(FILE)?;
-        let fresh = Position { stream: stream.clone(), shards: BTreeMap::new() };
-        let position = known.filter(|known| known.stream == stream).unwrap_or(fresh);
-        Ok(Self { client: Client::from_conf(settings.build()), position, iterators: BTreeMap::new(), folder: folder.clone() })
+        let fresh = Position {
+            stream: stream.clone(),
+            shards: BTreeMap::new(),
+        };
+        let position = known
+            .filter(|known| known.stream == stream)
+            .unwrap_or(fresh);
+        Ok(Self {
+            client: Client::from_conf(settings.build()),
+            position,
+            iterators: BTreeMap::new(),
+            folder: folder.clone(),
+        })
     }
 
     /// The changes since the last call. What [`Streams::done`] is not told of comes again.
@@ -51,9 +66,18 @@ impl Streams {
             self.find_shards().await?;
         }
         let mut changes = Vec::new();
-        let open: Vec<_> = self.iterators.iter().filter_map(|(shard, at)| Some((shard.clone(), at.clone()?))).collect();
+        let open: Vec<_> = self
+            .iterators
+            .iter()
+            .filter_map(|(shard, at)| Some((shard.clone(), at.clone()?)))
+            .collect();
         for (shard, iterator) in open {
-            let page = self.client.get_records().shard_iterator(iterator).send().await;
+            let page = self
+                .client
+                .get_records()
+                .shard_iterator(iterator)
+                .send()
+                .await;
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {
@@ -62,7 +86,12 @@ impl Streams {
                     return Err(Error::unavailable(DisplayErrorContext(error).to_string()));
                 }
             };
-            changes.extend(page.records.unwrap_or_default().into_iter().filter_map(|record| numbered(record, &shard)));
+            changes.extend(
+                page.records
+                    .unwrap_or_default()
+                    .into_iter()
+                    .filter_map(|record| numbered(record, &shard)),
+            );
             self.iterators.insert(shard, page.next_shard_iterator);
         }
         Ok(changes)
@@ -70,21 +99,37 @@ impl Streams {
 
     async fn find_shards(&mut self) -> Result<()> {
         let stream = &self.position.stream;
-        let found = self.client.describe_stream().stream_arn(stream).send().await;
-        let found = found.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
-        let shards = found.stream_description.and_then(|stream| stream.shards).unwrap_or_default();
+        let found = self
+            .client
+            .describe_stream()
+            .stream_arn(stream)
+            .send()
+            .await;
+        let found =
+            found.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        let shards = found
+            .stream_description
+            .and_then(|stream| stream.shards)
+            .unwrap_or_default();
         for shard in shards.into_iter().filter_map(|shard| shard.shard_id) {
             if self.iterators.contains_key(&shard) {
                 continue;
             }
-            let call = self.client.get_shard_iterator().stream_arn(stream).shard_id(&shard);
+            let call = self
+                .client
+                .get_shard_iterator()
+                .stream_arn(stream)
+                .shard_id(&shard);
             let call = match self.position.shards.get(&shard) {
-                Some(number) => {
-                    call.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
-                }
+                Some(number) => call
+                    .shard_iterator_type(ShardIteratorType::AfterSequenceNumber)
+                    .sequence_number(number),
                 None => call.shard_iterator_type(ShardIteratorType::TrimHorizon),
             };
-            let found = call.send().await.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+            let found = call
+                .send()
+                .await
+                .map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
             self.iterators.insert(shard, found.shard_iterator);
         }
         Ok(())
@@ -107,6 +152,13 @@ impl Streams {
 
 fn numbered(record: Record, shard: &str) -> Option<Numbered> {
     let body = record.dynamodb?;
-    let change = Change { old: body.old_image.map(Into::into), new: body.new_image.map(Into::into) };
-    Some(Numbered { change, shard: shard.to_owned(), number: body.sequence_number? })
+    let change = Change {
+        old: body.old_image.map(Into::into),
+        new: body.new_image.map(Into::into),
+    };
+    Some(Numbered {
+        change,
+        shard: shard.to_owned(),
+        number: body.sequence_number?,
+    })
 }

@@ -34,22 +34,32 @@ pub struct Timeline {
 
 impl Timeline {
     pub fn new(clock: Arc<LocalClock>) -> Self {
-        Self { clock, contents: Mutex::default(), arrived: Notify::new() }
+        Self {
+            clock,
+            contents: Mutex::default(),
+            arrived: Notify::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
-        self.contents.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.contents
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Adds a message; one that was scheduled under the same name is replaced.
     pub fn add(&self, at: Timestamp, name: Option<&str>, parcel: Parcel) {
         let mut contents = self.lock();
         if name.is_some() {
-            contents.due.retain(|_, (known, _)| known.as_deref() != name);
+            contents
+                .due
+                .retain(|_, (known, _)| known.as_deref() != name);
         }
         contents.sent += 1;
         let place = (at, contents.sent);
-        contents.due.insert(place, (name.map(str::to_owned), parcel));
+        contents
+            .due
+            .insert(place, (name.map(str::to_owned), parcel));
         drop(contents);
         self.arrived.notify_one();
     }
@@ -75,14 +85,33 @@ impl Timeline {
 impl Queue for Timeline {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         let at = self.clock.now().plus_seconds(delay_seconds.into());
-        self.add(at, None, Parcel { message: message.clone(), tries: 0 });
+        self.add(
+            at,
+            None,
+            Parcel {
+                message: message.clone(),
+                tries: 0,
+            },
+        );
         Box::pin(async { Ok(()) })
     }
 }
 
 impl Schedules for Timeline {
-    fn set<'a>(&'a self, name: &'a str, at: Timestamp, message: &'a Message) -> BoxFuture<'a, Result<()>> {
-        self.add(at, Some(name), Parcel { message: message.clone(), tries: 0 });
+    fn set<'a>(
+        &'a self,
+        name: &'a str,
+        at: Timestamp,
+        message: &'a Message,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.add(
+            at,
+            Some(name),
+            Parcel {
+                message: message.clone(),
+                tries: 0,
+            },
+        );
         Box::pin(async { Ok(()) })
     }
 }

@@ -8,7 +8,9 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::error::DisplayErrorContext;
-use aws_sdk_scheduler::types::{ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target};
+use aws_sdk_scheduler::types::{
+    ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target,
+};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_types::SdkConfig;
 use futures::future::BoxFuture;
@@ -25,8 +27,12 @@ pub fn variable(name: &str) -> Option<String> {
 /// The settings all clients share. Credentials come from the environment alone, as Lambda sets them, and TLS is rustls on
 /// ring: both keep a cold start short.
 pub fn config() -> SdkConfig {
-    let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).unwrap_or_else(|| "us-east-1".into());
-    let http = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+    let region = variable("AWS_REGION")
+        .or_else(|| variable("AWS_DEFAULT_REGION"))
+        .unwrap_or_else(|| "us-east-1".into());
+    let http = aws_smithy_http_client::Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .build_https();
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(2))
@@ -43,8 +49,13 @@ pub fn config() -> SdkConfig {
 
 /// The credentials of the environment. Without any, a stand-in that only a local endpoint accepts.
 fn credentials() -> Credentials {
-    match (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {
-        (Some(id), Some(secret)) => Credentials::from_keys(id, secret, variable("AWS_SESSION_TOKEN")),
+    match (
+        variable("AWS_ACCESS_KEY_ID"),
+        variable("AWS_SECRET_ACCESS_KEY"),
+    ) {
+        (Some(id), Some(secret)) => {
+            Credentials::from_keys(id, secret, variable("AWS_SESSION_TOKEN"))
+        }
         _ => Credentials::from_keys("local", "local", None),
     }
 }
@@ -82,7 +93,10 @@ impl Sqs {
         let mut settings = aws_sdk_sqs::config::Builder::from(config);
         settings.set_endpoint_url(endpoint);
         let urls = per_work("QUEUE_URL");
-        Self { client: aws_sdk_sqs::Client::from_conf(settings.build()), urls }
+        Self {
+            client: aws_sdk_sqs::Client::from_conf(settings.build()),
+            urls,
+        }
     }
 }
 
@@ -91,8 +105,15 @@ impl Queue for Sqs {
         Box::pin(async move {
             let url = target(&self.urls, message.work(), "queue")?;
             let body = serde_json::to_string(message).map_err(Error::internal)?;
-            let call = self.client.send_message().queue_url(url).message_body(body).delay_seconds(delay_seconds.into());
-            call.send().await.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+            let call = self
+                .client
+                .send_message()
+                .queue_url(url)
+                .message_body(body)
+                .delay_seconds(delay_seconds.into());
+            call.send()
+                .await
+                .map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
             Ok(())
         })
     }
@@ -110,7 +131,8 @@ pub struct Scheduler {
 
 impl Scheduler {
     pub fn from_env(config: &SdkConfig) -> Self {
-        let endpoint = variable("AWS_ENDPOINT_URL_SCHEDULER").or_else(|| variable("AWS_ENDPOINT_URL"));
+        let endpoint =
+            variable("AWS_ENDPOINT_URL_SCHEDULER").or_else(|| variable("AWS_ENDPOINT_URL"));
         let mut settings = aws_sdk_scheduler::config::Builder::from(config);
         settings.set_endpoint_url(endpoint);
         Self {
@@ -123,13 +145,29 @@ impl Scheduler {
 }
 
 impl Schedules for Scheduler {
-    fn set<'a>(&'a self, name: &'a str, at: Timestamp, message: &'a Message) -> BoxFuture<'a, Result<()>> {
+    fn set<'a>(
+        &'a self,
+        name: &'a str,
+        at: Timestamp,
+        message: &'a Message,
+    ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let role = self.role.as_deref().ok_or_else(|| Error::internal("SCHEDULER_ROLE_ARN is not set"))?;
+            let role = self
+                .role
+                .as_deref()
+                .ok_or_else(|| Error::internal("SCHEDULER_ROLE_ARN is not set"))?;
             let input = serde_json::to_string(message).map_err(Error::internal)?;
             let queue = target(&self.arns, message.work(), "queue")?;
-            let target = Target::builder().arn(queue).role_arn(role).input(input).build().map_err(Error::internal)?;
-            let window = FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().map_err(Error::internal)?;
+            let target = Target::builder()
+                .arn(queue)
+                .role_arn(role)
+                .input(input)
+                .build()
+                .map_err(Error::internal)?;
+            let window = FlexibleTimeWindow::builder()
+                .mode(FlexibleTimeWindowMode::Off)
+                .build()
+                .map_err(Error::internal)?;
             let expression = format!("at({})", &at.to_string()[..19]);
             let made = self
                 .client
@@ -145,7 +183,11 @@ impl Schedules for Scheduler {
                 .await;
             match made {
                 Ok(_) => Ok(()),
-                Err(error) if error.as_service_error().is_some_and(|error| error.is_conflict_exception()) => {
+                Err(error)
+                    if error
+                        .as_service_error()
+                        .is_some_and(|error| error.is_conflict_exception()) =>
+                {
                     let moved = self
                         .client
                         .update_schedule()
@@ -157,7 +199,9 @@ impl Schedules for Scheduler {
                         .target(target)
                         .action_after_completion(ActionAfterCompletion::Delete)
                         .send();
-                    moved.await.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+                    moved.await.map_err(|error| {
+                        Error::unavailable(DisplayErrorContext(error).to_string())
+                    })?;
                     Ok(())
                 }
                 Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
@@ -167,8 +211,16 @@ impl Schedules for Scheduler {
 }
 
 fn per_work(suffix: &str) -> HashMap<Work, String> {
-    let name = |work: Work| format!("{}_{suffix}", work.function().replace('-', "_").to_uppercase());
-    Work::ALL.into_iter().filter_map(|work| Some((work, variable(&name(work))?))).collect()
+    let name = |work: Work| {
+        format!(
+            "{}_{suffix}",
+            work.function().replace('-', "_").to_uppercase()
+        )
+    };
+    Work::ALL
+        .into_iter()
+        .filter_map(|work| Some((work, variable(&name(work))?)))
+        .collect()
 }
 
 fn target<'a>(targets: &'a HashMap<Work, String>, work: Work, what: &str) -> Result<&'a str> {

@@ -22,12 +22,18 @@ impl Window {
     /// The UTC days the window touches, in order.
     pub fn utc_days(&self) -> impl Iterator<Item = Date> {
         let last = self.until.plus_millis(-1).utc_date();
-        self.from.utc_date().series(1.day()).take_while(move |day| *day <= last)
+        self.from
+            .utc_date()
+            .series(1.day())
+            .take_while(move |day| *day <= last)
     }
 
     #[must_use]
     pub fn shifted(&self, millis: i64) -> Window {
-        Window { from: self.from.plus_millis(millis), until: self.until.plus_millis(millis) }
+        Window {
+            from: self.from.plus_millis(millis),
+            until: self.until.plus_millis(millis),
+        }
     }
 }
 
@@ -47,13 +53,18 @@ pub struct Entry {
 impl Calendar {
     /// Whether nothing but `holder` itself has any of the window.
     pub fn is_free(&self, window: &Window, holder: &Id) -> bool {
-        self.entries.iter().all(|entry| entry.holder == *holder || !entry.window.overlaps(window))
+        self.entries
+            .iter()
+            .all(|entry| entry.holder == *holder || !entry.window.overlaps(window))
     }
 
     /// Promises the window; what the holder had before is given up.
     pub fn book(&mut self, window: Window, holder: &Id) {
         self.release(holder);
-        self.entries.push(Entry { window, holder: holder.clone() });
+        self.entries.push(Entry {
+            window,
+            holder: holder.clone(),
+        });
         self.entries.sort_by_key(|entry| entry.window.from);
     }
 
@@ -69,7 +80,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn window(from: &str, until: &str) -> Window {
-        Window { from: Timestamp::parse(from).unwrap(), until: Timestamp::parse(until).unwrap() }
+        Window {
+            from: Timestamp::parse(from).unwrap(),
+            until: Timestamp::parse(until).unwrap(),
+        }
     }
 
     #[test]
@@ -82,9 +96,20 @@ mod tests {
 
     #[test]
     fn a_window_until_midnight_leaves_the_next_day_alone() {
-        let days = |from, until| window(from, until).utc_days().map(|day| day.to_string()).collect::<Vec<_>>();
-        assert_eq!(days("2026-03-01T22:00:00Z", "2026-03-02T00:00:00Z"), ["2026-03-01"]);
-        assert_eq!(days("2026-03-01T22:00:00Z", "2026-03-02T00:00:00.001Z"), ["2026-03-01", "2026-03-02"]);
+        let days = |from, until| {
+            window(from, until)
+                .utc_days()
+                .map(|day| day.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            days("2026-03-01T22:00:00Z", "2026-03-02T00:00:00Z"),
+            ["2026-03-01"]
+        );
+        assert_eq!(
+            days("2026-03-01T22:00:00Z", "2026-03-02T00:00:00.001Z"),
+            ["2026-03-01", "2026-03-02"]
+        );
     }
 
     proptest! {

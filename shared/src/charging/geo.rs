@@ -28,7 +28,11 @@ pub enum CellSize {
 impl CellSize {
     /// The size that covers a circle with few cells.
     pub fn for_radius(meters: u32) -> Self {
-        if meters <= 6_000 { Self::Fine } else { Self::Coarse }
+        if meters <= 6_000 {
+            Self::Fine
+        } else {
+            Self::Coarse
+        }
     }
 
     fn resolution(self) -> Resolution {
@@ -61,7 +65,11 @@ pub fn cell_of(point: Point, size: CellSize) -> Option<String> {
 }
 
 fn cell(point: Point, size: CellSize) -> Option<CellIndex> {
-    Some(LatLng::new(point.latitude, point.longitude).ok()?.to_cell(size.resolution()))
+    Some(
+        LatLng::new(point.latitude, point.longitude)
+            .ok()?
+            .to_cell(size.resolution()),
+    )
 }
 
 /// The names of all cells that can hold a point of the circle, the nearest first.
@@ -75,7 +83,10 @@ pub fn cells_around(center: Point, meters: u32, size: CellSize) -> Vec<String> {
         .grid_disk_safe(rings)
         .map(|cell| {
             let middle = LatLng::from(cell);
-            let middle = Point { latitude: middle.lat(), longitude: middle.lng() };
+            let middle = Point {
+                latitude: middle.lat(),
+                longitude: middle.lng(),
+            };
             (distance_meters(center, middle), cell.to_string())
         })
         .filter(|(distance, _)| *distance <= meters + size.reach())
@@ -91,22 +102,42 @@ mod tests {
 
     #[test]
     fn distances_are_those_of_the_globe() {
-        let london = Point { latitude: 51.5074, longitude: -0.1278 };
-        let paris = Point { latitude: 48.8566, longitude: 2.3522 };
+        let london = Point {
+            latitude: 51.5074,
+            longitude: -0.1278,
+        };
+        let paris = Point {
+            latitude: 48.8566,
+            longitude: 2.3522,
+        };
         assert!((distance_meters(london, paris) - 343_556.0).abs() < 100.0);
         assert_eq!(distance_meters(london, london), 0.0);
-        let west = Point { latitude: 0.0, longitude: 179.999 };
-        let east = Point { latitude: 0.0, longitude: -179.999 };
+        let west = Point {
+            latitude: 0.0,
+            longitude: 179.999,
+        };
+        let east = Point {
+            latitude: 0.0,
+            longitude: -179.999,
+        };
         assert!((distance_meters(west, east) - 222.4).abs() < 1.0);
     }
 
     /// The point so far from another, in that direction.
     fn destination(from: Point, meters: f64, bearing: f64) -> Point {
-        let (lat, lng, angle) = (from.latitude.to_radians(), from.longitude.to_radians(), meters / EARTH);
+        let (lat, lng, angle) = (
+            from.latitude.to_radians(),
+            from.longitude.to_radians(),
+            meters / EARTH,
+        );
         let to = (lat.sin() * angle.cos() + lat.cos() * angle.sin() * bearing.cos()).asin();
-        let turn = (bearing.sin() * angle.sin() * lat.cos()).atan2(angle.cos() - lat.sin() * to.sin());
+        let turn =
+            (bearing.sin() * angle.sin() * lat.cos()).atan2(angle.cos() - lat.sin() * to.sin());
         let longitude = (lng + turn).to_degrees();
-        Point { latitude: to.to_degrees(), longitude: (longitude + 540.0).rem_euclid(360.0) - 180.0 }
+        Point {
+            latitude: to.to_degrees(),
+            longitude: (longitude + 540.0).rem_euclid(360.0) - 180.0,
+        }
     }
 
     proptest! {

@@ -15,6 +15,9 @@ use crate::time::{MINUTE, Timestamp};
 /// The grain in which the window may slide, in milliseconds.
 const STEP: i64 = 5 * MINUTE;
 
+/// How late an attempt that is due when a window begins may be made, in milliseconds.
+const LATE: i64 = MINUTE;
+
 /// How many steps one attempt slides to either side: a day. Later attempts see later windows.
 const MAX_SHIFT: i64 = 288;
 
@@ -70,10 +73,16 @@ impl Candidate {
 }
 
 /// The windows a reservation can have from now on: the preferred one, then the others that keep its length, the
-/// smallest shift first, of two equal ones the earlier. Never one that has begun.
+/// smallest shift first, of two equal ones the earlier. Never one that has begun more than a minute ago.
 pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
-    let ideal = Window { from: reservation.ideal_start, until: reservation.ideal_end };
-    let earliest = reservation.earliest_start.unwrap_or(ideal.from).max(now);
+    let ideal = Window {
+        from: reservation.ideal_start,
+        until: reservation.ideal_end,
+    };
+    let earliest = reservation
+        .earliest_start
+        .unwrap_or(ideal.from)
+        .max(now.plus_millis(-LATE));
     let latest = reservation.latest_end.unwrap_or(ideal.until);
     // Rounded towards the preferred window on both sides.
     let first = -ideal.from.millis_since(earliest).div_euclid(STEP);
@@ -82,7 +91,11 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
     let mut shifts: Vec<i64> = (first..=last).collect();
     shifts.sort_by_key(|shift| (shift.abs(), *shift));
     let fits = |window: &Window| window.from >= earliest && window.until <= latest;
-    shifts.into_iter().map(|shift| ideal.shifted(shift * STEP)).filter(fits).collect()
+    shifts
+        .into_iter()
+        .map(|shift| ideal.shifted(shift * STEP))
+        .filter(fits)
+        .collect()
 }
 
 /// Puts the stations of the radius, nearest first, through every filter but the calendars.
@@ -93,7 +106,10 @@ pub fn candidates(
     preferences: &DriverPreferences,
     windows: &[Window],
 ) -> (Vec<Candidate>, MatchSummary) {
-    let mut summary = MatchSummary { stations_in_radius: stations.len() as u32, refused: Refused::default() };
+    let mut summary = MatchSummary {
+        stations_in_radius: stations.len() as u32,
+        refused: Refused::default(),
+    };
     let refused = &mut summary.refused;
     let mut candidates = Vec::new();
     for station in stations {
@@ -102,19 +118,29 @@ pub fn candidates(
             continue;
         }
         let fits = |connector: &&Connector| {
-            connector.connector_type() == Some(standard) && reservation.connector_type.contains(&standard)
+            connector.connector_type() == Some(standard)
+                && reservation.connector_type.contains(&standard)
         };
         if !station.connectors.iter().any(|connector| fits(&connector)) {
             refused.connector_type += 1;
             continue;
         }
-        let usable: Vec<_> = station.connectors.iter().filter(fits).filter(|connector| connector.is_in_order()).collect();
+        let usable: Vec<_> = station
+            .connectors
+            .iter()
+            .filter(fits)
+            .filter(|connector| connector.is_in_order())
+            .collect();
         if usable.is_empty() {
             refused.out_of_order += 1;
         } else if is_too_dear(station, preferences) {
             refused.price += 1;
         } else {
-            let open: Vec<_> = windows.iter().copied().filter(|window| opening_hours::is_open(station, window)).collect();
+            let open: Vec<_> = windows
+                .iter()
+                .copied()
+                .filter(|window| opening_hours::is_open(station, window))
+                .collect();
             if open.is_empty() {
                 refused.closed += 1;
             }
@@ -123,7 +149,12 @@ pub fn candidates(
                 connector: connector.id.clone(),
                 open: open.clone(),
             };
-            candidates.extend(usable.into_iter().filter(|_| !open.is_empty()).map(of_station));
+            candidates.extend(
+                usable
+                    .into_iter()
+                    .filter(|_| !open.is_empty())
+                    .map(of_station),
+            );
         }
     }
     candidates.truncate(MAX_CANDIDATES);
@@ -135,8 +166,13 @@ fn is_too_dear(station: &ChargingStation, preferences: &DriverPreferences) -> bo
     let Some(cap) = preferences.max_price_per_kwh else {
         return false;
     };
-    let energy = station.pricing.iter().filter(|price| price.kind == PriceType::Energy);
-    energy.into_iter().any(|price| price.currency != preferences.currency || price.price > i64::from(cap))
+    let energy = station
+        .pricing
+        .iter()
+        .filter(|price| price.kind == PriceType::Energy);
+    energy
+        .into_iter()
+        .any(|price| price.currency != preferences.currency || price.price > i64::from(cap))
 }
 
 #[cfg(test)]
@@ -160,28 +196,41 @@ mod tests {
             "latest_end": null, "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000}, "match_summary": null,
             "metadata": {}, "payment_method": null, "reservation_fee": 0, "reserved_end": null, "reserved_start": null,
             "status": "pending", "updated": "2026-03-02T08:00:00Z", "vehicle": "veh_1"});
-        json.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        json.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
         serde_json::from_value(json).unwrap()
     }
 
     fn preferences() -> DriverPreferences {
         let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
-        let account = crate::models::account::Account::new(serde_json::from_value(account).unwrap(), at("2026-03-02T08:00:00Z"));
+        let account = crate::models::account::Account::new(
+            serde_json::from_value(account).unwrap(),
+            at("2026-03-02T08:00:00Z"),
+        );
         let driver = json!({"name": "Ada", "email": "ada@b.example"});
-        let driver = Driver::new(serde_json::from_value(driver).unwrap(), &account.unwrap(), at("2026-03-02T08:00:00Z"));
+        let driver = Driver::new(
+            serde_json::from_value(driver).unwrap(),
+            &account.unwrap(),
+            at("2026-03-02T08:00:00Z"),
+        );
         driver.unwrap().0.preferences
     }
 
     #[test]
     fn the_preferred_window_comes_first_then_the_smallest_shift() {
-        let flexible = json!({"earliest_start": "2026-03-02T09:52:00Z", "latest_end": "2026-03-02T11:10:00Z"});
+        let flexible =
+            json!({"earliest_start": "2026-03-02T09:52:00Z", "latest_end": "2026-03-02T11:10:00Z"});
         let starts: Vec<_> = windows(&reservation(flexible), at("2026-03-02T09:30:00Z"))
             .iter()
             .map(|window| window.from.to_string()[11..16].to_owned())
             .collect();
         assert_eq!(starts, ["10:00", "09:55", "10:05", "10:10"]);
-        assert_eq!(windows(&reservation(json!({})), at("2026-03-02T09:30:00Z")).len(), 1);
-        assert!(windows(&reservation(json!({})), at("2026-03-02T10:00:01Z")).is_empty());
+        assert_eq!(
+            windows(&reservation(json!({})), at("2026-03-02T09:30:00Z")).len(),
+            1
+        );
+        assert!(windows(&reservation(json!({})), at("2026-03-02T10:01:01Z")).is_empty());
     }
 
     #[test]
@@ -210,8 +259,17 @@ mod tests {
             base.clone(),
             with(|station| station.status = StationStatus::Maintenance),
             with(|station| station.capabilities.reservable = false),
-            with(|station| station.connectors.retain(|c| c.connector_type() != Some(ConnectorType::Type2))),
-            with(|station| station.connectors.iter_mut().for_each(|c| c.status = ConnectorStatus::Faulted)),
+            with(|station| {
+                station
+                    .connectors
+                    .retain(|c| c.connector_type() != Some(ConnectorType::Type2))
+            }),
+            with(|station| {
+                station
+                    .connectors
+                    .iter_mut()
+                    .for_each(|c| c.status = ConnectorStatus::Faulted)
+            }),
             with(|station| station.capabilities.access_24_7 = false),
             dear,
             foreign,
@@ -222,9 +280,28 @@ mod tests {
         let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
         let mut closed = stations.clone();
         closed[5].availability.opening_hours.clear();
-        let (candidates, summary) = candidates(&closed, &reservation, ConnectorType::Type2, &preferences, &windows);
+        let (candidates, summary) = candidates(
+            &closed,
+            &reservation,
+            ConnectorType::Type2,
+            &preferences,
+            &windows,
+        );
         assert_eq!(candidates.len(), 1);
-        let want = Refused { not_reservable: 2, connector_type: 1, out_of_order: 1, price: 2, closed: 1, booked: 0 };
-        assert_eq!(summary, MatchSummary { stations_in_radius: 8, refused: want });
+        let want = Refused {
+            not_reservable: 2,
+            connector_type: 1,
+            out_of_order: 1,
+            price: 2,
+            closed: 1,
+            booked: 0,
+        };
+        assert_eq!(
+            summary,
+            MatchSummary {
+                stations_in_radius: 8,
+                refused: want
+            }
+        );
     }
 }

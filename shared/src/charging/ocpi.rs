@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::address::{Address, Country};
 use crate::models::charging_station::{
-    Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug, Point, StationStatus, Weekday,
+    Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug,
+    Point, StationStatus, Weekday,
 };
 use crate::models::text::{Memo, Text, ZoneName};
 use crate::models::vehicle::ConnectorType;
@@ -120,7 +121,9 @@ impl Location {
     /// # Errors
     /// What does not fit: coordinates that are no numbers, an unknown country, a text that is too long.
     pub fn into_station(self) -> Result<ChargingStation> {
-        let at = |what: &str, why: String| Error::malformed(format!("location {}: {what}: {why}", self.id));
+        let at = |what: &str, why: String| {
+            Error::malformed(format!("location {}: {what}: {why}", self.id))
+        };
         let degrees = |what: &str, text: &str, limit: f64| match text.parse::<f64>() {
             Ok(degrees) if degrees.abs() <= limit => Ok(degrees),
             _ => Err(at(what, format!("expected decimal degrees, not {text:?}"))),
@@ -130,8 +133,11 @@ impl Location {
             longitude: degrees("longitude", &self.coordinates.longitude, 180.0)?,
         };
         let country = country(&self.country).ok_or_else(|| at("country", self.country.clone()))?;
-        let text = |what: &str, value: String| Memo::<256>::try_from(value).map_err(|why| at(what, why));
-        let required = |what: &str, value: &str| Text::<256>::try_from(value.to_owned()).map_err(|why| at(what, why));
+        let text =
+            |what: &str, value: String| Memo::<256>::try_from(value).map_err(|why| at(what, why));
+        let required = |what: &str, value: &str| {
+            Text::<256>::try_from(value.to_owned()).map_err(|why| at(what, why))
+        };
         let address = Address {
             city: required("city", &self.city)?,
             country,
@@ -146,11 +152,20 @@ impl Location {
             state: text("state", self.state.clone().unwrap_or_default())?,
         };
         let timezone = match &self.time_zone {
-            Some(name) => ZoneName::try_from(name.clone()).map_err(|why| at("time_zone", why.into()))?,
+            Some(name) => {
+                ZoneName::try_from(name.clone()).map_err(|why| at("time_zone", why.into()))?
+            }
             None => ZoneName::utc(),
         };
-        let reservable = self.evses.iter().any(|evse| evse.capabilities.iter().any(|word| word == "RESERVABLE"));
-        let payment_methods = if self.evses.iter().any(|evse| evse.capabilities.iter().any(|word| word == "CREDIT_CARD_PAYABLE")) {
+        let reservable = self
+            .evses
+            .iter()
+            .any(|evse| evse.capabilities.iter().any(|word| word == "RESERVABLE"));
+        let payment_methods = if self.evses.iter().any(|evse| {
+            evse.capabilities
+                .iter()
+                .any(|word| word == "CREDIT_CARD_PAYABLE")
+        }) {
             vec!["app".to_owned(), "card".to_owned()]
         } else {
             vec!["app".to_owned()]
@@ -162,20 +177,37 @@ impl Location {
             id: Id::derived(Kind::ChargingStation, self.last_updated, &seed),
             object: Kind::ChargingStation,
             address,
-            availability: Availability { connectors_available: 0, connectors_total: 0, opening_hours, range: Vec::new() },
+            availability: Availability {
+                connectors_available: 0,
+                connectors_total: 0,
+                opening_hours,
+                range: Vec::new(),
+            },
             capabilities: Capabilities {
                 access_24_7,
-                amenities: self.facilities.iter().map(|word| word.to_lowercase()).collect(),
+                amenities: self
+                    .facilities
+                    .iter()
+                    .map(|word| word.to_lowercase())
+                    .collect(),
                 payment_methods,
                 requires_membership: false,
                 reservable,
             },
-            connectors: self.evses.iter().filter(|evse| evse.status != EvseStatus::Removed).flat_map(connectors).collect(),
+            connectors: self
+                .evses
+                .iter()
+                .filter(|evse| evse.status != EvseStatus::Removed)
+                .flat_map(connectors)
+                .collect(),
             created: self.last_updated,
             location,
             name: self.name.clone().unwrap_or_else(|| self.address.clone()),
-            operator: operator.map_or_else(|| self.party_id.clone(), |operator| operator.name.clone()),
-            operator_contact: operator.and_then(|operator| operator.website.clone()).unwrap_or_default(),
+            operator: operator
+                .map_or_else(|| self.party_id.clone(), |operator| operator.name.clone()),
+            operator_contact: operator
+                .and_then(|operator| operator.website.clone())
+                .unwrap_or_default(),
             pricing: Vec::new(),
             status: StationStatus::Active,
             timezone,
@@ -193,7 +225,10 @@ fn connectors(evse: &Evse) -> impl Iterator<Item = Connector> {
         EvseStatus::Reserved => ConnectorStatus::Reserved,
         EvseStatus::OutOfOrder => ConnectorStatus::Faulted,
         EvseStatus::Unknown => ConnectorStatus::Unknown,
-        EvseStatus::Blocked | EvseStatus::Inoperative | EvseStatus::Planned | EvseStatus::Removed => ConnectorStatus::Unavailable,
+        EvseStatus::Blocked
+        | EvseStatus::Inoperative
+        | EvseStatus::Planned
+        | EvseStatus::Removed => ConnectorStatus::Unavailable,
     };
     evse.connectors.iter().map(move |connector| Connector {
         id: format!("{}-{}", evse.uid, connector.id),
@@ -205,8 +240,14 @@ fn connectors(evse: &Evse) -> impl Iterator<Item = Connector> {
 
 /// The stated power, else what voltage, amperage and phases make.
 fn kilowatts(connector: &OcpiConnector) -> f64 {
-    let phases = if connector.power_type == "AC_3_PHASE" { 3.0 } else { 1.0 };
-    let watts = connector.max_electric_power.unwrap_or(connector.max_voltage * connector.max_amperage * phases);
+    let phases = if connector.power_type == "AC_3_PHASE" {
+        3.0
+    } else {
+        1.0
+    };
+    let watts = connector
+        .max_electric_power
+        .unwrap_or(connector.max_voltage * connector.max_amperage * phases);
     (watts / 100.0).round() / 10.0
 }
 
@@ -225,12 +266,20 @@ fn opening_hours(hours: Option<&Hours>) -> (bool, Vec<OpeningHours>) {
         Some(hours) if !hours.twentyfourseven => {
             let line = |line: &RegularHours| {
                 let day = *Weekday::ALL.get(line.weekday.checked_sub(1)?)?;
-                Some(OpeningHours { day, from: line.period_begin.clone(), until: line.period_end.clone() })
+                Some(OpeningHours {
+                    day,
+                    from: line.period_begin.clone(),
+                    until: line.period_end.clone(),
+                })
             };
             (false, hours.regular_hours.iter().filter_map(line).collect())
         }
         _ => {
-            let whole = |day: &Weekday| OpeningHours { day: *day, from: "00:00".into(), until: "00:00".into() };
+            let whole = |day: &Weekday| OpeningHours {
+                day: *day,
+                from: "00:00".into(),
+                until: "00:00".into(),
+            };
             (true, Weekday::ALL.iter().map(whole).collect())
         }
     }
@@ -253,7 +302,9 @@ const ALPHA_3: &str = "ABWAW AFGAF AGOAO AIAAI ALAAX ALBAL ANDAD AREAE ARGAR ARM
     USAUS UZBUZ VATVA VCTVC VENVE VGBVG VIRVI VNMVN VUTVU WLFWF WSMWS YEMYE ZAFZA ZMBZM ZWEZW";
 
 fn country(alpha3: &str) -> Option<Country> {
-    let pair = ALPHA_3.split_ascii_whitespace().find(|pair| &pair[..3] == alpha3)?;
+    let pair = ALPHA_3
+        .split_ascii_whitespace()
+        .find(|pair| &pair[..3] == alpha3)?;
     Country::try_from(pair[3..].to_owned()).ok()
 }
 
@@ -278,7 +329,10 @@ pub mod tests {
 
     /// A station in London with one Type2 connector, reservable and always open.
     pub fn station() -> ChargingStation {
-        serde_json::from_value::<Location>(location()).unwrap().into_station().unwrap()
+        serde_json::from_value::<Location>(location())
+            .unwrap()
+            .into_station()
+            .unwrap()
     }
 
     #[test]
@@ -286,7 +340,10 @@ pub mod tests {
         let station = station();
         assert_eq!(station.connectors[0].id, "1-1");
         assert_eq!(station.connectors[0].power, 22.1);
-        assert_eq!(station.connectors[0].connector_type(), Some(ConnectorType::Type2));
+        assert_eq!(
+            station.connectors[0].connector_type(),
+            Some(ConnectorType::Type2)
+        );
         assert_eq!(station.connectors[1].connector_type(), None);
         assert_eq!(station.connectors[1].status, ConnectorStatus::Faulted);
         assert_eq!(station.availability.connectors_available, 1);
@@ -296,7 +353,10 @@ pub mod tests {
         assert_eq!(json["connectors"][0]["type"], "Type2");
         assert_eq!(json["connectors"][1]["type"], "IEC_60309_2_three_32");
         assert_eq!(json["capabilities"]["24_7_access"], true);
-        assert_eq!(serde_json::from_value::<ChargingStation>(json).unwrap(), station);
+        assert_eq!(
+            serde_json::from_value::<ChargingStation>(json).unwrap(),
+            station
+        );
     }
 
     #[test]
@@ -309,7 +369,10 @@ pub mod tests {
         let mut json = location();
         json["opening_times"] = json!({"twentyfourseven": false, "regular_hours": [
             {"weekday": 1, "period_begin": "08:00", "period_end": "20:00"}]});
-        let station = serde_json::from_value::<Location>(json).unwrap().into_station().unwrap();
+        let station = serde_json::from_value::<Location>(json)
+            .unwrap()
+            .into_station()
+            .unwrap();
         assert!(!station.capabilities.access_24_7);
         assert_eq!(station.availability.opening_hours[0].day, Weekday::Mon);
     }
@@ -318,12 +381,19 @@ pub mod tests {
     fn what_does_not_fit_is_named() {
         for (member, wrong, want) in [
             ("country", json!("XXX"), "country"),
-            ("coordinates", json!({"latitude": "north", "longitude": "0"}), "latitude"),
+            (
+                "coordinates",
+                json!({"latitude": "north", "longitude": "0"}),
+                "latitude",
+            ),
             ("time_zone", json!("Mars/Olympus"), "time_zone"),
         ] {
             let mut json = location();
             json[member] = wrong;
-            let error = serde_json::from_value::<Location>(json).unwrap().into_station().unwrap_err();
+            let error = serde_json::from_value::<Location>(json)
+                .unwrap()
+                .into_station()
+                .unwrap_err();
             assert!(error.to_string().contains(want), "{error}");
         }
     }

@@ -19,7 +19,13 @@ pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
     let mut spans: Vec<Window> = first
         .series(1.day())
         .take_while(|day| *day <= last)
-        .flat_map(|day| station.availability.opening_hours.iter().filter_map(move |hours| Some((day, hours))))
+        .flat_map(|day| {
+            station
+                .availability
+                .opening_hours
+                .iter()
+                .filter_map(move |hours| Some((day, hours)))
+        })
         .filter(|(day, hours)| weekday(*day) == hours.day)
         .filter_map(|(day, hours)| span(day, hours, &zone))
         .collect();
@@ -40,9 +46,23 @@ fn weekday(day: Date) -> Weekday {
 /// The span that one line of opening hours means on one day. `until` at or before `from` lies on the next day.
 fn span(day: Date, hours: &OpeningHours, zone: &TimeZone) -> Option<Window> {
     let (from, until) = (time(&hours.from)?, time(&hours.until)?);
-    let end_day = if until <= from { day.saturating_add(1.day()) } else { day };
-    let moment = |day: Date, time: Time| Some(Timestamp::from(day.to_datetime(time).to_zoned(zone.clone()).ok()?.timestamp()));
-    Some(Window { from: moment(day, from)?, until: moment(end_day, until)? })
+    let end_day = if until <= from {
+        day.saturating_add(1.day())
+    } else {
+        day
+    };
+    let moment = |day: Date, time: Time| {
+        Some(Timestamp::from(
+            day.to_datetime(time)
+                .to_zoned(zone.clone())
+                .ok()?
+                .timestamp(),
+        ))
+    };
+    Some(Window {
+        from: moment(day, from)?,
+        until: moment(end_day, until)?,
+    })
 }
 
 fn time(text: &str) -> Option<Time> {
@@ -61,13 +81,20 @@ mod tests {
         station.timezone = zone.to_owned().try_into().unwrap();
         station.availability.opening_hours = hours
             .iter()
-            .map(|(day, from, until)| OpeningHours { day: *day, from: (*from).into(), until: (*until).into() })
+            .map(|(day, from, until)| OpeningHours {
+                day: *day,
+                from: (*from).into(),
+                until: (*until).into(),
+            })
             .collect();
         station
     }
 
     fn open(station: &ChargingStation, from: &str, until: &str) -> bool {
-        let window = Window { from: Timestamp::parse(from).unwrap(), until: Timestamp::parse(until).unwrap() };
+        let window = Window {
+            from: Timestamp::parse(from).unwrap(),
+            until: Timestamp::parse(until).unwrap(),
+        };
         is_open(station, &window)
     }
 
@@ -76,15 +103,37 @@ mod tests {
     #[test]
     fn the_whole_window_must_lie_inside() {
         let station = station("UTC", &[(Weekday::Mon, "08:00", "18:00")]);
-        assert!(open(&station, "2026-03-02T08:00:00Z", "2026-03-02T18:00:00Z"));
-        assert!(!open(&station, "2026-03-02T07:59:59Z", "2026-03-02T09:00:00Z"));
-        assert!(!open(&station, "2026-03-02T17:00:00Z", "2026-03-02T18:00:01Z"));
-        assert!(!open(&station, "2026-03-03T09:00:00Z", "2026-03-03T10:00:00Z"));
+        assert!(open(
+            &station,
+            "2026-03-02T08:00:00Z",
+            "2026-03-02T18:00:00Z"
+        ));
+        assert!(!open(
+            &station,
+            "2026-03-02T07:59:59Z",
+            "2026-03-02T09:00:00Z"
+        ));
+        assert!(!open(
+            &station,
+            "2026-03-02T17:00:00Z",
+            "2026-03-02T18:00:01Z"
+        ));
+        assert!(!open(
+            &station,
+            "2026-03-03T09:00:00Z",
+            "2026-03-03T10:00:00Z"
+        ));
     }
 
     #[test]
     fn hours_wrap_past_midnight_and_join_up() {
-        let bar = station("UTC", &[(Weekday::Mon, "20:00", "04:00"), (Weekday::Tue, "04:00", "06:00")]);
+        let bar = station(
+            "UTC",
+            &[
+                (Weekday::Mon, "20:00", "04:00"),
+                (Weekday::Tue, "04:00", "06:00"),
+            ],
+        );
         assert!(open(&bar, "2026-03-02T23:00:00Z", "2026-03-03T05:00:00Z"));
         assert!(!open(&bar, "2026-03-02T01:00:00Z", "2026-03-02T02:00:00Z"));
         let day = station("UTC", &[(Weekday::Mon, "00:00", "00:00")]);
@@ -94,8 +143,22 @@ mod tests {
     #[test]
     fn hours_are_the_stations_own_also_when_its_clocks_change() {
         // New York springs forward on 2026-03-08, a Sunday: 08:00 is 13:00 UTC before and 12:00 UTC from then on.
-        let station = station("America/New_York", &[(Weekday::Sat, "08:00", "18:00"), (Weekday::Sun, "08:00", "18:00")]);
-        assert!(!open(&station, "2026-03-07T12:00:00Z", "2026-03-07T13:00:00Z"));
-        assert!(open(&station, "2026-03-08T12:00:00Z", "2026-03-08T13:00:00Z"));
+        let station = station(
+            "America/New_York",
+            &[
+                (Weekday::Sat, "08:00", "18:00"),
+                (Weekday::Sun, "08:00", "18:00"),
+            ],
+        );
+        assert!(!open(
+            &station,
+            "2026-03-07T12:00:00Z",
+            "2026-03-07T13:00:00Z"
+        ));
+        assert!(open(
+            &station,
+            "2026-03-08T12:00:00Z",
+            "2026-03-08T13:00:00Z"
+        ));
     }
 }

@@ -10,7 +10,9 @@ use crate::events::signature;
 use crate::events::targets::Resolver;
 use crate::id::Id;
 use crate::models::event::{Delivery, DeliveryState, Event, EventType};
-use crate::models::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, Targets, WebhookEndpoint};
+use crate::models::webhook_endpoint::{
+    DisabledReason, EndpointStatus, PATIENCE, Targets, WebhookEndpoint,
+};
 use crate::origin::{Origin, Tenant};
 use crate::store::Changes;
 use crate::store::deliveries::Attempt;
@@ -18,8 +20,17 @@ use crate::store::row::Row;
 use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
 /// The waits between attempts, in milliseconds: the first follows the first attempt.
-const WAITS: [i64; 9] =
-    [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
+const WAITS: [i64; 9] = [
+    5 * SECOND,
+    5 * MINUTE,
+    30 * MINUTE,
+    2 * HOUR,
+    5 * HOUR,
+    10 * HOUR,
+    14 * HOUR,
+    20 * HOUR,
+    24 * HOUR,
+];
 
 /// How long a claimed attempt may take before it counts as lost, in milliseconds.
 const CLAIM: i64 = MINUTE;
@@ -60,18 +71,32 @@ impl Outcome {
 ///
 /// # Errors
 /// The table's: the attempt is to be tried again by whoever asked for it.
-pub async fn deliver(app: &App, tenant: &Tenant, event: &Id, endpoint: &Id, attempt: u32) -> Result<()> {
+pub async fn deliver(
+    app: &App,
+    tenant: &Tenant,
+    event: &Id,
+    endpoint: &Id,
+    attempt: u32,
+) -> Result<()> {
     let now = app.now();
     let origin = Origin::later(tenant.clone(), now);
     let receiver = app.sender.endpoint(app, tenant, endpoint).await?;
-    let claimed = app.store.claim_attempt(&origin, event, endpoint, attempt, now.plus_millis(CLAIM)).await?;
+    let claimed = app
+        .store
+        .claim_attempt(&origin, event, endpoint, attempt, now.plus_millis(CLAIM))
+        .await?;
     let Some(event) = claimed else {
         return Ok(());
     };
-    let wanted = receiver.as_ref().filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
+    let wanted = receiver
+        .as_ref()
+        .filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
     let outcome = match wanted {
         Some(receiver) => app.sender.send(&receiver.object, &event.object, now).await,
-        None => Outcome { response: "the endpoint is disabled or deleted".into(), ..Outcome::default() },
+        None => Outcome {
+            response: "the endpoint is disabled or deleted".into(),
+            ..Outcome::default()
+        },
     };
     let concluded = app.now();
     let delivery = next(&outcome, wanted.is_some(), attempt, concluded, jitter()?);
@@ -84,7 +109,9 @@ pub async fn deliver(app: &App, tenant: &Tenant, event: &Id, endpoint: &Id, atte
         response: outcome.response.clone(),
         next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
     };
-    app.store.conclude_attempt(&origin, &event, endpoint, &delivery, &log).await?;
+    app.store
+        .conclude_attempt(&origin, &event, endpoint, &delivery, &log)
+        .await?;
     match wanted {
         Some(receiver) => judge(app, &origin, receiver, &outcome, concluded).await,
         None => Ok(()),
@@ -93,7 +120,11 @@ pub async fn deliver(app: &App, tenant: &Tenant, event: &Id, endpoint: &Id, atte
 
 /// What a delivery is after an attempt. `jitter` lies between −0.2 and 0.2.
 fn next(outcome: &Outcome, wanted: bool, attempt: u32, now: Timestamp, jitter: f64) -> Delivery {
-    let closed = |state| Delivery { attempts: attempt, state, next_at: now };
+    let closed = |state| Delivery {
+        attempts: attempt,
+        state,
+        next_at: now,
+    };
     if outcome.succeeded() {
         return closed(DeliveryState::Delivered);
     }
@@ -101,9 +132,15 @@ fn next(outcome: &Outcome, wanted: bool, attempt: u32, now: Timestamp, jitter: f
     match wait {
         Some(wait) if wanted && outcome.status != Some(410) => {
             let wait = (*wait as f64 * (1.0 + jitter)).round() as i64;
-            let asked = outcome.retry_after.filter(|_| matches!(outcome.status, Some(429 | 503)));
+            let asked = outcome
+                .retry_after
+                .filter(|_| matches!(outcome.status, Some(429 | 503)));
             let wait = wait.max(asked.unwrap_or(0).min(DAY));
-            Delivery { attempts: attempt, state: DeliveryState::Waiting, next_at: now.plus_millis(wait) }
+            Delivery {
+                attempts: attempt,
+                state: DeliveryState::Waiting,
+                next_at: now.plus_millis(wait),
+            }
         }
         _ => closed(DeliveryState::GivenUp),
     }
@@ -116,7 +153,13 @@ fn jitter() -> Result<f64> {
 }
 
 /// Keeps the endpoint's standing: gone at a 410, failing since the first failure, disabled after 120 hours of that.
-async fn judge(app: &App, origin: &Origin, known: &Row<WebhookEndpoint>, outcome: &Outcome, now: Timestamp) -> Result<()> {
+async fn judge(
+    app: &App,
+    origin: &Origin,
+    known: &Row<WebhookEndpoint>,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Result<()> {
     let failing_since = known.private.failing_since;
     let changes_nothing = match (outcome.succeeded(), failing_since) {
         (true, since) => since.is_none(),
@@ -126,7 +169,11 @@ async fn judge(app: &App, origin: &Origin, known: &Row<WebhookEndpoint>, outcome
     if changes_nothing {
         return Ok(());
     }
-    let Some(mut row) = app.store.find::<WebhookEndpoint>(&origin.tenant, &known.object.id).await? else {
+    let Some(mut row) = app
+        .store
+        .find::<WebhookEndpoint>(&origin.tenant, &known.object.id)
+        .await?
+    else {
         return Ok(());
     };
     if outcome.succeeded() {
@@ -157,7 +204,11 @@ async fn judge(app: &App, origin: &Origin, known: &Row<WebhookEndpoint>, outcome
 
 impl Sender {
     pub fn new(targets: Targets) -> Self {
-        Self { targets, client: OnceLock::new(), endpoints: Mutex::default() }
+        Self {
+            targets,
+            client: OnceLock::new(),
+            endpoints: Mutex::default(),
+        }
     }
 
     fn client(&self) -> Result<&reqwest::Client> {
@@ -178,7 +229,12 @@ impl Sender {
         Ok(self.client.get_or_init(|| client))
     }
 
-    async fn endpoint(&self, app: &App, tenant: &Tenant, id: &Id) -> Result<Option<Row<WebhookEndpoint>>> {
+    async fn endpoint(
+        &self,
+        app: &App,
+        tenant: &Tenant,
+        id: &Id,
+    ) -> Result<Option<Row<WebhookEndpoint>>> {
         let place = (tenant.clone(), id.clone());
         let now = app.now();
         let known = self.lock().get(&place).cloned();
@@ -200,8 +256,12 @@ impl Sender {
         self.lock().remove(&(tenant.clone(), id.clone()));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Tenant, Id), (Timestamp, Row<WebhookEndpoint>)>> {
-        self.endpoints.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(
+        &self,
+    ) -> std::sync::MutexGuard<'_, HashMap<(Tenant, Id), (Timestamp, Row<WebhookEndpoint>)>> {
+        self.endpoints
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Sends an event. Whatever goes wrong on the way is the outcome.
@@ -209,13 +269,21 @@ impl Sender {
         let started = tokio::time::Instant::now();
         let mut outcome = match self.post(receiver, event, now).await {
             Ok(outcome) => outcome,
-            Err(error) => Outcome { response: error, ..Outcome::default() },
+            Err(error) => Outcome {
+                response: error,
+                ..Outcome::default()
+            },
         };
         outcome.latency_ms = started.elapsed().as_millis() as u64;
         outcome
     }
 
-    async fn post(&self, receiver: &WebhookEndpoint, event: &Event, now: Timestamp) -> Result<Outcome, String> {
+    async fn post(
+        &self,
+        receiver: &WebhookEndpoint,
+        event: &Event,
+        now: Timestamp,
+    ) -> Result<Outcome, String> {
         let url = receiver.url.parts().ok_or("the URL cannot be read")?;
         if !self.targets.allow_url(&url) {
             return Err("the URL is not a public address".into());
@@ -223,11 +291,24 @@ impl Sender {
         let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
         let client = self.client().map_err(|error| error.to_string())?;
         let mut request = client.post(url).header("content-type", "application/json");
-        for (name, value) in signature::headers(&event.id, &body, &[&receiver.secret], receiver.signature_timestamp, now) {
+        for (name, value) in signature::headers(
+            &event.id,
+            &body,
+            &[&receiver.secret],
+            receiver.signature_timestamp,
+            now,
+        ) {
             request = request.header(name, value);
         }
-        let mut answer = request.body(body).send().await.map_err(|error| chain(&error))?;
-        let retry_after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let mut answer = request
+            .body(body)
+            .send()
+            .await
+            .map_err(|error| chain(&error))?;
+        let retry_after = answer
+            .headers()
+            .get("retry-after")
+            .and_then(|value| value.to_str().ok());
         let retry_after = retry_after.and_then(|text| retry_after_millis(text, now));
         let mut read = Vec::new();
         while read.len() < READ {
@@ -238,14 +319,22 @@ impl Sender {
         }
         read.truncate(KEEP);
         let response = String::from_utf8_lossy(&read).into_owned();
-        Ok(Outcome { status: Some(answer.status().as_u16()), retry_after, response, latency_ms: 0 })
+        Ok(Outcome {
+            status: Some(answer.status().as_u16()),
+            retry_after,
+            response,
+            latency_ms: 0,
+        })
     }
 }
 
 /// An error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// `Retry-After` as milliseconds from now: seconds, or a date.
@@ -266,16 +355,27 @@ mod tests {
     }
 
     fn after(status: Option<u16>, attempt: u32, jitter: f64) -> (DeliveryState, i64) {
-        let outcome = Outcome { status, ..Outcome::default() };
+        let outcome = Outcome {
+            status,
+            ..Outcome::default()
+        };
         let delivery = next(&outcome, true, attempt, now(), jitter);
         assert_eq!(delivery.attempts, attempt);
-        (delivery.state, delivery.next_at.millis_since(now()) / SECOND)
+        (
+            delivery.state,
+            delivery.next_at.millis_since(now()) / SECOND,
+        )
     }
 
     #[test]
     fn ten_attempts_follow_the_table() {
-        let waits: Vec<i64> = (1..=9).map(|attempt| after(Some(500), attempt, 0.0).1).collect();
-        assert_eq!(waits, [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]);
+        let waits: Vec<i64> = (1..=9)
+            .map(|attempt| after(Some(500), attempt, 0.0).1)
+            .collect();
+        assert_eq!(
+            waits,
+            [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
+        );
         assert_eq!(after(Some(500), 10, 0.0).0, DeliveryState::GivenUp);
         assert_eq!(after(None, 2, 0.2).1, 360);
         assert_eq!(after(None, 2, -0.2).1, 240);
@@ -295,8 +395,15 @@ mod tests {
     #[test]
     fn a_receiver_may_ask_for_more_time_up_to_a_day() {
         let asked = |status, text: &str| {
-            let outcome = Outcome { status: Some(status), retry_after: retry_after_millis(text, now()), ..Outcome::default() };
-            next(&outcome, true, 1, now(), 0.0).next_at.millis_since(now()) / SECOND
+            let outcome = Outcome {
+                status: Some(status),
+                retry_after: retry_after_millis(text, now()),
+                ..Outcome::default()
+            };
+            next(&outcome, true, 1, now(), 0.0)
+                .next_at
+                .millis_since(now())
+                / SECOND
         };
         assert_eq!(asked(503, "120"), 120);
         assert_eq!(asked(429, "1"), 5);

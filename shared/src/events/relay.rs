@@ -9,7 +9,9 @@ use serde_json::Value;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::models::event::{Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType};
+use crate::models::event::{
+    Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
+};
 use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
 use crate::origin::{Origin, Tenant};
@@ -58,11 +60,16 @@ fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
 
 fn read<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Result<Option<T>> {
     let value = item.get(name).cloned();
-    value.map(|value| serde_dynamo::from_attribute_value(value).map_err(Error::internal)).transpose()
+    value
+        .map(|value| serde_dynamo::from_attribute_value(value).map_err(Error::internal))
+        .transpose()
 }
 
 fn tenant(item: &Item) -> Option<Tenant> {
-    Some(Tenant { account: Id::from(text(item, "account")?), mode: text(item, "mode")?.parse().ok()? })
+    Some(Tenant {
+        account: Id::from(text(item, "account")?),
+        mode: text(item, "mode")?.parse().ok()?,
+    })
 }
 
 /// Writes the events a change stands for, each with the deliveries it needs.
@@ -71,7 +78,11 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
         return Ok(());
     };
     let version: u64 = read(new, "version")?.unwrap_or(0);
-    let before: Option<u64> = old.as_ref().map(|old| read(old, "version")).transpose()?.flatten();
+    let before: Option<u64> = old
+        .as_ref()
+        .map(|old| read(old, "version"))
+        .transpose()?
+        .flatten();
     if before == Some(version) {
         return Ok(());
     }
@@ -82,16 +93,36 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     let mut object: Value = read(new, "object")?.unwrap_or_default();
     if id.is(Kind::WebhookEndpoint) {
         // Other endpoints are told, and may be somebody else's.
-        object.as_object_mut().map(|members| members.remove("secret"));
+        object
+            .as_object_mut()
+            .map(|members| members.remove("secret"));
     }
-    let previous: Option<Value> = old.as_ref().map(|old| read(old, "object")).transpose()?.flatten();
-    let at = text(new, "written").and_then(|text| Timestamp::parse(text).ok()).unwrap_or_else(|| app.now());
-    let cause = Cause { request: read::<EventRequest>(new, "request")?, at };
+    let previous: Option<Value> = old
+        .as_ref()
+        .map(|old| read(old, "object"))
+        .transpose()?
+        .flatten();
+    let at = text(new, "written")
+        .and_then(|text| Timestamp::parse(text).ok())
+        .unwrap_or_else(|| app.now());
+    let cause = Cause {
+        request: read::<EventRequest>(new, "request")?,
+        at,
+    };
     for kind in announced {
-        let event = Event::of(kind, tenant, (id, version), object.clone(), previous.as_ref(), &cause);
+        let event = Event::of(
+            kind,
+            tenant,
+            (id, version),
+            object.clone(),
+            previous.as_ref(),
+            &cause,
+        );
         let deliveries = deliveries(app, tenant, &event).await?;
         let origin = Origin::later(tenant.clone(), app.now());
-        app.store.add_event(&origin, &with_deliveries(event, deliveries)).await?;
+        app.store
+            .add_event(&origin, &with_deliveries(event, deliveries))
+            .await?;
     }
     Ok(())
 }
@@ -104,11 +135,27 @@ fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Row<
 
 /// A delivery for each endpoint that wants the event.
 async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMap<Id, Delivery>> {
-    let partition = Partition::Kind { tenant, kind: Kind::WebhookEndpoint };
-    let endpoints = app.store.list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new()).await?;
-    let first = Delivery { attempts: 0, state: DeliveryState::Waiting, next_at: event.created };
-    let wanting = endpoints.rows.into_iter().map(|row| row.object).filter(|endpoint| endpoint.wants(event.kind));
-    Ok(wanting.map(|endpoint| (endpoint.id, first.clone())).collect())
+    let partition = Partition::Kind {
+        tenant,
+        kind: Kind::WebhookEndpoint,
+    };
+    let endpoints = app
+        .store
+        .list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new())
+        .await?;
+    let first = Delivery {
+        attempts: 0,
+        state: DeliveryState::Waiting,
+        next_at: event.created,
+    };
+    let wanting = endpoints
+        .rows
+        .into_iter()
+        .map(|row| row.object)
+        .filter(|endpoint| endpoint.wants(event.kind));
+    Ok(wanting
+        .map(|endpoint| (endpoint.id, first.clone()))
+        .collect())
 }
 
 /// Sends every delivery that newly waits; plans those of an event that was written in the transaction of its cause.
@@ -118,13 +165,21 @@ async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Re
     };
     let private: EventPrivate = read(new, "private")?.unwrap_or_default();
     let Some(deliveries) = private.deliveries else {
-        let event: Event = read(new, "object")?.ok_or_else(|| Error::internal("an event without content"))?;
+        let event: Event =
+            read(new, "object")?.ok_or_else(|| Error::internal("an event without content"))?;
         let deliveries = deliveries(app, tenant, &event).await?;
         let origin = Origin::later(tenant.clone(), app.now());
         return app.store.plan_deliveries(&origin, id, &deliveries).await;
     };
-    let before: Option<EventPrivate> = change.old.as_ref().map(|old| read(old, "private")).transpose()?.flatten();
-    let before = before.and_then(|private| private.deliveries).unwrap_or_default();
+    let before: Option<EventPrivate> = change
+        .old
+        .as_ref()
+        .map(|old| read(old, "private"))
+        .transpose()?
+        .flatten();
+    let before = before
+        .and_then(|private| private.deliveries)
+        .unwrap_or_default();
     for (endpoint, delivery) in deliveries {
         if delivery.state == DeliveryState::Waiting && before.get(&endpoint) != Some(&delivery) {
             send_delivery(app, tenant, id, &endpoint, &delivery).await?;
@@ -133,7 +188,13 @@ async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Re
     Ok(())
 }
 
-async fn send_delivery(app: &App, tenant: &Tenant, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
+async fn send_delivery(
+    app: &App,
+    tenant: &Tenant,
+    event: &Id,
+    endpoint: &Id,
+    delivery: &Delivery,
+) -> Result<()> {
     let message = Message::Deliver {
         tenant: tenant.clone(),
         event: event.clone(),
@@ -172,8 +233,14 @@ async fn schedule_reservation(app: &App, tenant: &Tenant, id: &Id, change: &Chan
 fn reservation_message(tenant: &Tenant, id: &Id, status: ReservationStatus) -> Option<Message> {
     let (tenant, reservation) = (tenant.clone(), id.clone());
     match status {
-        ReservationStatus::Pending => Some(Message::Confirm { tenant, reservation }),
-        ReservationStatus::Confirmed => Some(Message::Expire { tenant, reservation }),
+        ReservationStatus::Pending => Some(Message::Confirm {
+            tenant,
+            reservation,
+        }),
+        ReservationStatus::Confirmed => Some(Message::Expire {
+            tenant,
+            reservation,
+        }),
         _ => None,
     }
 }
@@ -205,7 +272,10 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
                 app.store.plan_deliveries(&origin, id, &deliveries).await?;
                 return Ok(true);
             };
-            let open: Vec<_> = planned.iter().filter(|(_, delivery)| delivery.is_open()).collect();
+            let open: Vec<_> = planned
+                .iter()
+                .filter(|(_, delivery)| delivery.is_open())
+                .collect();
             for (endpoint, delivery) in &open {
                 send_delivery(app, tenant, id, endpoint, delivery).await?;
             }

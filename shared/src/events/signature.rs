@@ -27,11 +27,17 @@ pub fn headers(
         format!(",v1={}", hex::encode(mac))
     });
     let standard = secrets.iter().map(|secret| {
-        let mac = hmac(&secret.bytes(), &[event.as_str().as_bytes(), b".", unix.as_bytes(), b".", body]);
+        let mac = hmac(
+            &secret.bytes(),
+            &[event.as_str().as_bytes(), b".", unix.as_bytes(), b".", body],
+        );
         format!("v1,{}", STANDARD.encode(mac))
     });
     [
-        ("service-signature", format!("t={stamp}{}", ours.collect::<String>())),
+        (
+            "service-signature",
+            format!("t={stamp}{}", ours.collect::<String>()),
+        ),
         ("webhook-id", event.to_string()),
         ("webhook-signature", standard.collect::<Vec<_>>().join(" ")),
         ("webhook-timestamp", unix),
@@ -39,7 +45,8 @@ pub fn headers(
 }
 
 fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("any length is a key"));
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("any length is a key"));
     for part in parts {
         mac.update(part);
     }
@@ -59,8 +66,20 @@ mod tests {
         // The example of the Standard Webhooks reference libraries.
         let at = Timestamp::from_unix_millis(1_614_265_330_000);
         let body = br#"{"test": 2432232314}"#;
-        let headers = headers(&Id::from("msg_p5jXN8AQM9LWM0D4loKWxJek"), body, &[&secret()], SignatureTimestamp::Unix, at);
-        assert_eq!(headers[2], ("webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=".into()));
+        let headers = headers(
+            &Id::from("msg_p5jXN8AQM9LWM0D4loKWxJek"),
+            body,
+            &[&secret()],
+            SignatureTimestamp::Unix,
+            at,
+        );
+        assert_eq!(
+            headers[2],
+            (
+                "webhook-signature",
+                "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=".into()
+            )
+        );
         assert_eq!(headers[3].1, "1614265330");
     }
 
@@ -68,8 +87,17 @@ mod tests {
     fn ours_signs_the_printed_time_and_the_raw_body_with_the_whole_secret() {
         // printf '2021-02-25T15:02:10.000Z.{}' | openssl dgst -sha256 -hmac 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
         let at = Timestamp::from_unix_millis(1_614_265_330_000);
-        let [(_, value), ..] = headers(&Id::from("evt_1"), b"{}", &[&secret(), &secret()], SignatureTimestamp::Rfc3339, at);
+        let [(_, value), ..] = headers(
+            &Id::from("evt_1"),
+            b"{}",
+            &[&secret(), &secret()],
+            SignatureTimestamp::Rfc3339,
+            at,
+        );
         let mac = "cf1cc0a20cbf15875299364bc72a8f8b0cd59a3d82b77f4d14e8a833198acb52";
-        assert_eq!(value, format!("t=2021-02-25T15:02:10.000Z,v1={mac},v1={mac}"));
+        assert_eq!(
+            value,
+            format!("t=2021-02-25T15:02:10.000Z,v1={mac},v1={mac}")
+        );
     }
 }

@@ -16,7 +16,8 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let targets = self.0;
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let found: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             if !found.iter().all(|address| targets.allow(address.ip())) {
                 return Err("the host has an address that is not public".into());
             }
@@ -113,13 +114,40 @@ mod tests {
     #[test]
     fn only_public_addresses_are_allowed() {
         let allowed = |text: &str| Targets::Public.allow(text.parse().unwrap());
-        for public in ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "172.32.0.1"] {
+        for public in [
+            "8.8.8.8",
+            "93.184.216.34",
+            "2606:4700::1111",
+            "64:ff9b::808:808",
+            "::ffff:8.8.8.8",
+            "172.32.0.1",
+        ] {
             assert!(allowed(public), "{public}");
         }
         for special in [
-            "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.31.255.255", "192.168.1.1", "198.19.0.1",
-            "224.0.0.1", "255.255.255.255", "::", "::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1", "fc00::1",
-            "fe80::1", "ff02::1", "2001:db8::1", "2001::1", "2002:a00:1::1", "100::1", "3fff::1",
+            "0.0.0.0",
+            "10.1.2.3",
+            "100.64.0.1",
+            "127.0.0.1",
+            "169.254.169.254",
+            "172.31.255.255",
+            "192.168.1.1",
+            "198.19.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "64:ff9b:1::1",
+            "fc00::1",
+            "fe80::1",
+            "ff02::1",
+            "2001:db8::1",
+            "2001::1",
+            "2002:a00:1::1",
+            "100::1",
+            "3fff::1",
         ] {
             assert!(!allowed(special), "{special}");
         }

@@ -43,12 +43,22 @@ pub struct KeyRing {
 /// 401 for a key that is missing, malformed, unknown, expired or revoked; 404 `account_not_found` for an account in
 /// `Service-Account` that is neither the key's own nor its child.
 pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Result<Principal> {
-    let header = headers.get(header::AUTHORIZATION).ok_or_else(|| Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>."))?;
-    let key = header.to_str().ok().and_then(bearer).and_then(Secret::parse);
-    let (secret, own) = key.ok_or_else(|| Error::unauthenticated("This is not an API key, or it has a typing error."))?;
+    let header = headers.get(header::AUTHORIZATION).ok_or_else(|| {
+        Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>.")
+    })?;
+    let key = header
+        .to_str()
+        .ok()
+        .and_then(bearer)
+        .and_then(Secret::parse);
+    let (secret, own) = key.ok_or_else(|| {
+        Error::unauthenticated("This is not an API key, or it has a typing error.")
+    })?;
     let key = app.keys.key(app, &own, &secret, now).await?;
     let key = key.filter(|key| !key.is_expired(now));
-    let key = key.ok_or_else(|| Error::unauthenticated("This API key does not exist, has expired or was revoked."))?;
+    let key = key.ok_or_else(|| {
+        Error::unauthenticated("This API key does not exist, has expired or was revoked.")
+    })?;
     let acting_in = match headers.get(ACT_IN).map(|value| value.to_str()) {
         None => None,
         Some(Ok(id)) => Some(Id::from(id)),
@@ -56,15 +66,24 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
     };
     let tenant = match acting_in {
         Some(id) if id != own.account => {
-            app.keys.account(app, &own, &id, now).await.map_err(|error| match error {
-                Error::Refused(_) => error.at("Service-Account"),
-                other => other,
-            })?;
-            Tenant { account: id, mode: own.mode }
+            app.keys
+                .account(app, &own, &id, now)
+                .await
+                .map_err(|error| match error {
+                    Error::Refused(_) => error.at("Service-Account"),
+                    other => other,
+                })?;
+            Tenant {
+                account: id,
+                mode: own.mode,
+            }
         }
         _ => own,
     };
-    Ok(Principal { tenant, scopes: key.scopes })
+    Ok(Principal {
+        tenant,
+        scopes: key.scopes,
+    })
 }
 
 fn bearer(header: &str) -> Option<&str> {
@@ -73,12 +92,22 @@ fn bearer(header: &str) -> Option<&str> {
 }
 
 impl KeyRing {
-    async fn key(&self, app: &App, tenant: &Tenant, secret: &Secret, now: Timestamp) -> Result<Option<ApiKey>> {
+    async fn key(
+        &self,
+        app: &App,
+        tenant: &Tenant,
+        secret: &Secret,
+        now: Timestamp,
+    ) -> Result<Option<ApiKey>> {
         let hash = secret.hash();
         if let Some(known) = remembered(&self.keys, &hash, now) {
             return Ok(known);
         }
-        let key = app.store.api_key(tenant, secret).await?.map(|row| row.object);
+        let key = app
+            .store
+            .api_key(tenant, secret)
+            .await?
+            .map(|row| row.object);
         if key.as_ref().is_some_and(|key| key.is_use_worth_noting(now))
             && let Err(error) = app.store.note_use(tenant, secret, now).await
         {
@@ -90,7 +119,13 @@ impl KeyRing {
     }
 
     /// The account, if the caller may act in it and it is active.
-    async fn account(&self, app: &App, caller: &Tenant, id: &Id, now: Timestamp) -> Result<Account> {
+    async fn account(
+        &self,
+        app: &App,
+        caller: &Tenant,
+        id: &Id,
+        now: Timestamp,
+    ) -> Result<Account> {
         let place = (caller.clone(), id.clone());
         let account = match remembered(&self.accounts, &place, now) {
             Some(account) => account,
@@ -100,7 +135,11 @@ impl KeyRing {
                 account
             }
         };
-        if account.status == AccountStatus::Active { Ok(account) } else { Err(Error::not_found(Kind::Account)) }
+        if account.status == AccountStatus::Active {
+            Ok(account)
+        } else {
+            Err(Error::not_found(Kind::Account))
+        }
     }
 }
 
@@ -109,13 +148,24 @@ fn remembered<K: std::hash::Hash + Eq, V: Clone>(
     key: &K,
     now: Timestamp,
 ) -> Option<V> {
-    let entries = entries.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let entries = entries
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let (since, value) = entries.get(key)?;
-    (0..BELIEVED).contains(&now.millis_since(*since)).then(|| value.clone())
+    (0..BELIEVED)
+        .contains(&now.millis_since(*since))
+        .then(|| value.clone())
 }
 
-fn remember<K: std::hash::Hash + Eq, V>(entries: &Mutex<HashMap<K, (Timestamp, V)>>, key: K, value: V, now: Timestamp) {
-    let mut entries = entries.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+fn remember<K: std::hash::Hash + Eq, V>(
+    entries: &Mutex<HashMap<K, (Timestamp, V)>>,
+    key: K,
+    value: V,
+    now: Timestamp,
+) {
+    let mut entries = entries
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     if entries.len() >= MAX_ENTRIES {
         entries.retain(|_, (since, _)| now.millis_since(*since) < BELIEVED);
         if entries.len() >= MAX_ENTRIES {

@@ -53,7 +53,9 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
         let bytes = axum::body::to_bytes(request.into_body(), MAX_BODY).await;
         let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
         if !json && !bytes.is_empty() {
-            return Err(Error::malformed("The body must have the content type application/json."));
+            return Err(Error::malformed(
+                "The body must have the content type application/json.",
+            ));
         }
         read(&bytes, T::INVALID).map(Self)
     }
@@ -61,8 +63,14 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
 
 /// `application/json`, with or without parameters.
 fn is_json(headers: &HeaderMap) -> bool {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    value
+        .split(';')
+        .next()
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 /// Reads a body.
@@ -72,10 +80,12 @@ fn is_json(headers: &HeaderMap) -> bool {
 pub fn read<T: DeserializeOwned>(bytes: &[u8], invalid: Option<Code>) -> Result<T> {
     let text = if bytes.is_empty() { b"{}" } else { bytes };
     if depth(text) > MAX_DEPTH {
-        return Err(Error::malformed("The body is nested more than 16 levels deep."));
+        return Err(Error::malformed(
+            "The body is nested more than 16 levels deep.",
+        ));
     }
-    let value: Value =
-        serde_json::from_slice(text).map_err(|error| Error::malformed(format!("The body is not valid JSON: {error}.")))?;
+    let value: Value = serde_json::from_slice(text)
+        .map_err(|error| Error::malformed(format!("The body is not valid JSON: {error}.")))?;
     if !value.is_object() {
         return Err(Error::malformed("The body must be a JSON object."));
     }
@@ -138,14 +148,31 @@ mod tests {
         let body = r#"{"driver": "d", "vehicle": "v", "ideal_start": "2026-03-01T10:00:00Z", "ideal_end": "2026-03-01T10:00:00Z",
             "connector_type": ["CCS", "X"], "location": {"latitude": 1, "longitude": 1, "radius": 1}}"#;
         let (code, param, message) = fault(body);
-        assert_eq!((code, param.as_deref()), (coded, Some("connector_type[1]")), "{message}");
+        assert_eq!(
+            (code, param.as_deref()),
+            (coded, Some("connector_type[1]")),
+            "{message}"
+        );
         let body = body.replace(r#""CCS", "X""#, r#""CCS""#);
-        assert_eq!(fault(&body.replace("\"radius\": 1", "\"radius\": \"far\"")).1.as_deref(), Some("location.radius"));
-        assert_eq!(fault(&body.replace(", \"radius\": 1", "")).1.as_deref(), Some("location.radius"));
+        assert_eq!(
+            fault(&body.replace("\"radius\": 1", "\"radius\": \"far\""))
+                .1
+                .as_deref(),
+            Some("location.radius")
+        );
+        assert_eq!(
+            fault(&body.replace(", \"radius\": 1", "")).1.as_deref(),
+            Some("location.radius")
+        );
         let (code, param, _) = fault(&body.replace("\"radius\": 1", "\"radius\": 1, \"x\": 1"));
         assert_eq!((code, param.as_deref()), (None, Some("location.x")));
         assert_eq!(fault("{}").1.as_deref(), Some("driver"));
-        assert_eq!(fault(&body.replace("2026-03-01T10:00:00Z", "soon")).1.as_deref(), Some("ideal_end"));
+        assert_eq!(
+            fault(&body.replace("2026-03-01T10:00:00Z", "soon"))
+                .1
+                .as_deref(),
+            Some("ideal_end")
+        );
     }
 
     #[test]

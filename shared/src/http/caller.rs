@@ -37,7 +37,9 @@ impl Caller {
     /// # Errors
     /// The object has no JSON.
     pub fn answer<T: Serialize>(&self, object: &T) -> Result<Answer> {
-        serde_json::to_vec(object).map(Answer::ok).map_err(Error::internal)
+        serde_json::to_vec(object)
+            .map(Answer::ok)
+            .map_err(Error::internal)
     }
 
     /// The answer to the removal of an object.
@@ -53,7 +55,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        parts.extensions.get::<Caller>().cloned().ok_or_else(|| Error::internal("a handler outside the edge"))
+        parts
+            .extensions
+            .get::<Caller>()
+            .cloned()
+            .ok_or_else(|| Error::internal("a handler outside the edge"))
     }
 }
 
@@ -65,6 +71,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        path.map(|Path(id)| Self(Id::from(id))).map_err(|_| Error::unknown_path())
+        path.map(|Path(id)| Self(Id::from(id)))
+            .map_err(|_| Error::unknown_path())
     }
 }

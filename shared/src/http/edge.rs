@@ -55,24 +55,37 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
         Err(error) => error.into_response(),
         Ok(principal) => {
             tenant = Some(principal.tenant.clone());
-            request.extensions_mut().insert(Arrival { request: id.clone(), principal });
+            request.extensions_mut().insert(Arrival {
+                request: id.clone(),
+                principal,
+            });
             next.run(request).await
         }
     };
     let response = finish(&app, response, &id, tenant.as_ref(), &base_url);
     let status = response.status().as_u16();
     let duration_ms = started.elapsed().as_millis() as u64;
-    let account = tenant.map(|tenant| tenant.account.to_string()).unwrap_or_default();
+    let account = tenant
+        .map(|tenant| tenant.account.to_string())
+        .unwrap_or_default();
     tracing::info!(request.id = %id, account.id = account, http.method = %method, http.path = path, status, duration_ms);
     response
 }
 
 /// Around each handler: whether this caller may do this now, and idempotency.
-pub async fn admit(State((app, route)): State<(App, Route)>, request: Request, next: Next) -> Response {
+pub async fn admit(
+    State((app, route)): State<(App, Route)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let Some(arrival) = request.extensions().get::<Arrival>().cloned() else {
         return Error::internal("a route outside the edge").into_response();
     };
-    let standing = match app.rates.admit(&app.store, &arrival.principal.tenant, app.now()).await {
+    let standing = match app
+        .rates
+        .admit(&app.store, &arrival.principal.tenant, app.now())
+        .await
+    {
         Ok(standing) => standing,
         Err(error) => return error.into_response(),
     };
@@ -91,8 +104,19 @@ pub async fn admit(State((app, route)): State<(App, Route)>, request: Request, n
 }
 
 /// Checks what can be checked before the handler, and reads the body.
-async fn prepare(app: &App, route: Route, arrival: Arrival, parts: &Parts, body: Body) -> Result<(Caller, Query, Bytes)> {
-    if !arrival.principal.scopes.iter().any(|scope| scope.covers(route.scope)) {
+async fn prepare(
+    app: &App,
+    route: Route,
+    arrival: Arrival,
+    parts: &Parts,
+    body: Body,
+) -> Result<(Caller, Query, Bytes)> {
+    if !arrival
+        .principal
+        .scopes
+        .iter()
+        .any(|scope| scope.covers(route.scope))
+    {
         return Err(Error::missing_scope(&route.scope.to_string()));
     }
     let version = asked_version(&parts.headers)?;
@@ -113,13 +137,27 @@ async fn prepare(app: &App, route: Route, arrival: Arrival, parts: &Parts, body:
         Ok(query) => query,
         Err(error) => return Err(recalled(app, &origin, error).await),
     };
-    Ok((Caller { origin, scopes: arrival.principal.scopes, version, base_url }, query, bytes))
+    Ok((
+        Caller {
+            origin,
+            scopes: arrival.principal.scopes,
+            version,
+            base_url,
+        },
+        query,
+        bytes,
+    ))
 }
 
 /// The error, unless the idempotency key was used with other parameters: that goes first.
 async fn recalled(app: &App, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
-        Some(idempotency) => app.store.recall(origin, idempotency).await.err().unwrap_or(error),
+        Some(idempotency) => app
+            .store
+            .recall(origin, idempotency)
+            .await
+            .err()
+            .unwrap_or(error),
         None => error,
     }
 }
@@ -136,18 +174,40 @@ fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idemp
     let Some(value) = parts.headers.get("idempotency-key") else {
         return Ok(None);
     };
-    let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len()) && key.bytes().all(|b| (b' '..=b'~').contains(&b)));
-    let key = key.ok_or_else(|| Error::invalid("Idempotency-Key", "must be 1 to 255 printable ASCII characters"))?;
+    let key = value.to_str().ok().filter(|key| {
+        (1..=255).contains(&key.len()) && key.bytes().all(|b| (b' '..=b'~').contains(&b))
+    });
+    let key = key.ok_or_else(|| {
+        Error::invalid(
+            "Idempotency-Key",
+            "must be 1 to 255 printable ASCII characters",
+        )
+    })?;
     let mut digest = Sha256::new();
-    for part in [parts.method.as_str().as_bytes(), parts.uri.path().as_bytes(), version.as_bytes(), body] {
+    for part in [
+        parts.method.as_str().as_bytes(),
+        parts.uri.path().as_bytes(),
+        version.as_bytes(),
+        body,
+    ] {
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     }
-    Ok(Some(Idempotency { key: key.to_owned(), fingerprint: hex::encode(digest.finalize()) }))
+    Ok(Some(Idempotency {
+        key: key.to_owned(),
+        fingerprint: hex::encode(digest.finalize()),
+    }))
 }
 
 /// Runs the handler, again when it lost against a concurrent change, and settles idempotency when it failed.
-async fn run(app: &App, caller: Caller, query: Query, parts: Parts, body: Bytes, next: Next) -> Response {
+async fn run(
+    app: &App,
+    caller: Caller,
+    query: Query,
+    parts: Parts,
+    body: Bytes,
+    next: Next,
+) -> Response {
     let (origin, base_url) = (caller.origin.clone(), caller.base_url.clone());
     let mut parts = parts;
     parts.extensions.insert(caller);
@@ -156,7 +216,8 @@ async fn run(app: &App, caller: Caller, query: Query, parts: Parts, body: Bytes,
         for attempt in 1.. {
             let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
             let response = next.clone().run(request).await;
-            let contended = failure(&response).is_some_and(|error| matches!(**error, Error::Contended));
+            let contended =
+                failure(&response).is_some_and(|error| matches!(**error, Error::Contended));
             if !contended || attempt == TRIES {
                 return settle(app, &origin, &base_url, response).await;
             }
@@ -171,7 +232,10 @@ async fn run(app: &App, caller: Caller, query: Query, parts: Parts, body: Bytes,
 }
 
 fn failure(response: &Response) -> Option<&Arc<Error>> {
-    response.extensions().get::<Failure>().map(|Failure(error)| error)
+    response
+        .extensions()
+        .get::<Failure>()
+        .map(|Failure(error)| error)
 }
 
 /// After a failure with an idempotency key: what the first request with the key was answered goes before what this one
@@ -184,9 +248,15 @@ async fn settle(app: &App, origin: &Origin, base_url: &str, response: Response) 
     let settled = match error.status() {
         _ if is_about_key => return response,
         402 | 404 | 409 => {
-            let request = origin.request.clone().unwrap_or_else(|| Id::new(Kind::Request, origin.now));
+            let request = origin
+                .request
+                .clone()
+                .unwrap_or_else(|| Id::new(Kind::Request, origin.now));
             let answer = errors::answer(error, &request, base_url);
-            app.store.remember(origin, idempotency, answer).await.map(|answer| answer.replayed.then_some(answer))
+            app.store
+                .remember(origin, idempotency, answer)
+                .await
+                .map(|answer| answer.replayed.then_some(answer))
         }
         400 | 403 => app.store.recall(origin, idempotency).await,
         _ => return response,
@@ -199,16 +269,28 @@ async fn settle(app: &App, origin: &Origin, base_url: &str, response: Response) 
 }
 
 /// Gives a response its shape and the headers every response carries.
-fn finish(app: &App, response: Response, request: &Id, tenant: Option<&Tenant>, base_url: &str) -> Response {
+fn finish(
+    app: &App,
+    response: Response,
+    request: &Id,
+    tenant: Option<&Tenant>,
+    base_url: &str,
+) -> Response {
     let unmatched = match (response.status(), failure(&response)) {
         (StatusCode::NOT_FOUND, None) if !is_json(&response) => Some(Error::unknown_path()),
         (StatusCode::METHOD_NOT_ALLOWED, None) => Some(Error::method_not_allowed()),
         _ => None,
     };
-    let error = unmatched.map(Arc::new).or_else(|| failure(&response).cloned());
+    let error = unmatched
+        .map(Arc::new)
+        .or_else(|| failure(&response).cloned());
     let standing = response.extensions().get::<Standing>().copied();
     let standing = standing.unwrap_or_else(|| app.rates.standing(tenant, app.now()));
-    let rendered = response.extensions().get::<Rendered>().map_or(version::CURRENT, |Rendered(version)| version).to_owned();
+    let rendered = response
+        .extensions()
+        .get::<Rendered>()
+        .map_or(version::CURRENT, |Rendered(version)| version)
+        .to_owned();
     let mut response = match error {
         None => response,
         Some(error) => {
@@ -220,10 +302,14 @@ fn finish(app: &App, response: Response, request: &Id, tenant: Option<&Tenant>, 
                 shown.headers_mut().insert(header::ALLOW, allow.clone());
             }
             if error.status() == 401 {
-                shown.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                shown
+                    .headers_mut()
+                    .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             if let Some(seconds) = errors::retry_after(&error) {
-                shown.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+                shown
+                    .headers_mut()
+                    .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
             }
             shown
         }
@@ -244,7 +330,10 @@ fn finish(app: &App, response: Response, request: &Id, tenant: Option<&Tenant>, 
 }
 
 fn is_json(response: &Response) -> bool {
-    response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json")
+    response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind == "application/json")
 }
 
 /// The address the client uses: the configured one, else the host it asked, over https but for local runs.
@@ -252,8 +341,19 @@ fn base_url(app: &App, headers: &HeaderMap) -> String {
     if let Some(configured) = &app.settings.base_url {
         return configured.clone();
     }
-    let plausible = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).filter(plausible).unwrap_or("localhost");
-    let scheme = if app.settings.targets == Targets::Public { "https" } else { "http" };
+    let plausible = |host: &&str| {
+        host.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
+    };
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .filter(plausible)
+        .unwrap_or("localhost");
+    let scheme = if app.settings.targets == Targets::Public {
+        "https"
+    } else {
+        "http"
+    };
     format!("{scheme}://{host}")
 }

@@ -18,7 +18,9 @@ pub struct Failure(pub Arc<Error>);
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let mut response = StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR).into_response();
+        let mut response = StatusCode::from_u16(self.status())
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            .into_response();
         response.extensions_mut().insert(Failure(Arc::new(self)));
         response
     }
@@ -27,9 +29,16 @@ impl IntoResponse for Error {
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, [(header::CONTENT_TYPE, "application/json")], self.body).into_response();
+        let mut response = (
+            status,
+            [(header::CONTENT_TYPE, "application/json")],
+            self.body,
+        )
+            .into_response();
         if self.replayed {
-            response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
+            response
+                .headers_mut()
+                .insert("idempotent-replayed", HeaderValue::from_static("true"));
         }
         response
     }
@@ -50,11 +59,15 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
         Error::Refused(refusal) => (**refusal).clone(),
         Error::RateLimited { .. } => Refusal {
             code: Some(Code::RateLimitExceeded),
-            ..plain(ErrorType::RateLimit, "Too many requests; wait as long as Retry-After says.")
+            ..plain(
+                ErrorType::RateLimit,
+                "Too many requests; wait as long as Retry-After says.",
+            )
         },
-        Error::Contended | Error::Unavailable(_) => {
-            plain(ErrorType::Api, "The service is busy; nothing was changed that a repetition could not finish. Try again.")
-        }
+        Error::Contended | Error::Unavailable(_) => plain(
+            ErrorType::Api,
+            "The service is busy; nothing was changed that a repetition could not finish. Try again.",
+        ),
         Error::Internal(_) => plain(ErrorType::Api, "internal error"),
     };
     let mut body = Map::from_iter([
@@ -65,12 +78,19 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
         ("param".to_owned(), json!(refusal.param)),
         ("request".to_owned(), json!(request)),
         ("status".to_owned(), json!(status)),
-        ("doc_url".to_owned(), json!(refusal.code.map(|code| doc_url(base_url, code)))),
+        (
+            "doc_url".to_owned(),
+            json!(refusal.code.map(|code| doc_url(base_url, code))),
+        ),
     ]);
     for (name, value) in refusal.details {
         body.insert(name.to_owned(), Value::String(value));
     }
-    Answer { status, body: Value::Object(body).to_string().into_bytes(), replayed: false }
+    Answer {
+        status,
+        body: Value::Object(body).to_string().into_bytes(),
+        replayed: false,
+    }
 }
 
 fn doc_url(base_url: &str, code: Code) -> String {
@@ -103,7 +123,12 @@ mod tests {
 
     #[test]
     fn an_internal_error_keeps_its_cause_to_itself() {
-        let body = answer(&Error::internal("the password is swordfish"), &Id::from_number(Kind::Request, 1), "https://x").body;
+        let body = answer(
+            &Error::internal("the password is swordfish"),
+            &Id::from_number(Kind::Request, 1),
+            "https://x",
+        )
+        .body;
         assert!(!String::from_utf8(body).unwrap().contains("swordfish"));
     }
 }

@@ -38,14 +38,29 @@ impl FromRequestParts<App> for ListQuery {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let query = parts.extensions.get::<Query>().cloned().unwrap_or_default();
-        let path = parts.extensions.get::<OriginalUri>().map_or_else(|| parts.uri.path(), |uri| uri.0.path()).to_owned();
+        let path = parts
+            .extensions
+            .get::<OriginalUri>()
+            .map_or_else(|| parts.uri.path(), |uri| uri.0.path())
+            .to_owned();
         let limit = match query.get("limit").map(str::parse) {
             None => 10,
             Some(Ok(limit @ 1..=100)) => limit,
-            Some(_) => return Err(Error::invalid("limit", "must be a whole number from 1 to 100")),
+            Some(_) => {
+                return Err(Error::invalid(
+                    "limit",
+                    "must be a whole number from 1 to 100",
+                ));
+            }
         };
         let page = query.get("page").map(str::to_owned);
-        Ok(Self { query, path, limit, page, page_secret: app.settings.page_secret.clone() })
+        Ok(Self {
+            query,
+            path,
+            limit,
+            page,
+            page_secret: app.settings.page_secret.clone(),
+        })
     }
 }
 
@@ -68,7 +83,11 @@ impl ListQuery {
         let Some(word) = self.filter(name) else {
             return Ok(None);
         };
-        if T::is_one(word) { Ok(Some(word.to_owned())) } else { Err(Error::invalid(name, "no such value")) }
+        if T::is_one(word) {
+            Ok(Some(word.to_owned()))
+        } else {
+            Err(Error::invalid(name, "no such value"))
+        }
     }
 
     /// The part of the list that is wanted.
@@ -83,7 +102,10 @@ impl ListQuery {
                 .open(&self.page_secret, token, kind)
                 .ok_or_else(|| Error::invalid("page", "not a page token of this list"))?,
         };
-        Ok(Slice { from, ..Slice::first(self.limit) })
+        Ok(Slice {
+            from,
+            ..Slice::first(self.limit)
+        })
     }
 
     /// The slice, narrowed by `created[gt]`, `created[gte]`, `created[lt]` and `created[lte]`.
@@ -113,26 +135,60 @@ impl ListQuery {
     }
 
     fn binding<'a>(&'a self, tenant: &'a Tenant, filters: &'a [(&'a str, &'a str)]) -> Binding<'a> {
-        Binding { tenant, path: &self.path, filters }
+        Binding {
+            tenant,
+            path: &self.path,
+            filters,
+        }
     }
 
     /// The answer that shows a page.
     ///
     /// # Errors
     /// The rows have no JSON.
-    pub fn answer<T: Serialize>(&self, caller: &Caller, found: Found<T>, id: impl Fn(&T) -> &Id, kind: Kind) -> Result<Answer> {
-        let at = |row: Option<&T>, place: fn(Id) -> From| Some(self.url(caller, &place(id(row?).clone()), kind)?);
-        let next_page_url = if found.older { at(found.rows.last(), From::After) } else { None };
-        let previous_page_url = if found.newer { at(found.rows.first(), From::Before) } else { None };
-        caller.answer(&Page { data: found.rows, next_page_url, previous_page_url })
+    pub fn answer<T: Serialize>(
+        &self,
+        caller: &Caller,
+        found: Found<T>,
+        id: impl Fn(&T) -> &Id,
+        kind: Kind,
+    ) -> Result<Answer> {
+        let at = |row: Option<&T>, place: fn(Id) -> From| {
+            Some(self.url(caller, &place(id(row?).clone()), kind)?)
+        };
+        let next_page_url = if found.older {
+            at(found.rows.last(), From::After)
+        } else {
+            None
+        };
+        let previous_page_url = if found.newer {
+            at(found.rows.first(), From::Before)
+        } else {
+            None
+        };
+        caller.answer(&Page {
+            data: found.rows,
+            next_page_url,
+            previous_page_url,
+        })
     }
 
     fn url(&self, caller: &Caller, from: &From, kind: Kind) -> Option<String> {
         let filters = self.query.filters();
-        let token = self.binding(caller.tenant(), &filters).token(&self.page_secret, from, kind)?;
+        let token = self
+            .binding(caller.tenant(), &filters)
+            .token(&self.page_secret, from, kind)?;
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(&filters).append_pair("limit", &self.limit.to_string()).append_pair("page", &token);
-        Some(format!("{}{}?{}", caller.base_url, self.path, query.finish()))
+        query
+            .extend_pairs(&filters)
+            .append_pair("limit", &self.limit.to_string())
+            .append_pair("page", &token);
+        Some(format!(
+            "{}{}?{}",
+            caller.base_url,
+            self.path,
+            query.finish()
+        ))
     }
 }
 

@@ -24,7 +24,8 @@ pub struct Binding<'a> {
 
 impl Binding<'_> {
     fn mac(&self, secret: &[u8], cursor: &[u8]) -> [u8; MAC] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(secret).unwrap_or_else(|_| unreachable!("any length is a key"));
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret)
+            .unwrap_or_else(|_| unreachable!("any length is a key"));
         let mut part = |bytes: &[u8]| {
             mac.update(&(bytes.len() as u64).to_be_bytes());
             mac.update(bytes);
@@ -63,7 +64,11 @@ impl Binding<'_> {
             return None;
         }
         let (cursor, mac) = bytes.split_at(CURSOR);
-        let differences = self.mac(secret, cursor).iter().zip(mac).fold(0, |all, (a, b)| all | (a ^ b));
+        let differences = self
+            .mac(secret, cursor)
+            .iter()
+            .zip(mac)
+            .fold(0, |all, (a, b)| all | (a ^ b));
         if differences != 0 {
             return None;
         }
@@ -83,23 +88,45 @@ mod tests {
     use proptest::prelude::*;
 
     fn tenant(number: u128) -> Tenant {
-        Tenant { account: Id::from_number(Kind::Account, number), mode: Mode::Test }
+        Tenant {
+            account: Id::from_number(Kind::Account, number),
+            mode: Mode::Test,
+        }
     }
 
     #[test]
     fn a_token_opens_its_own_list_only() {
         let (mine, theirs) = (tenant(1), tenant(2));
-        let live = Tenant { mode: Mode::Live, ..mine.clone() };
+        let live = Tenant {
+            mode: Mode::Live,
+            ..mine.clone()
+        };
         let filters = [("status", "active")];
-        let binding = Binding { tenant: &mine, path: "/v1/fleets", filters: &filters };
+        let binding = Binding {
+            tenant: &mine,
+            path: "/v1/fleets",
+            filters: &filters,
+        };
         let from = From::After(Id::from_number(Kind::Fleet, 9));
         let token = binding.token(b"secret", &from, Kind::Fleet).unwrap();
         assert_eq!(binding.open(b"secret", &token, Kind::Fleet), Some(from));
         for other in [
-            Binding { tenant: &theirs, ..binding },
-            Binding { tenant: &live, ..binding },
-            Binding { path: "/v1/drivers", ..binding },
-            Binding { filters: &[], ..binding },
+            Binding {
+                tenant: &theirs,
+                ..binding
+            },
+            Binding {
+                tenant: &live,
+                ..binding
+            },
+            Binding {
+                path: "/v1/drivers",
+                ..binding
+            },
+            Binding {
+                filters: &[],
+                ..binding
+            },
         ] {
             assert_eq!(other.open(b"secret", &token, Kind::Fleet), None);
         }

@@ -18,7 +18,10 @@ pub struct Rates {
 
 impl Default for Rates {
     fn default() -> Self {
-        Self { test: 25, live: 100 }
+        Self {
+            test: 25,
+            live: 100,
+        }
     }
 }
 
@@ -64,14 +67,20 @@ const MAX_BUCKETS: usize = 10_000;
 
 impl RateLimiter {
     pub fn new(rates: Rates) -> Self {
-        Self { rates, buckets: Mutex::default() }
+        Self {
+            rates,
+            buckets: Mutex::default(),
+        }
     }
 
     /// Lets one request through, or not. Also says how much to tell the table, when it is time to.
     fn take(&self, tenant: &Tenant, now: Timestamp) -> Result<(Standing, Option<(i64, i64)>)> {
         let rate = self.rates.of(tenant.mode);
         let (cost, now) = (1_000_000 / rate, now.unix_millis() * 1000);
-        let mut buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut buckets = self
+            .buckets
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if buckets.len() > MAX_BUCKETS {
             buckets.retain(|_, bucket| bucket.full_at > now);
         }
@@ -83,11 +92,14 @@ impl RateLimiter {
         let full_at = bucket.full_at.max(now) + cost;
         if full_at > now + 2 * rate * cost {
             let wait = (full_at - now - 2 * rate * cost).div_euclid(1_000_000) + 1;
-            return Err(Error::RateLimited { retry_after: wait.unsigned_abs() });
+            return Err(Error::RateLimited {
+                retry_after: wait.unsigned_abs(),
+            });
         }
         bucket.full_at = full_at;
         bucket.untold += 1;
-        let tell = (bucket.untold >= (rate / 5).max(1)).then(|| (std::mem::take(&mut bucket.untold) * cost, bucket.shared));
+        let tell = (bucket.untold >= (rate / 5).max(1))
+            .then(|| (std::mem::take(&mut bucket.untold) * cost, bucket.shared));
         Ok((standing(rate, full_at, now), tell))
     }
 
@@ -101,14 +113,19 @@ impl RateLimiter {
             match store.spend(tenant, micros, seen, now).await {
                 Ok(shared) => self.learn(tenant, shared),
                 // The instance goes on counting by itself.
-                Err(error) => tracing::warn!(account.id = %tenant.account, %error, "the shared request rate was not updated"),
+                Err(error) => {
+                    tracing::warn!(account.id = %tenant.account, %error, "the shared request rate was not updated")
+                }
             }
         }
         Ok(standing)
     }
 
     fn learn(&self, tenant: &Tenant, shared: i64) {
-        let mut buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut buckets = self
+            .buckets
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(bucket) = buckets.get_mut(tenant) {
             bucket.shared = shared;
             bucket.full_at = bucket.full_at.max(shared);
@@ -117,9 +134,16 @@ impl RateLimiter {
 
     /// How a tenant stands, without taking anything.
     pub fn standing(&self, tenant: Option<&Tenant>, now: Timestamp) -> Standing {
-        let rate = self.rates.of(tenant.map_or(Mode::Test, |tenant| tenant.mode));
-        let buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let full_at = tenant.and_then(|tenant| buckets.get(tenant)).map_or(0, |bucket| bucket.full_at);
+        let rate = self
+            .rates
+            .of(tenant.map_or(Mode::Test, |tenant| tenant.mode));
+        let buckets = self
+            .buckets
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let full_at = tenant
+            .and_then(|tenant| buckets.get(tenant))
+            .map_or(0, |bucket| bucket.full_at);
         standing(rate, full_at, now.unix_millis() * 1000)
     }
 }
@@ -140,7 +164,10 @@ mod tests {
     use crate::{Id, Kind};
 
     fn tenant() -> Tenant {
-        Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test }
+        Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        }
     }
 
     #[test]
@@ -151,7 +178,10 @@ mod tests {
         for n in 0..50 {
             assert_eq!(take(start).unwrap().0.remaining, 49 - n);
         }
-        assert!(matches!(take(start), Err(Error::RateLimited { retry_after: 1 })));
+        assert!(matches!(
+            take(start),
+            Err(Error::RateLimited { retry_after: 1 })
+        ));
         assert!(take(start.plus_millis(39)).is_err());
         assert!(take(start.plus_millis(40)).is_ok());
         assert!(take(start.plus_millis(40)).is_err());
@@ -162,10 +192,20 @@ mod tests {
     fn the_table_hears_of_every_fifth_request_in_test_mode_and_never_of_slow_ones() {
         let limiter = RateLimiter::new(Rates::default());
         let now = Timestamp::from_unix_millis(1_000_000);
-        let told = (0..50).filter(|_| limiter.take(&tenant(), now).unwrap().1.is_some()).count();
+        let told = (0..50)
+            .filter(|_| limiter.take(&tenant(), now).unwrap().1.is_some())
+            .count();
         assert_eq!(told, 10);
         let limiter = RateLimiter::new(Rates::default());
-        let told = (0..50).filter(|n| limiter.take(&tenant(), now.plus_millis(100 * n)).unwrap().1.is_some()).count();
+        let told = (0..50)
+            .filter(|n| {
+                limiter
+                    .take(&tenant(), now.plus_millis(100 * n))
+                    .unwrap()
+                    .1
+                    .is_some()
+            })
+            .count();
         assert_eq!(told, 0);
     }
 

@@ -32,26 +32,49 @@ pub struct Route {
     pub query: &'static [&'static str],
 }
 
-
 impl Route {
     /// A route that shows something.
     pub const fn get(name: &'static str, path: &'static str, resource: Resource) -> Self {
-        Self { name, method: Method::Get, path, scope: Scope::Read(resource), query: &[] }
+        Self {
+            name,
+            method: Method::Get,
+            path,
+            scope: Scope::Read(resource),
+            query: &[],
+        }
     }
 
     /// A route that shows a list; give its filters with [`Route::filtered`].
     pub const fn list(name: &'static str, path: &'static str, resource: Resource) -> Self {
-        Self { name, method: Method::Get, path, scope: Scope::Read(resource), query: &["limit", "page"] }
+        Self {
+            name,
+            method: Method::Get,
+            path,
+            scope: Scope::Read(resource),
+            query: &["limit", "page"],
+        }
     }
 
     /// A route that makes or changes something.
     pub const fn post(name: &'static str, path: &'static str, resource: Resource) -> Self {
-        Self { name, method: Method::Post, path, scope: Scope::Write(resource), query: &[] }
+        Self {
+            name,
+            method: Method::Post,
+            path,
+            scope: Scope::Write(resource),
+            query: &[],
+        }
     }
 
     /// A route that removes something.
     pub const fn delete(name: &'static str, path: &'static str, resource: Resource) -> Self {
-        Self { name, method: Method::Delete, path, scope: Scope::Write(resource), query: &[] }
+        Self {
+            name,
+            method: Method::Delete,
+            path,
+            scope: Scope::Write(resource),
+            query: &[],
+        }
     }
 
     /// The same with these query names, `limit` and `page` among them.

@@ -23,7 +23,9 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// `3.0` as `3`; anything else as it is.
 fn whole(number: Number) -> Number {
     match number.as_f64() {
-        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => Number::from(float as i64),
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
+            Number::from(float as i64)
+        }
         _ => number,
     }
 }
@@ -53,7 +55,11 @@ impl<'de> Deserializer<'de> for Strict {
                 Ok(read)
             }
             Value::Object(members) => {
-                let mut members = MapDeserializer::new(members.into_iter().map(|(name, value)| (name, Strict(value))));
+                let mut members = MapDeserializer::new(
+                    members
+                        .into_iter()
+                        .map(|(name, value)| (name, Strict(value))),
+                );
                 let read = visitor.visit_map(&mut members)?;
                 members.end()?;
                 Ok(read)
@@ -69,7 +75,11 @@ impl<'de> Deserializer<'de> for Strict {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -151,12 +161,24 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_numbers_and_arrays_are_no_objects() {
-        let read_well = read(json!({"inner": {"radius": 3.0, "speed": "fast"}, "list": [1, 2.0]})).unwrap();
-        assert_eq!(read_well, Outer { inner: Inner { radius: 3, speed: Some(Speed::Fast) }, list: vec![1, 2] });
+        let read_well =
+            read(json!({"inner": {"radius": 3.0, "speed": "fast"}, "list": [1, 2.0]})).unwrap();
+        assert_eq!(
+            read_well,
+            Outer {
+                inner: Inner {
+                    radius: 3,
+                    speed: Some(Speed::Fast)
+                },
+                list: vec![1, 2]
+            }
+        );
         assert!(read(json!({"inner": {"radius": 3.5, "speed": null}, "list": []})).is_err());
         assert!(read(json!({"inner": [3, null], "list": []})).is_err());
         assert!(read(json!([{"radius": 3, "speed": null}, []])).is_err());
-        assert!(read(json!({"inner": {"radius": 3, "speed": {"fast": null}}, "list": []})).is_err());
+        assert!(
+            read(json!({"inner": {"radius": 3, "speed": {"fast": null}}, "list": []})).is_err()
+        );
         assert!(read(json!({"inner": {"radius": -1, "speed": null}, "list": []})).is_err());
     }
 }

@@ -189,7 +189,11 @@ impl Account {
             object: Kind::Account,
             billing_details: BillingDetails::default(),
             business_type: None,
-            contact: Contact { email: new.email.clone(), name: new.name.clone(), phone: None },
+            contact: Contact {
+                email: new.email.clone(),
+                name: new.name.clone(),
+                phone: None,
+            },
             created: now,
             default_currency,
             description: None,

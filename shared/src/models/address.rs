@@ -50,7 +50,11 @@ impl TryFrom<String> for Country {
 
     fn try_from(text: String) -> Result<Self, &'static str> {
         let known = COUNTRIES.split_ascii_whitespace().any(|code| code == text);
-        if known { Ok(Self(text)) } else { Err("expected a two-letter ISO 3166-1 country code in capitals") }
+        if known {
+            Ok(Self(text))
+        } else {
+            Err("expected a two-letter ISO 3166-1 country code in capitals")
+        }
     }
 }
 

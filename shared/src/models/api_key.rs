@@ -169,13 +169,23 @@ impl ApiKey {
     ///
     /// # Errors
     /// 400 for an expiry in the past or an empty list of scopes, 403 for a scope the maker does not hold.
-    pub fn new(new: NewApiKey, tenant: &Tenant, held: &[Scope], now: Timestamp) -> Result<(Self, ApiKeyPrivate)> {
+    pub fn new(
+        new: NewApiKey,
+        tenant: &Tenant,
+        held: &[Scope],
+        now: Timestamp,
+    ) -> Result<(Self, ApiKeyPrivate)> {
         let scopes = match new.scopes {
             None => vec![Scope::Everything],
-            Some(scopes) if scopes.is_empty() => return Err(Error::invalid("scopes", "must not be empty")),
+            Some(scopes) if scopes.is_empty() => {
+                return Err(Error::invalid("scopes", "must not be empty"));
+            }
             Some(scopes) => distinct("scopes", scopes)?,
         };
-        if let Some(lacking) = scopes.iter().find(|scope| !held.iter().any(|mine| mine.covers(**scope))) {
+        if let Some(lacking) = scopes
+            .iter()
+            .find(|scope| !held.iter().any(|mine| mine.covers(**scope)))
+        {
             return Err(Error::missing_scope(&lacking.to_string()));
         }
         if new.expires_at.is_some_and(|at| at <= now) {
@@ -193,7 +203,12 @@ impl ApiKey {
             scopes,
             secret: Some(secret.0.clone()),
         };
-        Ok((key, ApiKeyPrivate { hash: secret.hash() }))
+        Ok((
+            key,
+            ApiKeyPrivate {
+                hash: secret.hash(),
+            },
+        ))
     }
 
     pub fn is_expired(&self, now: Timestamp) -> bool {
@@ -218,16 +233,25 @@ impl Secret {
     pub fn generate(tenant: &Tenant, full: bool) -> Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
-        let account = tenant.account.number(Kind::Account).ok_or_else(|| Error::internal("a tenant without an account"))?;
+        let account = tenant
+            .account
+            .number(Kind::Account)
+            .ok_or_else(|| Error::internal("a tenant without an account"))?;
         let kind = if full { "sk" } else { "rk" };
-        let text = format!("{kind}_{}_{account:032x}{}", tenant.mode, hex::encode(random));
+        let text = format!(
+            "{kind}_{}_{account:032x}{}",
+            tenant.mode,
+            hex::encode(random)
+        );
         let check = crc32fast::hash(text.as_bytes());
         Ok(Self(format!("{text}{check:08x}")))
     }
 
     /// The secret and the tenant it names, when the text is one without a typing error. Reads nothing.
     pub fn parse(text: &str) -> Option<(Self, Tenant)> {
-        let rest = text.strip_prefix("sk_").or_else(|| text.strip_prefix("rk_"))?;
+        let rest = text
+            .strip_prefix("sk_")
+            .or_else(|| text.strip_prefix("rk_"))?;
         let (mode, digits) = rest.split_once('_')?;
         let mode: Mode = mode.parse().ok()?;
         if digits.len() != 72 || !digits.is_ascii() {
@@ -238,7 +262,9 @@ impl Secret {
             return None;
         }
         let account = Id::from(format!("{}{}", Kind::Account.prefix(), &digits[..32]));
-        account.is(Kind::Account).then(|| (Self(text.to_owned()), Tenant { account, mode }))
+        account
+            .is(Kind::Account)
+            .then(|| (Self(text.to_owned()), Tenant { account, mode }))
     }
 
     /// What is stored of it: SHA-256, in hexadecimal.
@@ -258,18 +284,29 @@ mod tests {
     use super::*;
 
     fn tenant() -> Tenant {
-        Tenant { account: Id::from_number(Kind::Account, 7), mode: Mode::Test }
+        Tenant {
+            account: Id::from_number(Kind::Account, 7),
+            mode: Mode::Test,
+        }
     }
 
     #[test]
     fn a_secret_names_its_tenant_and_notices_typing_errors() {
         let secret = Secret::generate(&tenant(), true).unwrap();
-        assert!(secret.0.starts_with("sk_test_00000000000000000000000000000007"));
+        assert!(
+            secret
+                .0
+                .starts_with("sk_test_00000000000000000000000000000007")
+        );
         assert_eq!(Secret::parse(&secret.0), Some((secret.clone(), tenant())));
         for at in 0..secret.0.len() {
             let mut wrong = secret.0.clone().into_bytes();
             wrong[at] = if wrong[at] == b'1' { b'2' } else { b'1' };
-            assert_eq!(Secret::parse(&String::from_utf8(wrong).unwrap()), None, "at {at}");
+            assert_eq!(
+                Secret::parse(&String::from_utf8(wrong).unwrap()),
+                None,
+                "at {at}"
+            );
         }
         assert_eq!(format!("{secret:?}"), "[redacted]");
     }
@@ -278,9 +315,24 @@ mod tests {
     fn nobody_hands_out_more_than_they_hold() {
         let now = Timestamp::from_unix_millis(0);
         let held = [Scope::Write(Resource::Fleets)];
-        let asking = |scopes| ApiKey::new(NewApiKey { scopes, expires_at: None }, &tenant(), &held, now);
+        let asking = |scopes| {
+            ApiKey::new(
+                NewApiKey {
+                    scopes,
+                    expires_at: None,
+                },
+                &tenant(),
+                &held,
+                now,
+            )
+        };
         assert!(asking(Some(vec![Scope::Read(Resource::Fleets)])).is_ok());
-        assert_eq!(asking(Some(vec![Scope::Read(Resource::Drivers)])).unwrap_err().status(), 403);
+        assert_eq!(
+            asking(Some(vec![Scope::Read(Resource::Drivers)]))
+                .unwrap_err()
+                .status(),
+            403
+        );
         assert_eq!(asking(None).unwrap_err().status(), 403);
         assert_eq!(asking(Some(vec![])).unwrap_err().status(), 400);
     }

@@ -65,8 +65,15 @@ pub enum Weekday {
 }
 
 impl Weekday {
-    pub const ALL: [Weekday; 7] =
-        [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
+    pub const ALL: [Weekday; 7] = [
+        Self::Mon,
+        Self::Tue,
+        Self::Wed,
+        Self::Thu,
+        Self::Fri,
+        Self::Sat,
+        Self::Sun,
+    ];
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,9 +171,14 @@ pub enum PriceType {
 impl ChargingStation {
     /// Counts the connectors anew, after one of them changed.
     pub fn count_connectors(&mut self) {
-        let available = self.connectors.iter().filter(|connector| connector.status == ConnectorStatus::Available);
-        self.availability.connectors_available = u32::try_from(available.count()).unwrap_or(u32::MAX);
-        self.availability.connectors_total = u32::try_from(self.connectors.len()).unwrap_or(u32::MAX);
+        let available = self
+            .connectors
+            .iter()
+            .filter(|connector| connector.status == ConnectorStatus::Available);
+        self.availability.connectors_available =
+            u32::try_from(available.count()).unwrap_or(u32::MAX);
+        self.availability.connectors_total =
+            u32::try_from(self.connectors.len()).unwrap_or(u32::MAX);
     }
 }
 
@@ -181,6 +193,9 @@ impl Connector {
 
     /// Whether the connector can be promised for later: out of order or unknown it cannot, busy now it can.
     pub fn is_in_order(&self) -> bool {
-        matches!(self.status, ConnectorStatus::Available | ConnectorStatus::Occupied | ConnectorStatus::Reserved)
+        matches!(
+            self.status,
+            ConnectorStatus::Available | ConnectorStatus::Occupied | ConnectorStatus::Reserved
+        )
     }
 }

@@ -160,8 +160,22 @@ impl Driver {
     ///
     /// # Errors
     /// Metadata or a list beyond its limits.
-    pub fn update(&mut self, change: DriverChange, private: &mut DriverPrivate, now: Timestamp) -> Result<()> {
-        let DriverChange { email, license_number, metadata, name, phone, policy_ids, preferences, status } = change;
+    pub fn update(
+        &mut self,
+        change: DriverChange,
+        private: &mut DriverPrivate,
+        now: Timestamp,
+    ) -> Result<()> {
+        let DriverChange {
+            email,
+            license_number,
+            metadata,
+            name,
+            phone,
+            policy_ids,
+            preferences,
+            status,
+        } = change;
         email.apply(&mut self.email);
         license_number.apply(&mut self.license_number);
         self.metadata.merge(metadata)?;
@@ -178,7 +192,11 @@ impl Driver {
         Ok(())
     }
 
-    fn prefer(&mut self, change: DriverPreferencesChange, private: &mut DriverPrivate) -> Result<()> {
+    fn prefer(
+        &mut self,
+        change: DriverPreferencesChange,
+        private: &mut DriverPrivate,
+    ) -> Result<()> {
         let DriverPreferencesChange {
             charging_speed,
             currency,
@@ -196,7 +214,8 @@ impl Driver {
         max_price_per_kwh.apply(&mut preferences.max_price_per_kwh);
         notifications.apply(&mut preferences.notifications);
         if let Change::Set(stations) = preferred_charging_stations {
-            preferences.preferred_charging_stations = distinct("preferences.preferred_charging_stations", stations)?;
+            preferences.preferred_charging_stations =
+                distinct("preferences.preferred_charging_stations", stations)?;
         }
         if let Change::Set(networks) = preferred_cpos {
             preferences.preferred_cpos = distinct("preferences.preferred_cpos", networks)?;
@@ -233,7 +252,9 @@ impl Driver {
     /// `driver_fleet_conflict` when not attached.
     pub fn detach(&mut self, fleet: &Id, now: Timestamp) -> Result<()> {
         let Some(at) = self.fleets.iter().position(|id| id == fleet) else {
-            return Err(Code::DriverFleetConflict.because("The driver is not attached to this fleet.").at("fleet"));
+            return Err(Code::DriverFleetConflict
+                .because("The driver is not attached to this fleet.")
+                .at("fleet"));
         };
         self.fleets.remove(at);
         self.updated = now;

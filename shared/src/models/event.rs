@@ -84,12 +84,18 @@ impl Delivery {
 impl EventPrivate {
     /// An event that waits for the relay to plan its deliveries.
     pub fn unplanned(since: Timestamp) -> Self {
-        Self { deliveries: None, unplanned_since: Some(since) }
+        Self {
+            deliveries: None,
+            unplanned_since: Some(since),
+        }
     }
 
     /// One whose deliveries are known.
     pub fn planned(deliveries: BTreeMap<Id, Delivery>) -> Self {
-        Self { deliveries: Some(deliveries), unplanned_since: None }
+        Self {
+            deliveries: Some(deliveries),
+            unplanned_since: None,
+        }
     }
 
     /// When the event has to be looked at again: its earliest open delivery, or that there is no plan yet.
@@ -98,7 +104,10 @@ impl EventPrivate {
             return self.unplanned_since;
         }
         let deliveries = self.deliveries.iter().flat_map(BTreeMap::values);
-        deliveries.filter(|delivery| delivery.is_open()).map(|delivery| delivery.next_at).min()
+        deliveries
+            .filter(|delivery| delivery.is_open())
+            .map(|delivery| delivery.next_at)
+            .min()
     }
 }
 
@@ -201,12 +210,19 @@ impl Event {
             _ => None,
         };
         Self {
-            id: Id::derived(Kind::Event, cause.at, &format!("{subject}#{version}#{kind}")),
+            id: Id::derived(
+                Kind::Event,
+                cause.at,
+                &format!("{subject}#{version}#{kind}"),
+            ),
             object: Kind::Event,
             account: tenant.account.clone(),
             api_version: crate::http::version::CURRENT.to_owned(),
             created: cause.at,
-            data: EventData { object, previous_attributes },
+            data: EventData {
+                object,
+                previous_attributes,
+            },
             livemode: tenant.mode.is_live(),
             pending_webhooks: 0,
             request: cause.request.clone(),
@@ -220,14 +236,20 @@ fn changed_members(before: &Value, after: &Value) -> Value {
     let (Value::Object(before), Value::Object(after)) = (before, after) else {
         return before.clone();
     };
-    let changed = before.iter().filter(|(name, old)| after.get(*name) != Some(old)).map(|(name, old)| {
-        let old = match after.get(name) {
-            Some(new) if new.is_object() && old.is_object() => changed_members(old, new),
-            _ => old.clone(),
-        };
-        (name.clone(), old)
-    });
-    let added = after.keys().filter(|name| !before.contains_key(*name)).map(|name| (name.clone(), Value::Null));
+    let changed = before
+        .iter()
+        .filter(|(name, old)| after.get(*name) != Some(old))
+        .map(|(name, old)| {
+            let old = match after.get(name) {
+                Some(new) if new.is_object() && old.is_object() => changed_members(old, new),
+                _ => old.clone(),
+            };
+            (name.clone(), old)
+        });
+    let added = after
+        .keys()
+        .filter(|name| !before.contains_key(*name))
+        .map(|name| (name.clone(), Value::Null));
     Value::Object(changed.chain(added).collect())
 }
 
@@ -246,10 +268,25 @@ mod tests {
 
     #[test]
     fn the_same_write_is_the_same_event() {
-        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: crate::Mode::Test };
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: crate::Mode::Test,
+        };
         let fleet = Id::from_number(Kind::Fleet, 1);
-        let cause = Cause { request: None, at: Timestamp::from_unix_millis(5) };
-        let event = |version| Event::of(EventType::FleetUpdated, &tenant, (&fleet, version), json!({}), None, &cause);
+        let cause = Cause {
+            request: None,
+            at: Timestamp::from_unix_millis(5),
+        };
+        let event = |version| {
+            Event::of(
+                EventType::FleetUpdated,
+                &tenant,
+                (&fleet, version),
+                json!({}),
+                None,
+                &cause,
+            )
+        };
         assert_eq!(event(1).id, event(1).id);
         assert_ne!(event(1).id, event(2).id);
     }

@@ -55,7 +55,10 @@ impl Metadata {
             }
         }
         if self.0.len() > MAX_KEYS {
-            return Err(Error::invalid("metadata", format!("must hold at most {MAX_KEYS} keys")));
+            return Err(Error::invalid(
+                "metadata",
+                format!("must hold at most {MAX_KEYS} keys"),
+            ));
         }
         Ok(())
     }
@@ -67,15 +70,23 @@ impl Metadata {
 
 impl<'de> Deserialize<'de> for MetadataChange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Some(pairs) = Option::<BTreeMap<String, Option<String>>>::deserialize(deserializer)? else {
+        let Some(pairs) = Option::<BTreeMap<String, Option<String>>>::deserialize(deserializer)?
+        else {
             return Ok(Self::Clear);
         };
         for (key, value) in &pairs {
             if !(1..=MAX_KEY).contains(&key.chars().count()) {
-                return Err(de::Error::custom(format!("a key must have 1 to {MAX_KEY} characters")));
+                return Err(de::Error::custom(format!(
+                    "a key must have 1 to {MAX_KEY} characters"
+                )));
             }
-            if value.as_ref().is_some_and(|value| value.chars().count() > MAX_VALUE) {
-                return Err(de::Error::custom(format!("a value must have at most {MAX_VALUE} characters")));
+            if value
+                .as_ref()
+                .is_some_and(|value| value.chars().count() > MAX_VALUE)
+            {
+                return Err(de::Error::custom(format!(
+                    "a value must have at most {MAX_VALUE} characters"
+                )));
             }
         }
         Ok(Self::Merge(pairs))
@@ -93,9 +104,15 @@ mod tests {
 
     #[test]
     fn an_update_merges_removes_and_clears() {
-        let mut metadata = Metadata::new(change(serde_json::json!({"a": "1", "b": "2", "c": ""}))).unwrap();
-        metadata.merge(change(serde_json::json!({"a": null, "b": "3", "d": "4"}))).unwrap();
-        assert_eq!(serde_json::to_value(&metadata).unwrap(), serde_json::json!({"b": "3", "d": "4"}));
+        let mut metadata =
+            Metadata::new(change(serde_json::json!({"a": "1", "b": "2", "c": ""}))).unwrap();
+        metadata
+            .merge(change(serde_json::json!({"a": null, "b": "3", "d": "4"})))
+            .unwrap();
+        assert_eq!(
+            serde_json::to_value(&metadata).unwrap(),
+            serde_json::json!({"b": "3", "d": "4"})
+        );
         metadata.merge(MetadataChange::Keep).unwrap();
         assert_eq!(metadata.get("b"), Some("3"));
         metadata.merge(change(serde_json::Value::Null)).unwrap();
@@ -110,7 +127,9 @@ mod tests {
         assert!(refused(serde_json::json!({"k": "x".repeat(501)})));
         assert!(refused(serde_json::json!({"k": 1})));
         assert!(refused(serde_json::json!([])));
-        let many: BTreeMap<_, _> = (0..51).map(|n| (n.to_string(), Some("x".to_string()))).collect();
+        let many: BTreeMap<_, _> = (0..51)
+            .map(|n| (n.to_string(), Some("x".to_string())))
+            .collect();
         assert!(Metadata::new(MetadataChange::Merge(many)).is_err());
     }
 

@@ -28,7 +28,10 @@ pub const MAX_LIST: usize = 100;
 /// More entries than that, or a repeated one.
 pub fn distinct<T: Eq + Hash>(param: &'static str, entries: Vec<T>) -> Result<Vec<T>> {
     if entries.len() > MAX_LIST {
-        return Err(Error::invalid(param, format!("must have at most {MAX_LIST} entries")));
+        return Err(Error::invalid(
+            param,
+            format!("must have at most {MAX_LIST} entries"),
+        ));
     }
     let mut seen = HashSet::new();
     if !entries.iter().all(|entry| seen.insert(entry)) {

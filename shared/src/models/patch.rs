@@ -98,7 +98,10 @@ mod tests {
         let body = read("{}").unwrap();
         assert_eq!((body.name, body.phone), (Change::Keep, Patch::Keep));
         let body = read(r#"{"name": "a", "phone": null}"#).unwrap();
-        assert_eq!((body.name, body.phone), (Change::Set("a".into()), Patch::Clear));
+        assert_eq!(
+            (body.name, body.phone),
+            (Change::Set("a".into()), Patch::Clear)
+        );
         let body = read(r#"{"phone": "1"}"#).unwrap();
         assert_eq!(body.phone, Patch::Set("1".into()));
         assert!(read(r#"{"name": null}"#).is_err());

@@ -69,7 +69,11 @@ pub struct ReservationPrivate {
 
 impl Default for ReservationPrivate {
     fn default() -> Self {
-        Self { connector: None, due: None, charging_standard: ConnectorType::Type2 }
+        Self {
+            connector: None,
+            due: None,
+            charging_standard: ConnectorType::Type2,
+        }
     }
 }
 
@@ -86,9 +90,16 @@ pub enum ReservationStatus {
 
 impl ReservationStatus {
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Pending, Self::Confirmed, Self::Completed, Self::Cancelled, Self::Failed, Self::Expired]
-            .into_iter()
-            .find(|status| status.as_str() == name)
+        [
+            Self::Pending,
+            Self::Confirmed,
+            Self::Completed,
+            Self::Cancelled,
+            Self::Failed,
+            Self::Expired,
+        ]
+        .into_iter()
+        .find(|status| status.as_str() == name)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -192,7 +203,12 @@ impl NewReservation {
     /// `reservation_invalid_input` with the field at fault.
     pub fn check(&self, now: Timestamp) -> Result<()> {
         check_start(self.ideal_start, now)?;
-        check_window(self.ideal_start, self.ideal_end, self.earliest_start, self.latest_end)?;
+        check_window(
+            self.ideal_start,
+            self.ideal_end,
+            self.earliest_start,
+            self.latest_end,
+        )?;
         self.location.check()?;
         check_types(&self.connector_type)
     }
@@ -210,7 +226,8 @@ impl Reservation {
         terms: Terms,
         now: Timestamp,
     ) -> Result<(Self, ReservationPrivate)> {
-        let related = vehicle.drivers.contains(&driver.id) || driver.fleets.contains(&vehicle.fleet);
+        let related =
+            vehicle.drivers.contains(&driver.id) || driver.fleets.contains(&vehicle.fleet);
         if !driver.is_active() {
             return Err(invalid("driver", "the driver is not active"));
         }
@@ -218,7 +235,10 @@ impl Reservation {
             return Err(invalid("vehicle", "the vehicle is not active"));
         }
         if !related {
-            return Err(invalid("driver", "the driver is neither one of the vehicle's nor in its fleet"));
+            return Err(invalid(
+                "driver",
+                "the driver is neither one of the vehicle's nor in its fleet",
+            ));
         }
         let reservation = Self {
             id: Id::new(Kind::Reservation, now),
@@ -263,9 +283,15 @@ impl Reservation {
     ///
     /// # Errors
     /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
-    pub fn update(&mut self, change: ReservationChange, private: &mut ReservationPrivate, now: Timestamp) -> Result<()> {
+    pub fn update(
+        &mut self,
+        change: ReservationChange,
+        private: &mut ReservationPrivate,
+        now: Timestamp,
+    ) -> Result<()> {
         if self.status != ReservationStatus::Pending {
-            return Err(Code::ReservationUpdateInvalidState.because("Only a pending reservation can be updated."));
+            return Err(Code::ReservationUpdateInvalidState
+                .because("Only a pending reservation can be updated."));
         }
         let ReservationChange {
             ideal_start,
@@ -294,11 +320,19 @@ impl Reservation {
     }
 
     fn check(&self, standard: ConnectorType) -> Result<()> {
-        check_window(self.ideal_start, self.ideal_end, self.earliest_start, self.latest_end)?;
+        check_window(
+            self.ideal_start,
+            self.ideal_end,
+            self.earliest_start,
+            self.latest_end,
+        )?;
         self.location.check()?;
         check_types(&self.connector_type)?;
         if !self.connector_type.contains(&standard) {
-            return Err(invalid("connector_type", "must include the vehicle's charging_standard"));
+            return Err(invalid(
+                "connector_type",
+                "must include the vehicle's charging_standard",
+            ));
         }
         Ok(())
     }
@@ -311,11 +345,18 @@ impl Reservation {
     fn last_attempt(&self) -> Timestamp {
         let length = self.ideal_end.millis_since(self.ideal_start);
         let latest_start = self.latest_end.map(|end| end.plus_millis(-length));
-        self.ideal_start.max(latest_start.unwrap_or(self.ideal_start))
+        self.ideal_start
+            .max(latest_start.unwrap_or(self.ideal_start))
     }
 
     /// Confirms the reservation on a connector. Until the vehicle comes, it is looked at again when the grace ends.
-    pub fn confirm(&mut self, assignment: &Assignment, summary: MatchSummary, private: &mut ReservationPrivate, now: Timestamp) {
+    pub fn confirm(
+        &mut self,
+        assignment: &Assignment,
+        summary: MatchSummary,
+        private: &mut ReservationPrivate,
+        now: Timestamp,
+    ) {
         self.status = ReservationStatus::Confirmed;
         self.charging_station = Some(assignment.station.clone());
         self.confirmed_at = Some(now);
@@ -336,8 +377,17 @@ impl Reservation {
         private: &mut ReservationPrivate,
         now: Timestamp,
     ) {
-        let hopeless = matches!(reason, FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable);
-        let next = now.plus_millis(RETRY);
+        let hopeless = matches!(
+            reason,
+            FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
+        );
+        // Counted from when this attempt was due, so that attempts keep to their grid however late each is made.
+        let next = private.due.unwrap_or(now).plus_millis(RETRY);
+        let next = if next > now {
+            next
+        } else {
+            now.plus_millis(RETRY)
+        };
         self.match_summary = summary.or(self.match_summary.take());
         self.updated = now;
         if hopeless || next > self.last_attempt() {
@@ -354,7 +404,10 @@ impl Reservation {
     /// # Errors
     /// `reservation_cancel_invalid_state` in any other state.
     pub fn cancel(&mut self, private: &mut ReservationPrivate, now: Timestamp) -> Result<()> {
-        if !matches!(self.status, ReservationStatus::Pending | ReservationStatus::Confirmed) {
+        if !matches!(
+            self.status,
+            ReservationStatus::Pending | ReservationStatus::Confirmed
+        ) {
             let message = "Only a pending or confirmed reservation can be cancelled.";
             return Err(Code::ReservationCancelInvalidState.because(message));
         }
@@ -378,10 +431,16 @@ impl Area {
             return Err(invalid("location.latitude", "must lie between -90 and 90"));
         }
         if !(-180.0..=180.0).contains(&self.longitude) {
-            return Err(invalid("location.longitude", "must lie between -180 and 180"));
+            return Err(invalid(
+                "location.longitude",
+                "must lie between -180 and 180",
+            ));
         }
         if !(1..=100_000).contains(&self.radius) {
-            return Err(invalid("location.radius", "must lie between 1 and 100000 metres"));
+            return Err(invalid(
+                "location.radius",
+                "must lie between 1 and 100000 metres",
+            ));
         }
         Ok(())
     }
@@ -408,7 +467,10 @@ fn check_window(
         return Err(invalid("ideal_end", "must be after ideal_start"));
     }
     if !(SHORTEST..=LONGEST).contains(&length) {
-        return Err(invalid("ideal_end", "the window must last 15 minutes to 24 hours"));
+        return Err(invalid(
+            "ideal_end",
+            "the window must last 15 minutes to 24 hours",
+        ));
     }
     if earliest_start.is_some_and(|at| at > start) {
         return Err(invalid("earliest_start", "must not be after ideal_start"));
@@ -421,11 +483,20 @@ fn check_window(
 
 fn check_types(types: &[ConnectorType]) -> Result<()> {
     if types.is_empty() || types.len() > 3 {
-        return Err(invalid("connector_type", "must name one to three connector types"));
+        return Err(invalid(
+            "connector_type",
+            "must name one to three connector types",
+        ));
     }
-    let repeated = types.iter().enumerate().any(|(n, kind)| types[..n].contains(kind));
+    let repeated = types
+        .iter()
+        .enumerate()
+        .any(|(n, kind)| types[..n].contains(kind));
     if repeated {
-        return Err(invalid("connector_type", "must not name the same type twice"));
+        return Err(invalid(
+            "connector_type",
+            "must not name the same type twice",
+        ));
     }
     Ok(())
 }
@@ -454,7 +525,8 @@ mod tests {
         let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
         let account = Account::new(serde_json::from_value(account).unwrap(), now()).unwrap();
         let driver = json!({"name": "Ada", "email": "ada@b.example"});
-        let (mut driver, _) = Driver::new(serde_json::from_value(driver).unwrap(), &account, now()).unwrap();
+        let (mut driver, _) =
+            Driver::new(serde_json::from_value(driver).unwrap(), &account, now()).unwrap();
         let fleet = Id::new(Kind::Fleet, now());
         let vehicle = json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "V1", "battery_capacity": 60000,
             "charging_standard": "Type2"});
@@ -468,14 +540,25 @@ mod tests {
         let mut body = json!({"driver": driver, "vehicle": vehicle, "ideal_start": "2026-03-01T10:00:00Z",
             "ideal_end": "2026-03-01T11:00:00Z", "connector_type": ["Type2"],
             "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000}});
-        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        body.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
         body
     }
 
     fn reserve(change: Value) -> Result<(Reservation, ReservationPrivate)> {
         let (driver, vehicle) = pair();
-        let terms = Terms { currency: Currency::USD, fee: 0 };
-        Reservation::new(serde_json::from_value(body(change)).unwrap(), &driver, &vehicle, terms, now())
+        let terms = Terms {
+            currency: Currency::USD,
+            fee: 0,
+        };
+        Reservation::new(
+            serde_json::from_value(body(change)).unwrap(),
+            &driver,
+            &vehicle,
+            terms,
+            now(),
+        )
     }
 
     fn param(result: Result<(Reservation, ReservationPrivate)>) -> String {
@@ -503,14 +586,35 @@ mod tests {
             (json!({"ideal_end": "2026-03-01T10:00:00Z"}), "ideal_end"),
             (json!({"ideal_end": "2026-03-01T10:14:59Z"}), "ideal_end"),
             (json!({"ideal_end": "2026-03-02T10:00:01Z"}), "ideal_end"),
-            (json!({"ideal_start": "2026-03-01T08:00:00Z"}), "ideal_start"),
-            (json!({"ideal_start": "2026-05-30T08:00:01Z", "ideal_end": "2026-05-30T09:00:01Z"}), "ideal_start"),
-            (json!({"earliest_start": "2026-03-01T10:00:01Z"}), "earliest_start"),
+            (
+                json!({"ideal_start": "2026-03-01T08:00:00Z"}),
+                "ideal_start",
+            ),
+            (
+                json!({"ideal_start": "2026-05-30T08:00:01Z", "ideal_end": "2026-05-30T09:00:01Z"}),
+                "ideal_start",
+            ),
+            (
+                json!({"earliest_start": "2026-03-01T10:00:01Z"}),
+                "earliest_start",
+            ),
             (json!({"latest_end": "2026-03-01T10:59:59Z"}), "latest_end"),
-            (json!({"location": {"latitude": 90.1, "longitude": 0.0, "radius": 1}}), "location.latitude"),
-            (json!({"location": {"latitude": 0, "longitude": -180.5, "radius": 1}}), "location.longitude"),
-            (json!({"location": {"latitude": 0, "longitude": 0, "radius": 0}}), "location.radius"),
-            (json!({"location": {"latitude": 0, "longitude": 0, "radius": 100_001}}), "location.radius"),
+            (
+                json!({"location": {"latitude": 90.1, "longitude": 0.0, "radius": 1}}),
+                "location.latitude",
+            ),
+            (
+                json!({"location": {"latitude": 0, "longitude": -180.5, "radius": 1}}),
+                "location.longitude",
+            ),
+            (
+                json!({"location": {"latitude": 0, "longitude": 0, "radius": 0}}),
+                "location.radius",
+            ),
+            (
+                json!({"location": {"latitude": 0, "longitude": 0, "radius": 100_001}}),
+                "location.radius",
+            ),
             (json!({"connector_type": []}), "connector_type"),
             (json!({"connector_type": ["CCS"]}), "connector_type"),
         ] {
@@ -520,9 +624,18 @@ mod tests {
 
     #[test]
     fn driver_and_vehicle_must_be_active_and_belong_together() {
-        let terms = Terms { currency: Currency::USD, fee: 0 };
+        let terms = Terms {
+            currency: Currency::USD,
+            fee: 0,
+        };
         let reserve = |driver: &Driver, vehicle: &Vehicle| {
-            Reservation::new(serde_json::from_value(body(json!({}))).unwrap(), driver, vehicle, terms, now())
+            Reservation::new(
+                serde_json::from_value(body(json!({}))).unwrap(),
+                driver,
+                vehicle,
+                terms,
+                now(),
+            )
         };
         let (mut driver, mut vehicle) = pair();
         driver.status = Standing::Suspended;
@@ -538,21 +651,35 @@ mod tests {
 
     #[test]
     fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
-        let (mut reservation, mut private) = reserve(json!({"latest_end": "2026-03-01T11:07:00Z"})).unwrap();
+        let (mut reservation, mut private) =
+            reserve(json!({"latest_end": "2026-03-01T11:07:00Z"})).unwrap();
         let mut moments = Vec::new();
         while let Some(due) = private.due {
             moments.push(due.to_string()[11..16].to_owned());
             reservation.miss(FailedReason::NoAvailableConnectors, None, &mut private, due);
         }
-        assert_eq!(moments, ["09:30", "09:35", "09:40", "09:45", "09:50", "09:55", "10:00", "10:05"]);
+        assert_eq!(
+            moments,
+            [
+                "09:30", "09:35", "09:40", "09:45", "09:50", "09:55", "10:00", "10:05"
+            ]
+        );
         assert_eq!(reservation.status, ReservationStatus::Failed);
-        assert_eq!(reservation.failed_reason, Some(FailedReason::NoAvailableConnectors));
+        assert_eq!(
+            reservation.failed_reason,
+            Some(FailedReason::NoAvailableConnectors)
+        );
     }
 
     #[test]
     fn a_driver_who_left_fails_the_reservation_at_once() {
         let (mut reservation, mut private) = reserve(json!({})).unwrap();
-        reservation.miss(FailedReason::DriverUnavailable, None, &mut private, at("2026-03-01T09:30:00Z"));
+        reservation.miss(
+            FailedReason::DriverUnavailable,
+            None,
+            &mut private,
+            at("2026-03-01T09:30:00Z"),
+        );
         assert_eq!(reservation.status, ReservationStatus::Failed);
         assert_eq!(private.due, None);
     }
@@ -560,27 +687,42 @@ mod tests {
     #[test]
     fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
         let (mut reservation, mut private) = reserve(json!({})).unwrap();
-        let change = || -> ReservationChange { serde_json::from_value(json!({"metadata": {"k": "v"}})).unwrap() };
+        let change = || -> ReservationChange {
+            serde_json::from_value(json!({"metadata": {"k": "v"}})).unwrap()
+        };
         reservation.update(change(), &mut private, now()).unwrap();
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
             connector: "1".into(),
-            window: Window { from: reservation.ideal_start, until: reservation.ideal_end },
+            window: Window {
+                from: reservation.ideal_start,
+                until: reservation.ideal_end,
+            },
         };
         reservation.confirm(&assignment, MatchSummary::default(), &mut private, now());
         assert_eq!(private.due, Some(at("2026-03-01T10:15:00Z")));
-        let refused = reservation.update(change(), &mut private, now()).unwrap_err();
+        let refused = reservation
+            .update(change(), &mut private, now())
+            .unwrap_err();
         assert!(refused.is(Code::ReservationUpdateInvalidState));
         reservation.cancel(&mut private, now()).unwrap();
         assert_eq!(private.due, None);
-        assert!(reservation.cancel(&mut private, now()).unwrap_err().is(Code::ReservationCancelInvalidState));
+        assert!(
+            reservation
+                .cancel(&mut private, now())
+                .unwrap_err()
+                .is(Code::ReservationCancelInvalidState)
+        );
     }
 
     #[test]
     fn moving_the_window_moves_the_attempt() {
         let (mut reservation, mut private) = reserve(json!({})).unwrap();
-        let change = json!({"ideal_start": "2026-03-01T12:00:00Z", "ideal_end": "2026-03-01T13:00:00Z"});
-        reservation.update(serde_json::from_value(change).unwrap(), &mut private, now()).unwrap();
+        let change =
+            json!({"ideal_start": "2026-03-01T12:00:00Z", "ideal_end": "2026-03-01T13:00:00Z"});
+        reservation
+            .update(serde_json::from_value(change).unwrap(), &mut private, now())
+            .unwrap();
         assert_eq!(private.due, Some(at("2026-03-01T11:30:00Z")));
         let change = serde_json::from_value(json!({"connector_type": ["CCS"]})).unwrap();
         assert!(reservation.update(change, &mut private, now()).is_err());

@@ -3,7 +3,6 @@
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-
 macro_rules! checked_string {
     ($name:ident $(<const $max:ident: usize>)?) => {
         impl $(<const $max: usize>)? $name $(<$max>)? {
@@ -84,7 +83,11 @@ impl TryFrom<String> for Email {
                 && edge(domain.as_bytes().first())
                 && edge(domain.as_bytes().last())
         });
-        if valid { Ok(Self(text)) } else { Err("expected an email address") }
+        if valid {
+            Ok(Self(text))
+        } else {
+            Err("expected an email address")
+        }
     }
 }
 
@@ -162,7 +165,16 @@ mod tests {
     fn an_email_address_has_two_sides_and_no_blanks() {
         assert!(email("ops@fleet.example"));
         assert!(email("a+b@localhost"));
-        for wrong in ["", "ops", "@fleet.example", "ops@", "o ps@fleet.example", "ops@fleet example", "a@b@c", "ops@-a.b"] {
+        for wrong in [
+            "",
+            "ops",
+            "@fleet.example",
+            "ops@",
+            "o ps@fleet.example",
+            "ops@fleet example",
+            "a@b@c",
+            "ops@-a.b",
+        ] {
             assert!(!email(wrong), "{wrong}");
         }
         assert!(!email(&format!("{}@x.example", "a".repeat(65))));
@@ -170,7 +182,12 @@ mod tests {
 
     #[test]
     fn a_time_zone_is_one_of_the_database() {
-        assert_eq!(ZoneName::try_from("europe/london".to_owned()).unwrap().as_str(), "Europe/London");
+        assert_eq!(
+            ZoneName::try_from("europe/london".to_owned())
+                .unwrap()
+                .as_str(),
+            "Europe/London"
+        );
         assert!(ZoneName::try_from("UTC".to_owned()).is_ok());
         for wrong in ["", "Mars/Olympus", "+01:00", "../etc/passwd"] {
             assert!(ZoneName::try_from(wrong.to_owned()).is_err(), "{wrong}");
@@ -180,7 +197,13 @@ mod tests {
     #[test]
     fn an_address_for_deliveries_is_absolute_and_anonymous() {
         assert!(WebUrl::try_from("https://fleet.example/hooks".to_owned()).is_ok());
-        for wrong in ["", "/hooks", "ftp://fleet.example", "https://me:secret@fleet.example/", "https://"] {
+        for wrong in [
+            "",
+            "/hooks",
+            "ftp://fleet.example",
+            "https://me:secret@fleet.example/",
+            "https://",
+        ] {
             assert!(WebUrl::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }

@@ -120,7 +120,10 @@ impl Vehicle {
     pub fn new(new: NewVehicle, now: Timestamp) -> Result<Self> {
         let drivers = distinct("drivers", new.drivers.unwrap_or_default())?;
         if drivers.len() > MAX_DRIVERS {
-            return Err(Error::invalid("drivers", format!("must have at most {MAX_DRIVERS} entries")));
+            return Err(Error::invalid(
+                "drivers",
+                format!("must have at most {MAX_DRIVERS} entries"),
+            ));
         }
         let mut information = Information::default();
         information.change(new.information.unwrap_or_default());

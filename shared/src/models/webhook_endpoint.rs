@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use super::distinct;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
 use super::text::{Description, Text, WebUrl};
-use super::distinct;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
@@ -90,7 +90,9 @@ impl TryFrom<String> for Subscription {
     fn try_from(name: String) -> Result<Self, &'static str> {
         match name.as_str() {
             "*" => Ok(Self::All),
-            name => EventType::from_name(name).map(Self::To).ok_or("no such event type"),
+            name => EventType::from_name(name)
+                .map(Self::To)
+                .ok_or("no such event type"),
         }
     }
 }
@@ -165,7 +167,12 @@ impl WebhookEndpoint {
     ///
     /// # Errors
     /// 400 for an unknown version, for `http` where `https` is required, or a list beyond its limits.
-    pub fn new(new: NewWebhookEndpoint, tenant: &Tenant, targets: Targets, now: Timestamp) -> Result<Self> {
+    pub fn new(
+        new: NewWebhookEndpoint,
+        tenant: &Tenant,
+        targets: Targets,
+        now: Timestamp,
+    ) -> Result<Self> {
         let api_version = match new.api_version {
             None => crate::http::version::CURRENT.to_owned(),
             Some(version) if crate::http::version::exists(&version) => version,
@@ -226,11 +233,14 @@ impl Targets {
     fn check(self, url: &WebUrl) -> Result<()> {
         let parts = url.parts();
         let secure = parts.as_ref().is_some_and(|url| url.scheme() == "https");
-        let loopback = parts.as_ref().and_then(url::Url::host).is_some_and(|host| match host {
-            url::Host::Domain(name) => name == "localhost",
-            url::Host::Ipv4(address) => address.is_loopback(),
-            url::Host::Ipv6(address) => address.is_loopback(),
-        });
+        let loopback = parts
+            .as_ref()
+            .and_then(url::Url::host)
+            .is_some_and(|host| match host {
+                url::Host::Domain(name) => name == "localhost",
+                url::Host::Ipv4(address) => address.is_loopback(),
+                url::Host::Ipv6(address) => address.is_loopback(),
+            });
         if secure || (loopback && self == Self::PublicAndLoopback) {
             return Ok(());
         }
@@ -244,8 +254,12 @@ mod tests {
     use crate::Mode;
 
     fn endpoint(url: &str, events: &[&str], targets: Targets) -> Result<WebhookEndpoint> {
-        let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events})).unwrap();
-        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test };
+        let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events}))
+            .unwrap();
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
         WebhookEndpoint::new(new, &tenant, targets, Timestamp::from_unix_millis(0))
     }
 
@@ -253,15 +267,34 @@ mod tests {
     fn http_is_for_this_machine_in_local_runs_alone() {
         let all = &["*"];
         assert!(endpoint("https://fleet.example/hook", all, Targets::Public).is_ok());
-        assert!(endpoint("http://127.0.0.1:9000/hook", all, Targets::PublicAndLoopback).is_ok());
-        assert!(endpoint("http://localhost:9000/hook", all, Targets::PublicAndLoopback).is_ok());
+        assert!(
+            endpoint(
+                "http://127.0.0.1:9000/hook",
+                all,
+                Targets::PublicAndLoopback
+            )
+            .is_ok()
+        );
+        assert!(
+            endpoint(
+                "http://localhost:9000/hook",
+                all,
+                Targets::PublicAndLoopback
+            )
+            .is_ok()
+        );
         assert!(endpoint("http://127.0.0.1:9000/hook", all, Targets::Public).is_err());
         assert!(endpoint("http://fleet.example/hook", all, Targets::PublicAndLoopback).is_err());
     }
 
     #[test]
     fn an_endpoint_wants_what_it_subscribed_to_until_it_is_disabled() {
-        let mut some = endpoint("https://fleet.example/", &["reservation.confirmed"], Targets::Public).unwrap();
+        let mut some = endpoint(
+            "https://fleet.example/",
+            &["reservation.confirmed"],
+            Targets::Public,
+        )
+        .unwrap();
         assert!(some.wants(EventType::ReservationConfirmed));
         assert!(!some.wants(EventType::FleetCreated));
         some.disable(DisabledReason::Gone, Timestamp::from_unix_millis(1));

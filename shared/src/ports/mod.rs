@@ -23,7 +23,12 @@ pub trait Queue: Send + Sync {
 /// Sends messages at a moment that is further away than a queue can wait.
 pub trait Schedules: Send + Sync {
     /// Sends the message at that moment. A schedule of the same name is replaced.
-    fn set<'a>(&'a self, name: &'a str, at: Timestamp, message: &'a Message) -> BoxFuture<'a, Result<()>>;
+    fn set<'a>(
+        &'a self,
+        name: &'a str,
+        at: Timestamp,
+        message: &'a Message,
+    ) -> BoxFuture<'a, Result<()>>;
 }
 
 /// A piece of work. Whoever works on it finds out by itself whether there is still anything to do.
@@ -35,7 +40,12 @@ pub enum Message {
     /// Look whether the vehicle of a confirmed reservation came.
     Expire { tenant: Tenant, reservation: Id },
     /// Make one attempt to deliver an event.
-    Deliver { tenant: Tenant, event: Id, endpoint: Id, attempt: u32 },
+    Deliver {
+        tenant: Tenant,
+        event: Id,
+        endpoint: Id,
+        attempt: u32,
+    },
 }
 
 /// The queues: one per function that works on messages.
@@ -47,7 +57,11 @@ pub enum Work {
 }
 
 impl Work {
-    pub const ALL: [Work; 3] = [Self::ConfirmReservation, Self::ExpireReservation, Self::DeliverWebhook];
+    pub const ALL: [Work; 3] = [
+        Self::ConfirmReservation,
+        Self::ExpireReservation,
+        Self::DeliverWebhook,
+    ];
 
     /// The name of the function.
     pub fn function(self) -> &'static str {
@@ -72,8 +86,12 @@ impl Message {
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
-            Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => reservation.to_string(),
-            Self::Deliver { event, endpoint, .. } => {
+            Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => {
+                reservation.to_string()
+            }
+            Self::Deliver {
+                event, endpoint, ..
+            } => {
                 let digest = Sha256::digest(format!("{event}#{endpoint}"));
                 format!("deliver-{}", hex::encode(&digest[..16]))
             }
@@ -120,7 +138,12 @@ mod tests {
     }
 
     impl Schedules for Notes {
-        fn set<'a>(&'a self, name: &'a str, _: Timestamp, _: &'a Message) -> BoxFuture<'a, Result<()>> {
+        fn set<'a>(
+            &'a self,
+            name: &'a str,
+            _: Timestamp,
+            _: &'a Message,
+        ) -> BoxFuture<'a, Result<()>> {
             assert!(name.len() <= 64);
             self.0.lock().unwrap().push("schedule".into());
             Box::pin(async { Ok(()) })
@@ -129,16 +152,34 @@ mod tests {
 
     #[test]
     fn short_waits_ride_on_the_queue_and_long_ones_on_a_schedule() {
-        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test };
-        let (event, endpoint) = (Id::from_number(Kind::Event, 1), Id::from_number(Kind::WebhookEndpoint, 1));
-        let message = Message::Deliver { tenant, event, endpoint, attempt: 1 };
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
+        let (event, endpoint) = (
+            Id::from_number(Kind::Event, 1),
+            Id::from_number(Kind::WebhookEndpoint, 1),
+        );
+        let message = Message::Deliver {
+            tenant,
+            event,
+            endpoint,
+            attempt: 1,
+        };
         let notes = Notes::default();
         let now = Timestamp::from_unix_millis(0);
         for wait in [-5, 0, 1, 4_999, 900_000, 900_001] {
             let sent = send_at(&notes, &notes, now, now.plus_millis(wait), &message);
             futures::executor::block_on(sent).unwrap();
         }
-        let want = ["queue 0", "queue 0", "queue 1", "queue 5", "queue 900", "schedule"];
+        let want = [
+            "queue 0",
+            "queue 0",
+            "queue 1",
+            "queue 5",
+            "queue 900",
+            "schedule",
+        ];
         assert_eq!(*notes.0.lock().unwrap(), want);
     }
 }

@@ -44,7 +44,9 @@ impl Calendars {
     /// Whether somebody's time is free for the whole window, but for what the holder has itself.
     pub fn is_free(&self, whose: &str, window: &Window, holder: &Id) -> bool {
         window.utc_days().all(|day| {
-            self.pages.get(&(whose.to_owned(), day)).is_none_or(|(calendar, _)| calendar.is_free(window, holder))
+            self.pages
+                .get(&(whose.to_owned(), day))
+                .is_none_or(|(calendar, _)| calendar.is_free(window, holder))
         })
     }
 
@@ -60,18 +62,35 @@ impl Store {
     /// # Errors
     /// The table's.
     pub async fn calendars(&self, mode: Mode, pages: Vec<Page>) -> Result<Calendars> {
-        let keys = pages.iter().map(|(whose, day)| key_item(Key::Calendar { mode, whose, day: *day }));
+        let keys = pages.iter().map(|(whose, day)| {
+            key_item(Key::Calendar {
+                mode,
+                whose,
+                day: *day,
+            })
+        });
         let items = self.items(keys.collect(), None).await?;
         let mut calendars = Calendars::default();
-        let prefix = Key::Calendar { mode, whose: "", day: Date::MIN }.pair().0;
+        let prefix = Key::Calendar {
+            mode,
+            whose: "",
+            day: Date::MIN,
+        }
+        .pair()
+        .0;
         for page in pages {
             calendars.pages.insert(page, (Calendar::default(), 0));
         }
         for mut item in items {
-            let whose = string(&item, "pk").strip_prefix(&prefix).unwrap_or_default().to_owned();
+            let whose = string(&item, "pk")
+                .strip_prefix(&prefix)
+                .unwrap_or_default()
+                .to_owned();
             let day: Date = string(&item, "sk").parse().map_err(Error::internal)?;
             let version = number(&item, "version").unsigned_abs();
-            let calendar = item.remove("calendar").ok_or_else(|| Error::internal("a calendar without content"))?;
+            let calendar = item
+                .remove("calendar")
+                .ok_or_else(|| Error::internal("a calendar without content"))?;
             let calendar = serde_dynamo::from_attribute_value(calendar).map_err(Error::internal)?;
             calendars.pages.insert((whose, day), (calendar, version));
         }
@@ -97,7 +116,13 @@ impl Store {
         let holder = reservation.object.id();
         for whose in whose {
             for day in window.utc_days() {
-                self.rewrite(&mut changes, origin, calendars, (whose.clone(), day), |page| page.book(window, holder))?;
+                self.rewrite(
+                    &mut changes,
+                    origin,
+                    calendars,
+                    (whose.clone(), day),
+                    |page| page.book(window, holder),
+                )?;
             }
         }
         Ok(match self.write(origin, &changes, None).await? {
@@ -111,20 +136,42 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn release(&self, changes: &mut Changes, origin: &Origin, row: &Row<Reservation>) -> Result<()> {
-        let Reservation { charging_station, reserved_start, reserved_end, vehicle, id, .. } = &row.object;
-        let (Some(station), Some(connector), Some(from), Some(until)) =
-            (charging_station, &row.private.connector, *reserved_start, *reserved_end)
-        else {
+    pub async fn release(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        row: &Row<Reservation>,
+    ) -> Result<()> {
+        let Reservation {
+            charging_station,
+            reserved_start,
+            reserved_end,
+            vehicle,
+            id,
+            ..
+        } = &row.object;
+        let (Some(station), Some(connector), Some(from), Some(until)) = (
+            charging_station,
+            &row.private.connector,
+            *reserved_start,
+            *reserved_end,
+        ) else {
             return Ok(());
         };
         let window = Window { from, until };
-        let whose = [keys::connector_calendar(station, connector), keys::vehicle_calendar(vehicle)];
-        let pages: Vec<Page> =
-            whose.iter().flat_map(|whose| window.utc_days().map(|day| (whose.clone(), day))).collect();
+        let whose = [
+            keys::connector_calendar(station, connector),
+            keys::vehicle_calendar(vehicle),
+        ];
+        let pages: Vec<Page> = whose
+            .iter()
+            .flat_map(|whose| window.utc_days().map(|day| (whose.clone(), day)))
+            .collect();
         let calendars = self.calendars(origin.tenant.mode, pages.clone()).await?;
         for page in pages {
-            self.rewrite(changes, origin, &calendars, page, |calendar| calendar.release(id))?;
+            self.rewrite(changes, origin, &calendars, page, |calendar| {
+                calendar.release(id)
+            })?;
         }
         Ok(())
     }
@@ -140,21 +187,36 @@ impl Store {
         let (mut calendar, version) = calendars.pages.get(&page).cloned().unwrap_or_default();
         change(&mut calendar);
         let (whose, day) = page;
-        let mut item = key_item(Key::Calendar { mode: origin.tenant.mode, whose: &whose, day });
+        let mut item = key_item(Key::Calendar {
+            mode: origin.tenant.mode,
+            whose: &whose,
+            day,
+        });
         item.insert("version".into(), n(version + 1));
-        item.insert("calendar".into(), serde_dynamo::to_attribute_value(calendar).map_err(Error::internal)?);
-        let kept_until = day.saturating_add(8.days()).to_zoned(TimeZone::UTC).map_err(Error::internal)?;
+        item.insert(
+            "calendar".into(),
+            serde_dynamo::to_attribute_value(calendar).map_err(Error::internal)?,
+        );
+        let kept_until = day
+            .saturating_add(8.days())
+            .to_zoned(TimeZone::UTC)
+            .map_err(Error::internal)?;
         item.insert("ttl".into(), n(kept_until.timestamp().as_second()));
-        let put = self
-            .put(item)
-            .condition_expression(if version == 0 { "attribute_not_exists(pk)" } else { "#version = :read" });
+        let put = self.put(item).condition_expression(if version == 0 {
+            "attribute_not_exists(pk)"
+        } else {
+            "#version = :read"
+        });
         let put = match version {
             0 => put,
             _ => put
                 .expression_attribute_names("#version", "version")
                 .expression_attribute_values(":read", n(version)),
         };
-        changes.push(Write::Put(put.build().map_err(Error::internal)?), Error::Contended);
+        changes.push(
+            Write::Put(put.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
         Ok(())
     }
 }

@@ -18,7 +18,9 @@ pub fn tuned(config: &aws_types::SdkConfig) -> aws_sdk_dynamodb::config::Builder
     let retries = RetryConfig::standard()
         .with_max_attempts(3)
         .with_initial_backoff(Duration::from_millis(25));
-    aws_sdk_dynamodb::config::Builder::from(config).timeout_config(timeouts).retry_config(retries)
+    aws_sdk_dynamodb::config::Builder::from(config)
+        .timeout_config(timeouts)
+        .retry_config(retries)
 }
 
 /// A failed call that the caller did not expect: throttles, time-outs and broken connections pass, the rest is our fault.
@@ -37,12 +39,19 @@ where
         "TransactionInProgressException",
     ];
     let passes = match &error {
-        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => true,
+        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => {
+            true
+        }
         SdkError::ServiceError(failure) => {
-            failure.raw().status().as_u16() >= 500 || error.code().is_some_and(|code| PASSING.contains(&code))
+            failure.raw().status().as_u16() >= 500
+                || error.code().is_some_and(|code| PASSING.contains(&code))
         }
         _ => false,
     };
     let text = aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string();
-    if passes { Error::unavailable(text) } else { Error::internal(text) }
+    if passes {
+        Error::unavailable(text)
+    } else {
+        Error::internal(text)
+    }
 }

@@ -54,9 +54,19 @@ impl Store {
     ///
     /// # Errors
     /// The row cannot be written as an item.
-    pub fn create<T: Record>(&self, changes: &mut Changes, origin: &Origin, row: &Row<T>) -> Result<()> {
-        let put = self.put(row.to_item(origin)?).condition_expression("attribute_not_exists(pk)");
-        changes.push(Write::Put(put.build().map_err(Error::internal)?), Error::Contended);
+    pub fn create<T: Record>(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        row: &Row<T>,
+    ) -> Result<()> {
+        let put = self
+            .put(row.to_item(origin)?)
+            .condition_expression("attribute_not_exists(pk)");
+        changes.push(
+            Write::Put(put.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
         Ok(())
     }
 
@@ -64,13 +74,21 @@ impl Store {
     ///
     /// # Errors
     /// The row cannot be written as an item.
-    pub fn replace<T: Record>(&self, changes: &mut Changes, origin: &Origin, row: &Row<T>) -> Result<()> {
+    pub fn replace<T: Record>(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        row: &Row<T>,
+    ) -> Result<()> {
         let put = self
             .put(row.to_item(origin)?)
             .condition_expression("#version = :read")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":read", n(row.version));
-        changes.push(Write::Put(put.build().map_err(Error::internal)?), Error::Contended);
+        changes.push(
+            Write::Put(put.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
         Ok(())
     }
 
@@ -78,15 +96,25 @@ impl Store {
     ///
     /// # Errors
     /// The row has no key.
-    pub fn remove<T: Record>(&self, changes: &mut Changes, origin: &Origin, row: &Row<T>) -> Result<()> {
+    pub fn remove<T: Record>(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        row: &Row<T>,
+    ) -> Result<()> {
         let delete = Delete::builder()
             .table_name(&self.table)
-            .set_key(Some(super::key_item(row.object.key(&origin.tenant, &row.private))))
+            .set_key(Some(super::key_item(
+                row.object.key(&origin.tenant, &row.private),
+            )))
             .condition_expression("#version = :read")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":read", n(row.version))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        changes.push(Write::Delete(delete.build().map_err(Error::internal)?), Error::Contended);
+        changes.push(
+            Write::Delete(delete.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
         Ok(())
     }
 
@@ -102,7 +130,12 @@ impl Store {
     ///
     /// # Errors
     /// What the first failed condition means; 400 `idempotency_error` when the key was used with other parameters.
-    pub async fn commit(&self, origin: &Origin, changes: Changes, answer: Answer) -> Result<Answer> {
+    pub async fn commit(
+        &self,
+        origin: &Origin,
+        changes: Changes,
+        answer: Answer,
+    ) -> Result<Answer> {
         match self.write(origin, &changes, Some(&answer)).await? {
             None => Ok(answer),
             Some(Refused::Repeated(record)) => match &origin.idempotency {
@@ -110,7 +143,11 @@ impl Store {
                 None => Err(Error::internal("a repetition without an idempotency key")),
             },
             Some(Refused::At(place)) => {
-                let refusal = changes.writes.into_iter().nth(place).map(|(_, refusal)| refusal);
+                let refusal = changes
+                    .writes
+                    .into_iter()
+                    .nth(place)
+                    .map(|(_, refusal)| refusal);
                 Err(refusal.unwrap_or(Error::Contended))
             }
         }
@@ -121,7 +158,9 @@ impl Store {
     /// # Errors
     /// What the first failed condition means.
     pub async fn commit_later(&self, origin: &Origin, changes: Changes) -> Result<()> {
-        self.commit(origin, changes, Answer::ok(Vec::new())).await.map(drop)
+        self.commit(origin, changes, Answer::ok(Vec::new()))
+            .await
+            .map(drop)
     }
 
     /// Writes the changes: a row that stands alone by itself, for half the price, everything else as a transaction.
@@ -142,13 +181,25 @@ impl Store {
         }
     }
 
-    async fn write_together(&self, changes: &Changes, claim: Option<Put>) -> Result<Option<Refused>> {
-        let writes = changes.writes.iter().map(|(write, _)| write.to_transact_item());
+    async fn write_together(
+        &self,
+        changes: &Changes,
+        claim: Option<Put>,
+    ) -> Result<Option<Refused>> {
+        let writes = changes
+            .writes
+            .iter()
+            .map(|(write, _)| write.to_transact_item());
         let claim = claim.map(|put| TransactWriteItem::builder().put(put).build());
         let claimed_at = claim.is_some().then_some(changes.writes.len());
         let items: Vec<_> = writes.chain(claim).collect();
         for attempt in 0..TRIES {
-            let sent = self.client.transact_write_items().set_transact_items(Some(items.clone())).send().await;
+            let sent = self
+                .client
+                .transact_write_items()
+                .set_transact_items(Some(items.clone()))
+                .send()
+                .await;
             let error = match sent {
                 Ok(_) => return Ok(None),
                 Err(error) => error,
@@ -168,7 +219,11 @@ impl Store {
     /// One conditional write. The SDK repeats a call whose acknowledgement was lost, so a refusal by a row that this
     /// very request wrote is a success.
     async fn put_alone(&self, put: &Put) -> Result<Option<Refused>> {
-        let call = self.client.put_item().table_name(&put.table_name).set_item(Some(put.item.clone()));
+        let call = self
+            .client
+            .put_item()
+            .table_name(&put.table_name)
+            .set_item(Some(put.item.clone()));
         let sent = call
             .set_condition_expression(put.condition_expression.clone())
             .set_expression_attribute_names(put.expression_attribute_names.clone())
@@ -178,12 +233,16 @@ impl Store {
             .await;
         match sent {
             Ok(_) => Ok(None),
-            Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => {
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
+            {
                 let found = match failure.into_err() {
                     PutItemError::ConditionalCheckFailedException(found) => found.item,
                     _ => None,
                 };
-                let ours = found.as_ref().is_some_and(|found| is_same_write(found, &put.item));
+                let ours = found
+                    .as_ref()
+                    .is_some_and(|found| is_same_write(found, &put.item));
                 Ok(if ours { None } else { Some(Refused::At(0)) })
             }
             Err(error) => Err(client::failure(error)),
@@ -212,16 +271,24 @@ impl Write {
 
 fn reasons(error: &SdkError<TransactWriteItemsError>) -> &[CancellationReason] {
     match error.as_service_error() {
-        Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => cancelled.cancellation_reasons(),
+        Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+            cancelled.cancellation_reasons()
+        }
         _ => &[],
     }
 }
 
 /// Which condition failed. A claimed idempotency key goes before everything else: then the effect was there already.
-fn refusal(error: &SdkError<TransactWriteItemsError>, claimed_at: Option<usize>) -> Option<Refused> {
+fn refusal(
+    error: &SdkError<TransactWriteItemsError>,
+    claimed_at: Option<usize>,
+) -> Option<Refused> {
     let reasons = reasons(error);
     let failed = |reason: &CancellationReason| reason.code() == Some("ConditionalCheckFailed");
-    if let Some(reason) = claimed_at.and_then(|at| reasons.get(at)).filter(|reason| failed(reason)) {
+    if let Some(reason) = claimed_at
+        .and_then(|at| reasons.get(at))
+        .filter(|reason| failed(reason))
+    {
         return Some(Refused::Repeated(reason.item.clone().unwrap_or_default()));
     }
     reasons.iter().position(failed).map(Refused::At)
@@ -229,12 +296,19 @@ fn refusal(error: &SdkError<TransactWriteItemsError>, claimed_at: Option<usize>)
 
 /// Whether the transaction only met another one, or a throttle, and may go through the next time.
 fn is_collision(error: &SdkError<TransactWriteItemsError>) -> bool {
-    const PASSING: &[&str] = &["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+    const PASSING: &[&str] = &[
+        "TransactionConflict",
+        "ThrottlingError",
+        "ProvisionedThroughputExceeded",
+    ];
     let in_progress = matches!(
         error.as_service_error(),
         Some(TransactWriteItemsError::TransactionInProgressException(_))
     );
-    in_progress || reasons(error).iter().any(|reason| reason.code().is_some_and(|code| PASSING.contains(&code)))
+    in_progress
+        || reasons(error)
+            .iter()
+            .any(|reason| reason.code().is_some_and(|code| PASSING.contains(&code)))
 }
 
 /// Waits before the next attempt, longer each time and never twice the same.

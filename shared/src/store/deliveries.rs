@@ -47,21 +47,38 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn plan_deliveries(&self, origin: &Origin, event: &Id, deliveries: &BTreeMap<Id, Delivery>) -> Result<()> {
-        let key = key_item(Key::Object { tenant: &origin.tenant, id: event });
+    pub async fn plan_deliveries(
+        &self,
+        origin: &Origin,
+        event: &Id,
+        deliveries: &BTreeMap<Id, Delivery>,
+    ) -> Result<()> {
+        let key = key_item(Key::Object {
+            tenant: &origin.tenant,
+            id: event,
+        });
         let due = deliveries.values().map(|delivery| delivery.next_at).min();
         let partition = keys::due_partition_of(super::string(&key, "pk"));
-        let set = if due.is_some() { ", due_pk = :due_pk, due_at = :due_at" } else { " REMOVE due_pk, due_at" };
+        let set = if due.is_some() {
+            ", due_pk = :due_pk, due_at = :due_at"
+        } else {
+            " REMOVE due_pk, due_at"
+        };
         let mut call = self
             .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(key))
-            .update_expression(format!("SET #private.deliveries = :deliveries, #object.pending_webhooks = :pending{set}"))
+            .update_expression(format!(
+                "SET #private.deliveries = :deliveries, #object.pending_webhooks = :pending{set}"
+            ))
             .condition_expression("attribute_type(#private.deliveries, :null)")
             .expression_attribute_names("#private", "private")
             .expression_attribute_names("#object", "object")
-            .expression_attribute_values(":deliveries", serde_dynamo::to_attribute_value(deliveries).map_err(Error::internal)?)
+            .expression_attribute_values(
+                ":deliveries",
+                serde_dynamo::to_attribute_value(deliveries).map_err(Error::internal)?,
+            )
             .expression_attribute_values(":pending", n(deliveries.len()))
             .expression_attribute_values(":null", s("NULL"));
         if let Some(due) = due {
@@ -71,7 +88,11 @@ impl Store {
         }
         match call.send().await {
             Ok(_) => Ok(()),
-            Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => Ok(()),
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
+            {
+                Ok(())
+            }
             Err(error) => Err(client::failure(error)),
         }
     }
@@ -85,19 +106,27 @@ impl Store {
             .client
             .update_item()
             .table_name(&self.table)
-            .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: event.object.id() })))
+            .set_key(Some(key_item(Key::Object {
+                tenant: &origin.tenant,
+                id: event.object.id(),
+            })))
             .update_expression("REMOVE due_pk, due_at")
             .condition_expression("#private.deliveries = :deliveries")
             .expression_attribute_names("#private", "private")
             .expression_attribute_values(
                 ":deliveries",
-                serde_dynamo::to_attribute_value(&event.private.deliveries).map_err(Error::internal)?,
+                serde_dynamo::to_attribute_value(&event.private.deliveries)
+                    .map_err(Error::internal)?,
             )
             .send()
             .await;
         match sent {
             Ok(_) => Ok(()),
-            Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => Ok(()),
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
+            {
+                Ok(())
+            }
             Err(error) => Err(client::failure(error)),
         }
     }
@@ -115,7 +144,11 @@ impl Store {
         number: u32,
         until: Timestamp,
     ) -> Result<Option<Row<Event>>> {
-        let delivery = Delivery { attempts: number, state: DeliveryState::Claimed, next_at: until };
+        let delivery = Delivery {
+            attempts: number,
+            state: DeliveryState::Claimed,
+            next_at: until,
+        };
         let call = self
             .client
             .update_item()
@@ -137,7 +170,11 @@ impl Store {
             .return_values(ReturnValue::AllNew);
         match call.send().await {
             Ok(answer) => answer.attributes.map(Row::from_item).transpose(),
-            Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => Ok(None),
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
+            {
+                Ok(None)
+            }
             // An event that is gone, or one without such a delivery, has no path to write to.
             Err(error) if is_validation(&error) => Ok(None),
             Err(error) => Err(client::failure(error)),
@@ -158,9 +195,15 @@ impl Store {
     ) -> Result<()> {
         let tenant = &origin.tenant;
         let id = event.object.id();
-        let closes = matches!(delivery.state, DeliveryState::Delivered | DeliveryState::GivenUp);
+        let closes = matches!(
+            delivery.state,
+            DeliveryState::Delivered | DeliveryState::GivenUp
+        );
         let mut private = event.private.clone();
-        private.deliveries.get_or_insert_default().insert(endpoint.clone(), delivery.clone());
+        private
+            .deliveries
+            .get_or_insert_default()
+            .insert(endpoint.clone(), delivery.clone());
         let key = key_item(Key::Object { tenant, id });
         let partition = keys::due_partition_of(super::string(&key, "pk"));
         let mut expression = "SET #private.deliveries.#endpoint = :delivery".to_owned();
@@ -184,20 +227,36 @@ impl Store {
             .expression_attribute_values(":attempts", n(attempt.number))
             .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?);
         if closes {
-            update = update.expression_attribute_names("#object", "object").expression_attribute_values(":one", n(1));
+            update = update
+                .expression_attribute_names("#object", "object")
+                .expression_attribute_values(":one", n(1));
         }
         if let Some(due) = due {
             update = update
                 .expression_attribute_values(":due_pk", s(partition))
                 .expression_attribute_values(":due_at", s(due.to_string()));
         }
-        let mut log = key_item(Key::Attempt { tenant, endpoint, event: id, number: attempt.number });
-        log.insert("attempt".into(), serde_dynamo::to_attribute_value(attempt).map_err(Error::internal)?);
+        let mut log = key_item(Key::Attempt {
+            tenant,
+            endpoint,
+            event: id,
+            number: attempt.number,
+        });
+        log.insert(
+            "attempt".into(),
+            serde_dynamo::to_attribute_value(attempt).map_err(Error::internal)?,
+        );
         log.insert("type".into(), s(event.object.kind.as_str()));
         log.insert("ttl".into(), n(origin.now.plus_millis(KEPT).unix_seconds()));
         let mut changes = Changes::new();
-        changes.push(Write::Update(update.build().map_err(Error::internal)?), Error::Contended);
-        changes.push(Write::Put(self.put(log).build().map_err(Error::internal)?), Error::Contended);
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        changes.push(
+            Write::Put(self.put(log).build().map_err(Error::internal)?),
+            Error::Contended,
+        );
         match self.write(origin, &changes, None).await? {
             None | Some(Refused::At(..) | Refused::Repeated(_)) => Ok(()),
         }
@@ -209,5 +268,7 @@ fn state(state: DeliveryState) -> Result<AttributeValue> {
 }
 
 fn is_validation<E: aws_sdk_dynamodb::error::ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
-    error.as_service_error().is_some_and(|error| error.code() == Some("ValidationException"))
+    error
+        .as_service_error()
+        .is_some_and(|error| error.code() == Some("ValidationException"))
 }

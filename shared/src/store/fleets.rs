@@ -32,8 +32,20 @@ impl Store {
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn count(&self, changes: &mut Changes, origin: &Origin, fleet: &Id, counter: Counter, by: i8, gone: Error) -> Result<()> {
-        let condition = if by > 0 { "#object.#status = :active" } else { "attribute_exists(pk)" };
+    pub fn count(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        fleet: &Id,
+        counter: Counter,
+        by: i8,
+        gone: Error,
+    ) -> Result<()> {
+        let condition = if by > 0 {
+            "#object.#status = :active"
+        } else {
+            "attribute_exists(pk)"
+        };
         let mut update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: fleet })))
@@ -49,7 +61,10 @@ impl Store {
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":active", s("active"));
         }
-        changes.push(Write::Update(update.build().map_err(Error::internal)?), gone);
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            gone,
+        );
         Ok(())
     }
 
@@ -57,8 +72,18 @@ impl Store {
     ///
     /// # Errors
     /// The write cannot be built.
-    pub fn join(&self, changes: &mut Changes, origin: &Origin, fleet: &Id, driver: &Id) -> Result<()> {
-        let key = Key::DriverOfFleet { tenant: &origin.tenant, fleet, driver };
+    pub fn join(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        fleet: &Id,
+        driver: &Id,
+    ) -> Result<()> {
+        let key = Key::DriverOfFleet {
+            tenant: &origin.tenant,
+            fleet,
+            driver,
+        };
         let put = self.put(key_item(key)).build().map_err(Error::internal)?;
         changes.push(Write::Put(put), Error::Contended);
         Ok(())
@@ -68,8 +93,18 @@ impl Store {
     ///
     /// # Errors
     /// The write cannot be built.
-    pub fn leave(&self, changes: &mut Changes, origin: &Origin, fleet: &Id, driver: &Id) -> Result<()> {
-        let key = Key::DriverOfFleet { tenant: &origin.tenant, fleet, driver };
+    pub fn leave(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        fleet: &Id,
+        driver: &Id,
+    ) -> Result<()> {
+        let key = Key::DriverOfFleet {
+            tenant: &origin.tenant,
+            fleet,
+            driver,
+        };
         let delete = aws_sdk_dynamodb::types::Delete::builder()
             .table_name(&self.table)
             .set_key(Some(key_item(key)))
@@ -83,8 +118,15 @@ impl Store {
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn name_driver(&self, changes: &mut Changes, origin: &Origin, driver: &Id, vehicle: &Id) -> Result<()> {
-        let message = format!("There is no driver {driver}, or {MAX_LIST} vehicles name it already.");
+    pub fn name_driver(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        driver: &Id,
+        vehicle: &Id,
+    ) -> Result<()> {
+        let message =
+            format!("There is no driver {driver}, or {MAX_LIST} vehicles name it already.");
         let refusal = Code::VehicleOwnerNotFound.because(message).at("drivers");
         let update = Update::builder()
             .table_name(&self.table)
@@ -98,7 +140,10 @@ impl Store {
             .expression_attribute_values(":vehicle", aws_sdk_dynamodb::types::AttributeValue::L(vec![s(vehicle.as_str())]))
             .expression_attribute_values(":most", n(MAX_LIST))
             .expression_attribute_values(":one", n(1));
-        changes.push(Write::Update(update.build().map_err(Error::internal)?), refusal);
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            refusal,
+        );
         Ok(())
     }
 

@@ -6,7 +6,9 @@ use std::io::{Read as _, Write as _};
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnValuesOnConditionCheckFailure, ReturnValue};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
+};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
@@ -27,7 +29,11 @@ pub struct Answer {
 
 impl Answer {
     pub fn ok(body: Vec<u8>) -> Self {
-        Self { status: 200, body, replayed: false }
+        Self {
+            status: 200,
+            body,
+            replayed: false,
+        }
     }
 }
 
@@ -39,7 +45,12 @@ const NEW_OR_EXPIRED: &str = "attribute_not_exists(pk) OR #ttl <= :now";
 
 impl Store {
     /// The write that claims the key, to go into the transaction of the effect.
-    pub(super) fn claim(&self, origin: &Origin, idempotency: &Idempotency, answer: &Answer) -> Result<Put> {
+    pub(super) fn claim(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+        answer: &Answer,
+    ) -> Result<Put> {
         Put::builder()
             .table_name(&self.table)
             .set_item(Some(record(origin, idempotency, answer)?))
@@ -55,9 +66,18 @@ impl Store {
     ///
     /// # Errors
     /// 400 `idempotency_error` when the key was used with other parameters.
-    pub async fn remember(&self, origin: &Origin, idempotency: &Idempotency, answer: Answer) -> Result<Answer> {
+    pub async fn remember(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+        answer: Answer,
+    ) -> Result<Answer> {
         let put = self.claim(origin, idempotency, &answer)?;
-        let request = self.client.put_item().table_name(put.table_name).set_item(Some(put.item));
+        let request = self
+            .client
+            .put_item()
+            .table_name(put.table_name)
+            .set_item(Some(put.item));
         let sent = request
             .set_condition_expression(put.condition_expression)
             .set_expression_attribute_names(put.expression_attribute_names)
@@ -68,7 +88,9 @@ impl Store {
             .await;
         match sent {
             Ok(_) => Ok(answer),
-            Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => {
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
+            {
                 match failure.into_err() {
                     PutItemError::ConditionalCheckFailedException(found) => {
                         replay(&found.item.unwrap_or_default(), idempotency)
@@ -84,22 +106,37 @@ impl Store {
     ///
     /// # Errors
     /// 400 `idempotency_error` when the key was used with other parameters.
-    pub async fn recall(&self, origin: &Origin, idempotency: &Idempotency) -> Result<Option<Answer>> {
-        let key = Key::Idempotency { tenant: &origin.tenant, key: &idempotency.key };
+    pub async fn recall(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+    ) -> Result<Option<Answer>> {
+        let key = Key::Idempotency {
+            tenant: &origin.tenant,
+            key: &idempotency.key,
+        };
         match self.item(key, true).await? {
-            Some(item) if number(&item, "ttl") > origin.now.unix_seconds() => replay(&item, idempotency).map(Some),
+            Some(item) if number(&item, "ttl") > origin.now.unix_seconds() => {
+                replay(&item, idempotency).map(Some)
+            }
             _ => Ok(None),
         }
     }
 }
 
 fn record(origin: &Origin, idempotency: &Idempotency, answer: &Answer) -> Result<Item> {
-    let mut item = key_item(Key::Idempotency { tenant: &origin.tenant, key: &idempotency.key });
+    let mut item = key_item(Key::Idempotency {
+        tenant: &origin.tenant,
+        key: &idempotency.key,
+    });
     let mut body = DeflateEncoder::new(Vec::new(), Compression::fast());
     body.write_all(&answer.body).map_err(Error::internal)?;
     item.insert("fingerprint".into(), s(&idempotency.fingerprint));
     item.insert("status".into(), n(answer.status));
-    item.insert("body".into(), AttributeValue::B(Blob::new(body.finish().map_err(Error::internal)?)));
+    item.insert(
+        "body".into(),
+        AttributeValue::B(Blob::new(body.finish().map_err(Error::internal)?)),
+    );
     item.insert("ttl".into(), n(origin.now.plus_millis(KEPT).unix_seconds()));
     Ok(item)
 }
@@ -109,11 +146,21 @@ pub(super) fn replay(item: &Item, idempotency: &Idempotency) -> Result<Answer> {
     if string(item, "fingerprint") != idempotency.fingerprint {
         return Err(Error::idempotency_mismatch());
     }
-    let packed = item.get("body").and_then(|value| value.as_b().ok()).map(Blob::as_ref).unwrap_or_default();
+    let packed = item
+        .get("body")
+        .and_then(|value| value.as_b().ok())
+        .map(Blob::as_ref)
+        .unwrap_or_default();
     let mut body = Vec::new();
-    DeflateDecoder::new(packed).read_to_end(&mut body).map_err(Error::internal)?;
+    DeflateDecoder::new(packed)
+        .read_to_end(&mut body)
+        .map_err(Error::internal)?;
     let status = u16::try_from(number(item, "status")).map_err(Error::internal)?;
-    Ok(Answer { status, body, replayed: true })
+    Ok(Answer {
+        status,
+        body,
+        replayed: true,
+    })
 }
 
 #[cfg(test)]
@@ -123,14 +170,33 @@ mod tests {
 
     #[test]
     fn a_record_gives_back_the_same_answer_to_the_same_request_only() {
-        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test };
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
         let origin = Origin::later(tenant, Timestamp::from_unix_millis(1_000));
-        let idempotency = Idempotency { key: "k".into(), fingerprint: "f".into() };
-        let answer = Answer { status: 404, body: br#"{"a": 1}"#.repeat(50), replayed: false };
+        let idempotency = Idempotency {
+            key: "k".into(),
+            fingerprint: "f".into(),
+        };
+        let answer = Answer {
+            status: 404,
+            body: br#"{"a": 1}"#.repeat(50),
+            replayed: false,
+        };
         let item = record(&origin, &idempotency, &answer).unwrap();
-        assert_eq!(replay(&item, &idempotency).unwrap(), Answer { replayed: true, ..answer });
+        assert_eq!(
+            replay(&item, &idempotency).unwrap(),
+            Answer {
+                replayed: true,
+                ..answer
+            }
+        );
         assert_eq!(number(&item, "ttl"), 86_401);
-        let other = Idempotency { fingerprint: "g".into(), ..idempotency };
+        let other = Idempotency {
+            fingerprint: "g".into(),
+            ..idempotency
+        };
         assert_eq!(replay(&item, &other).unwrap_err().status(), 400);
     }
 }

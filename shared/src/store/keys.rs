@@ -24,15 +24,44 @@ use crate::origin::{Mode, Tenant};
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub enum Key<'a> {
-    Object { tenant: &'a Tenant, id: &'a Id },
-    Account { id: &'a Id },
-    ApiKey { account: &'a Id, hash: &'a str },
-    Idempotency { tenant: &'a Tenant, key: &'a str },
-    Attempt { tenant: &'a Tenant, endpoint: &'a Id, event: &'a Id, number: u32 },
-    DriverOfFleet { tenant: &'a Tenant, fleet: &'a Id, driver: &'a Id },
-    Rate { tenant: &'a Tenant },
-    Station { mode: Mode, id: &'a Id },
-    Calendar { mode: Mode, whose: &'a str, day: Date },
+    Object {
+        tenant: &'a Tenant,
+        id: &'a Id,
+    },
+    Account {
+        id: &'a Id,
+    },
+    ApiKey {
+        account: &'a Id,
+        hash: &'a str,
+    },
+    Idempotency {
+        tenant: &'a Tenant,
+        key: &'a str,
+    },
+    Attempt {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
+        event: &'a Id,
+        number: u32,
+    },
+    DriverOfFleet {
+        tenant: &'a Tenant,
+        fleet: &'a Id,
+        driver: &'a Id,
+    },
+    Rate {
+        tenant: &'a Tenant,
+    },
+    Station {
+        mode: Mode,
+        id: &'a Id,
+    },
+    Calendar {
+        mode: Mode,
+        whose: &'a str,
+        day: Date,
+    },
 }
 
 /// The sort key of a row that is alone under its partition key.
@@ -45,11 +74,23 @@ impl Key<'_> {
             Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
             Self::Account { id } => (format!("ACCOUNT#{id}"), ALONE.into()),
             Self::ApiKey { account, hash } => (format!("KEY#{account}#{hash}"), ALONE.into()),
-            Self::Idempotency { tenant, key } => (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into()),
-            Self::Attempt { tenant, endpoint, event, number } => {
-                (of_tenant(tenant, endpoint.as_str()), format!("{event}#{number:03}"))
+            Self::Idempotency { tenant, key } => {
+                (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into())
             }
-            Self::DriverOfFleet { tenant, fleet, driver } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
+            Self::Attempt {
+                tenant,
+                endpoint,
+                event,
+                number,
+            } => (
+                of_tenant(tenant, endpoint.as_str()),
+                format!("{event}#{number:03}"),
+            ),
+            Self::DriverOfFleet {
+                tenant,
+                fleet,
+                driver,
+            } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
             Self::Calendar { mode, whose, day } => (format!("{mode}#CAL#{whose}"), day.to_string()),
@@ -63,9 +104,17 @@ pub enum Partition<'a> {
     /// All objects of a kind.
     Kind { tenant: &'a Tenant, kind: Kind },
     /// The objects of a kind that belong to another object in the first way.
-    First { tenant: &'a Tenant, owner: &'a Id, kind: Kind },
+    First {
+        tenant: &'a Tenant,
+        owner: &'a Id,
+        kind: Kind,
+    },
     /// The objects of a kind that belong to another object in the second way.
-    Second { tenant: &'a Tenant, owner: &'a Id, kind: Kind },
+    Second {
+        tenant: &'a Tenant,
+        owner: &'a Id,
+        kind: Kind,
+    },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
@@ -81,10 +130,22 @@ impl Partition<'_> {
     pub fn place(self) -> (&'static str, &'static str, String) {
         match self {
             Self::Kind { tenant, kind } => ("list", "list_pk", of_tenant(tenant, kind.name())),
-            Self::First { tenant, owner, kind } => ("first", "first_pk", of_owner(tenant, owner, kind)),
-            Self::Second { tenant, owner, kind } => ("second", "second_pk", of_owner(tenant, owner, kind)),
+            Self::First {
+                tenant,
+                owner,
+                kind,
+            } => ("first", "first_pk", of_owner(tenant, owner, kind)),
+            Self::Second {
+                tenant,
+                owner,
+                kind,
+            } => ("second", "second_pk", of_owner(tenant, owner, kind)),
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
-            Self::Stations { mode } => ("list", "list_pk", format!("{mode}#{}", Kind::ChargingStation.name())),
+            Self::Stations { mode } => (
+                "list",
+                "list_pk",
+                format!("{mode}#{}", Kind::ChargingStation.name()),
+            ),
             Self::Fine { mode, cell } => ("fine", "fine_pk", format!("{mode}#{cell}")),
             Self::Coarse { mode, cell } => ("coarse", "coarse_pk", format!("{mode}#{cell}")),
         }
@@ -102,7 +163,11 @@ fn of_owner(tenant: &Tenant, owner: &Id, kind: Kind) -> String {
 /// The tenant and id of an object's `pk`, for rows that come without their content.
 pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
     let mut parts = pk.split('#');
-    let (account, mode, id) = (Id::from(parts.next()?), parts.next()?.parse().ok()?, Id::from(parts.next()?));
+    let (account, mode, id) = (
+        Id::from(parts.next()?),
+        parts.next()?.parse().ok()?,
+        Id::from(parts.next()?),
+    );
     let valid = parts.next().is_none() && account.is(Kind::Account) && id.kind().is_some();
     valid.then_some((Tenant { account, mode }, id))
 }
@@ -136,27 +201,64 @@ mod tests {
 
     #[test]
     fn every_row_of_a_tenant_begins_with_the_tenant() {
-        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Live };
-        let (id, other) = (Id::from_number(Kind::WebhookEndpoint, 2), Id::from_number(Kind::Event, 3));
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Live,
+        };
+        let (id, other) = (
+            Id::from_number(Kind::WebhookEndpoint, 2),
+            Id::from_number(Kind::Event, 3),
+        );
         let rows = [
-            Key::Object { tenant: &tenant, id: &id },
-            Key::Idempotency { tenant: &tenant, key: "k#1" },
-            Key::Attempt { tenant: &tenant, endpoint: &id, event: &other, number: 1 },
-            Key::DriverOfFleet { tenant: &tenant, fleet: &id, driver: &other },
+            Key::Object {
+                tenant: &tenant,
+                id: &id,
+            },
+            Key::Idempotency {
+                tenant: &tenant,
+                key: "k#1",
+            },
+            Key::Attempt {
+                tenant: &tenant,
+                endpoint: &id,
+                event: &other,
+                number: 1,
+            },
+            Key::DriverOfFleet {
+                tenant: &tenant,
+                fleet: &id,
+                driver: &other,
+            },
             Key::Rate { tenant: &tenant },
         ];
         for row in rows {
-            assert!(row.pair().0.starts_with("acct_00000000000000000000000000000001#live#"), "{row:?}");
+            assert!(
+                row.pair()
+                    .0
+                    .starts_with("acct_00000000000000000000000000000001#live#"),
+                "{row:?}"
+            );
         }
     }
 
     #[test]
     fn an_objects_key_tells_whose_it_is() {
-        let tenant = Tenant { account: Id::from_number(Kind::Account, 1), mode: Mode::Test };
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
         let id = Id::from_number(Kind::Reservation, 2);
-        let (pk, _) = Key::Object { tenant: &tenant, id: &id }.pair();
+        let (pk, _) = Key::Object {
+            tenant: &tenant,
+            id: &id,
+        }
+        .pair();
         assert_eq!(parse_object(&pk), Some((tenant.clone(), id)));
-        let (pk, _) = Key::Idempotency { tenant: &tenant, key: "k" }.pair();
+        let (pk, _) = Key::Idempotency {
+            tenant: &tenant,
+            key: "k",
+        }
+        .pair();
         assert_eq!(parse_object(&pk), None);
     }
 }

@@ -57,7 +57,11 @@ const MAX_QUERIES: usize = 20;
 impl Slice {
     /// Everything there is, up to a limit.
     pub fn first(limit: usize) -> Self {
-        Self { limit, from: From::Newest, range: (0, u128::MAX) }
+        Self {
+            limit,
+            from: From::Newest,
+            range: (0, u128::MAX),
+        }
     }
 
     /// The bounds of ids this slice may hold, both inclusive; none when it can hold nothing.
@@ -84,8 +88,16 @@ impl Store {
         filter: Filter<'_>,
     ) -> Result<Found<Row<T>>> {
         let found = self.slice(partition, T::KIND, slice, filter).await?;
-        let rows = found.rows.into_iter().map(Row::from_item).collect::<Result<_>>()?;
-        Ok(Found { rows, newer: found.newer, older: found.older })
+        let rows = found
+            .rows
+            .into_iter()
+            .map(Row::from_item)
+            .collect::<Result<_>>()?;
+        Ok(Found {
+            rows,
+            newer: found.newer,
+            older: found.older,
+        })
     }
 
     async fn slice(
@@ -108,7 +120,11 @@ impl Store {
             let condition = filter_expression(filter, &mut names, &mut values);
             let mut start = None;
             for _ in 0..MAX_QUERIES {
-                let query = self.client.query().table_name(&self.table).index_name(index);
+                let query = self
+                    .client
+                    .query()
+                    .table_name(&self.table)
+                    .index_name(index);
                 let page = query
                     .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
                     .set_filter_expression(condition.clone())
@@ -133,9 +149,21 @@ impl Store {
             rows.reverse();
         }
         Ok(match slice.from {
-            From::Newest => Found { rows, newer: false, older: more },
-            From::After(_) => Found { rows, newer: true, older: more },
-            From::Before(_) => Found { rows, newer: more, older: true },
+            From::Newest => Found {
+                rows,
+                newer: false,
+                older: more,
+            },
+            From::After(_) => Found {
+                rows,
+                newer: true,
+                older: more,
+            },
+            From::Before(_) => Found {
+                rows,
+                newer: more,
+                older: true,
+            },
         })
     }
 
@@ -159,7 +187,12 @@ impl Store {
                 Members::OfFleet(fleet) => self.drivers_of(tenant, fleet, &rest).await?,
                 Members::These(ids) => page_of_ids(ids.clone(), T::KIND, &rest),
             };
-            let Some(last) = (if backward { ids.rows.first() } else { ids.rows.last() }).cloned() else {
+            let Some(last) = (if backward {
+                ids.rows.first()
+            } else {
+                ids.rows.last()
+            })
+            .cloned() else {
                 more = false;
                 break;
             };
@@ -173,7 +206,11 @@ impl Store {
             if !more || rows.len() > slice.limit {
                 break;
             }
-            rest.from = if backward { From::Before(last) } else { From::After(last) };
+            rest.from = if backward {
+                From::Before(last)
+            } else {
+                From::After(last)
+            };
         }
         let more = more || rows.len() > slice.limit;
         rows.truncate(slice.limit);
@@ -181,9 +218,21 @@ impl Store {
             rows.reverse();
         }
         Ok(match slice.from {
-            From::Newest => Found { rows, newer: false, older: more },
-            From::After(_) => Found { rows, newer: true, older: more },
-            From::Before(_) => Found { rows, newer: more, older: true },
+            From::Newest => Found {
+                rows,
+                newer: false,
+                older: more,
+            },
+            From::After(_) => Found {
+                rows,
+                newer: true,
+                older: more,
+            },
+            From::Before(_) => Found {
+                rows,
+                newer: more,
+                older: true,
+            },
         })
     }
 
@@ -191,7 +240,11 @@ impl Store {
     async fn drivers_of(&self, tenant: &Tenant, fleet: &Id, slice: &Slice) -> Result<Found<Id>> {
         let backward = matches!(slice.from, From::Before(_));
         let Some((low, high)) = slice.bounds(Kind::Driver) else {
-            return Ok(Found { rows: Vec::new(), newer: false, older: false });
+            return Ok(Found {
+                rows: Vec::new(),
+                newer: false,
+                older: false,
+            });
         };
         let (pk, _) = super::keys::Key::Object { tenant, id: fleet }.pair();
         let query = self.client.query().table_name(&self.table);
@@ -205,7 +258,12 @@ impl Store {
             .send()
             .await
             .map_err(client::failure)?;
-        let ids = page.items.unwrap_or_default().iter().map(|item| Id::from(string(item, "sk"))).collect();
+        let ids = page
+            .items
+            .unwrap_or_default()
+            .iter()
+            .map(|item| Id::from(string(item, "sk")))
+            .collect();
         Ok(page_of(ids, slice))
     }
 }
@@ -214,7 +272,11 @@ impl Store {
 pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, slice: &Slice) -> Found<Id> {
     ids.sort();
     let bounds = slice.bounds(kind);
-    ids.retain(|id| bounds.as_ref().is_some_and(|(low, high)| low <= id && id <= high));
+    ids.retain(|id| {
+        bounds
+            .as_ref()
+            .is_some_and(|(low, high)| low <= id && id <= high)
+    });
     if !matches!(slice.from, From::Before(_)) {
         ids.reverse();
     }
@@ -226,11 +288,23 @@ fn page_of(mut ids: Vec<Id>, slice: &Slice) -> Found<Id> {
     let more = ids.len() > slice.limit;
     ids.truncate(slice.limit);
     match slice.from {
-        From::Newest => Found { rows: ids, newer: false, older: more },
-        From::After(_) => Found { rows: ids, newer: true, older: more },
+        From::Newest => Found {
+            rows: ids,
+            newer: false,
+            older: more,
+        },
+        From::After(_) => Found {
+            rows: ids,
+            newer: true,
+            older: more,
+        },
         From::Before(_) => {
             ids.reverse();
-            Found { rows: ids, newer: more, older: true }
+            Found {
+                rows: ids,
+                newer: more,
+                older: true,
+            }
         }
     }
 }
@@ -255,26 +329,61 @@ mod tests {
     use super::*;
 
     fn ids(numbers: &[u128]) -> Vec<Id> {
-        numbers.iter().map(|number| Id::from_number(Kind::Vehicle, *number)).collect()
+        numbers
+            .iter()
+            .map(|number| Id::from_number(Kind::Vehicle, *number))
+            .collect()
     }
 
     #[test]
     fn pages_of_known_ids_walk_forward_and_back() {
         let all = ids(&[3, 1, 5, 2, 4]);
-        let slice = |from| Slice { limit: 2, from, range: (0, u128::MAX) };
+        let slice = |from| Slice {
+            limit: 2,
+            from,
+            range: (0, u128::MAX),
+        };
         let first = page_of_ids(all.clone(), Kind::Vehicle, &slice(From::Newest));
-        assert_eq!((first.rows.clone(), first.newer, first.older), (ids(&[5, 4]), false, true));
-        let second = page_of_ids(all.clone(), Kind::Vehicle, &slice(From::After(first.rows[1].clone())));
-        assert_eq!((second.rows.clone(), second.newer, second.older), (ids(&[3, 2]), true, true));
-        let last = page_of_ids(all.clone(), Kind::Vehicle, &slice(From::After(second.rows[1].clone())));
+        assert_eq!(
+            (first.rows.clone(), first.newer, first.older),
+            (ids(&[5, 4]), false, true)
+        );
+        let second = page_of_ids(
+            all.clone(),
+            Kind::Vehicle,
+            &slice(From::After(first.rows[1].clone())),
+        );
+        assert_eq!(
+            (second.rows.clone(), second.newer, second.older),
+            (ids(&[3, 2]), true, true)
+        );
+        let last = page_of_ids(
+            all.clone(),
+            Kind::Vehicle,
+            &slice(From::After(second.rows[1].clone())),
+        );
         assert_eq!((last.rows.clone(), last.older), (ids(&[1]), false));
-        let back = page_of_ids(all, Kind::Vehicle, &slice(From::Before(second.rows[0].clone())));
-        assert_eq!((back.rows, back.newer, back.older), (ids(&[5, 4]), false, true));
+        let back = page_of_ids(
+            all,
+            Kind::Vehicle,
+            &slice(From::Before(second.rows[0].clone())),
+        );
+        assert_eq!(
+            (back.rows, back.newer, back.older),
+            (ids(&[5, 4]), false, true)
+        );
     }
 
     #[test]
     fn a_range_bounds_every_page() {
-        let slice = Slice { limit: 9, from: From::After(ids(&[4])[0].clone()), range: (2, 9) };
-        assert_eq!(page_of_ids(ids(&[1, 2, 3, 4]), Kind::Vehicle, &slice).rows, ids(&[3, 2]));
+        let slice = Slice {
+            limit: 9,
+            from: From::After(ids(&[4])[0].clone()),
+            range: (2, 9),
+        };
+        assert_eq!(
+            page_of_ids(ids(&[1, 2, 3, 4]), Kind::Vehicle, &slice).rows,
+            ids(&[3, 2])
+        );
     }
 }

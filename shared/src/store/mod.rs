@@ -45,7 +45,10 @@ const BATCH: usize = 100;
 
 impl Store {
     pub fn new(client: aws_sdk_dynamodb::Client, table: impl Into<String>) -> Self {
-        Self { client, table: table.into() }
+        Self {
+            client,
+            table: table.into(),
+        }
     }
 
     /// Reads an object to show it.
@@ -87,8 +90,16 @@ impl Store {
     }
 
     async fn item(&self, key: Key<'_>, consistent: bool) -> Result<Option<Item>> {
-        let request = self.client.get_item().table_name(&self.table).set_key(Some(key_item(key)));
-        let answer = request.consistent_read(consistent).send().await.map_err(client::failure)?;
+        let request = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .set_key(Some(key_item(key)));
+        let answer = request
+            .consistent_read(consistent)
+            .send()
+            .await
+            .map_err(client::failure)?;
         Ok(answer.item)
     }
 
@@ -101,11 +112,18 @@ impl Store {
             return Ok(Some(malformed.clone()));
         }
         let keys = ids.iter().map(|id| match kind {
-            Kind::ChargingStation => key_item(Key::Station { mode: tenant.mode, id }),
+            Kind::ChargingStation => key_item(Key::Station {
+                mode: tenant.mode,
+                id,
+            }),
             _ => key_item(Key::Object { tenant, id }),
         });
         let found = self.items(keys.collect(), Some("pk")).await?;
-        let there = |id: &Id| found.iter().any(|item| string(item, "pk").ends_with(id.as_str()));
+        let there = |id: &Id| {
+            found
+                .iter()
+                .any(|item| string(item, "pk").ends_with(id.as_str()))
+        };
         Ok(ids.iter().find(|id| !there(id)).cloned())
     }
 
@@ -115,17 +133,25 @@ impl Store {
     /// The table's.
     pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Row<T>>> {
         let keys = ids.iter().map(|id| key_item(T::locate(tenant, id)));
-        let rows = self.items(keys.collect(), None).await?.into_iter().map(Row::<T>::from_item);
-        let mut rows: HashMap<Id, Row<T>> =
-            rows.map(|row| row.map(|row| (row.object.id().clone(), row))).collect::<Result<_>>()?;
+        let rows = self
+            .items(keys.collect(), None)
+            .await?
+            .into_iter()
+            .map(Row::<T>::from_item);
+        let mut rows: HashMap<Id, Row<T>> = rows
+            .map(|row| row.map(|row| (row.object.id().clone(), row)))
+            .collect::<Result<_>>()?;
         Ok(ids.iter().filter_map(|id| rows.remove(id)).collect())
     }
 
     /// Reads rows by their keys, a hundred at a time, in no particular order.
     async fn items(&self, keys: Vec<Item>, only: Option<&str>) -> Result<Vec<Item>> {
         let batches = keys.chunks(BATCH).map(<[Item]>::to_vec).collect::<Vec<_>>();
-        let found: Vec<Vec<Item>> =
-            stream::iter(batches).map(|batch| self.batch(batch, only)).buffered(4).try_collect().await?;
+        let found: Vec<Vec<Item>> = stream::iter(batches)
+            .map(|batch| self.batch(batch, only))
+            .buffered(4)
+            .try_collect()
+            .await?;
         Ok(found.into_iter().flatten().collect())
     }
 
@@ -141,30 +167,56 @@ impl Store {
                 .set_projection_expression(only.map(Into::into))
                 .build()
                 .map_err(Error::internal)?;
-            let answer = self.client.batch_get_item().request_items(&self.table, ask).send().await;
+            let answer = self
+                .client
+                .batch_get_item()
+                .request_items(&self.table, ask)
+                .send()
+                .await;
             let mut answer = answer.map_err(client::failure)?;
-            found.extend(answer.responses.as_mut().and_then(|tables| tables.remove(&self.table)).unwrap_or_default());
-            let left = answer.unprocessed_keys.as_mut().and_then(|tables| tables.remove(&self.table));
+            found.extend(
+                answer
+                    .responses
+                    .as_mut()
+                    .and_then(|tables| tables.remove(&self.table))
+                    .unwrap_or_default(),
+            );
+            let left = answer
+                .unprocessed_keys
+                .as_mut()
+                .and_then(|tables| tables.remove(&self.table));
             wanted = left.map(|left| left.keys).unwrap_or_default();
         }
-        if wanted.is_empty() { Ok(found) } else { Err(Error::unavailable("the table left keys of a batch unread")) }
+        if wanted.is_empty() {
+            Ok(found)
+        } else {
+            Err(Error::unavailable("the table left keys of a batch unread"))
+        }
     }
 }
 
 /// A key as the attributes `pk` and `sk`.
 fn key_item(key: Key<'_>) -> Item {
     let (pk, sk) = key.pair();
-    HashMap::from([("pk".to_owned(), AttributeValue::S(pk)), ("sk".to_owned(), AttributeValue::S(sk))])
+    HashMap::from([
+        ("pk".to_owned(), AttributeValue::S(pk)),
+        ("sk".to_owned(), AttributeValue::S(sk)),
+    ])
 }
 
 /// A string attribute, or "".
 fn string<'a>(item: &'a Item, name: &str) -> &'a str {
-    item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str)
+    item.get(name)
+        .and_then(|value| value.as_s().ok())
+        .map_or("", String::as_str)
 }
 
 /// A numeric attribute, or 0.
 fn number(item: &Item, name: &str) -> i64 {
-    item.get(name).and_then(|value| value.as_n().ok()).and_then(|text| text.parse().ok()).unwrap_or(0)
+    item.get(name)
+        .and_then(|value| value.as_n().ok())
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
 }
 
 fn s(text: impl Into<String>) -> AttributeValue {

@@ -17,7 +17,13 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn spend(&self, tenant: &Tenant, micros: i64, seen: i64, now: Timestamp) -> Result<i64> {
+    pub async fn spend(
+        &self,
+        tenant: &Tenant,
+        micros: i64,
+        seen: i64,
+        now: Timestamp,
+    ) -> Result<i64> {
         let now_micros = now.unix_millis() * 1000;
         let mut known = seen;
         for _ in 0..4 {
@@ -28,15 +34,27 @@ impl Store {
                 .table_name(&self.table)
                 .set_key(Some(key_item(Key::Rate { tenant })))
                 .update_expression("SET full_at = :next, #ttl = :ttl")
-                .condition_expression(if known == 0 { "attribute_not_exists(pk)" } else { "full_at = :known" })
+                .condition_expression(if known == 0 {
+                    "attribute_not_exists(pk)"
+                } else {
+                    "full_at = :known"
+                })
                 .expression_attribute_names("#ttl", "ttl")
                 .expression_attribute_values(":next", n(next))
                 .expression_attribute_values(":ttl", n(now.plus_millis(HOUR).unix_seconds()))
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-            let call = if known == 0 { call } else { call.expression_attribute_values(":known", n(known)) };
+                .return_values_on_condition_check_failure(
+                    ReturnValuesOnConditionCheckFailure::AllOld,
+                );
+            let call = if known == 0 {
+                call
+            } else {
+                call.expression_attribute_values(":known", n(known))
+            };
             match call.send().await {
                 Ok(_) => return Ok(next),
-                Err(SdkError::ServiceError(failure)) if failure.err().is_conditional_check_failed_exception() => {
+                Err(SdkError::ServiceError(failure))
+                    if failure.err().is_conditional_check_failed_exception() =>
+                {
                     known = match failure.into_err() {
                         UpdateItemError::ConditionalCheckFailedException(found) => {
                             found.item.map_or(0, |item| number(&item, "full_at"))

@@ -73,7 +73,12 @@ impl<T: Record> Row<T> {
 
     /// The same, with what clients do not see.
     pub fn with_private(object: T, private: T::Private) -> Self {
-        Self { object, private, version: 0, announces: Vec::new() }
+        Self {
+            object,
+            private,
+            version: 0,
+            announces: Vec::new(),
+        }
     }
 
     /// The next write of the row stands for an event of this type.
@@ -104,9 +109,18 @@ impl<T: Record> Row<T> {
             item.insert("ttl".into(), n(at.unix_seconds()));
         }
         if let Some(request) = &origin.request {
-            let idempotency_key = origin.idempotency.as_ref().map(|idempotency| idempotency.key.clone());
-            let request = EventRequest { id: request.clone(), idempotency_key };
-            item.insert("request".into(), serde_dynamo::to_attribute_value(request).map_err(Error::internal)?);
+            let idempotency_key = origin
+                .idempotency
+                .as_ref()
+                .map(|idempotency| idempotency.key.clone());
+            let request = EventRequest {
+                id: request.clone(),
+                idempotency_key,
+            };
+            item.insert(
+                "request".into(),
+                serde_dynamo::to_attribute_value(request).map_err(Error::internal)?,
+            );
         }
         item.insert("account".into(), s(tenant.account.as_str()));
         item.insert("mode".into(), s(tenant.mode.as_str()));
@@ -116,18 +130,34 @@ impl<T: Record> Row<T> {
             let names = self.announces.iter().map(|kind| s(kind.as_str()));
             item.insert("announces".into(), AttributeValue::L(names.collect()));
         }
-        item.insert("object".into(), serde_dynamo::to_attribute_value(&self.object).map_err(Error::internal)?);
-        item.insert("private".into(), serde_dynamo::to_attribute_value(&self.private).map_err(Error::internal)?);
+        item.insert(
+            "object".into(),
+            serde_dynamo::to_attribute_value(&self.object).map_err(Error::internal)?,
+        );
+        item.insert(
+            "private".into(),
+            serde_dynamo::to_attribute_value(&self.private).map_err(Error::internal)?,
+        );
         Ok(item)
     }
 
     /// Reads a row; what it announced when it was written is past.
     pub(super) fn from_item(mut item: Item) -> Result<Self> {
         let version = number(&item, "version").unsigned_abs();
-        let mut part = |name: &str| item.remove(name).ok_or_else(|| Error::internal(format!("a row without {name}")));
-        let object = serde_dynamo::from_attribute_value(part("object")?).map_err(Error::internal)?;
-        let private = serde_dynamo::from_attribute_value(part("private")?).map_err(Error::internal)?;
-        Ok(Self { object, private, version, announces: Vec::new() })
+        let mut part = |name: &str| {
+            item.remove(name)
+                .ok_or_else(|| Error::internal(format!("a row without {name}")))
+        };
+        let object =
+            serde_dynamo::from_attribute_value(part("object")?).map_err(Error::internal)?;
+        let private =
+            serde_dynamo::from_attribute_value(part("private")?).map_err(Error::internal)?;
+        Ok(Self {
+            object,
+            private,
+            version,
+            announces: Vec::new(),
+        })
     }
 }
 
@@ -171,13 +201,23 @@ impl Record for Vehicle {
     }
 
     fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
-        Key::Object { tenant, id: &self.id }
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
     }
 
     fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
         vec![
-            Partition::Kind { tenant, kind: Self::KIND },
-            Partition::First { tenant, owner: &self.fleet, kind: Self::KIND },
+            Partition::Kind {
+                tenant,
+                kind: Self::KIND,
+            },
+            Partition::First {
+                tenant,
+                owner: &self.fleet,
+                kind: Self::KIND,
+            },
         ]
     }
 }
@@ -193,14 +233,28 @@ impl Record for Reservation {
     }
 
     fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationPrivate) -> Key<'a> {
-        Key::Object { tenant, id: &self.id }
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
     }
 
     fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationPrivate) -> Vec<Partition<'a>> {
         vec![
-            Partition::Kind { tenant, kind: Self::KIND },
-            Partition::First { tenant, owner: &self.driver, kind: Self::KIND },
-            Partition::Second { tenant, owner: &self.vehicle, kind: Self::KIND },
+            Partition::Kind {
+                tenant,
+                kind: Self::KIND,
+            },
+            Partition::First {
+                tenant,
+                owner: &self.driver,
+                kind: Self::KIND,
+            },
+            Partition::Second {
+                tenant,
+                owner: &self.vehicle,
+                kind: Self::KIND,
+            },
         ]
     }
 
@@ -220,11 +274,17 @@ impl Record for Event {
     }
 
     fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a EventPrivate) -> Key<'a> {
-        Key::Object { tenant, id: &self.id }
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
     }
 
     fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a EventPrivate) -> Vec<Partition<'a>> {
-        vec![Partition::Kind { tenant, kind: Self::KIND }]
+        vec![Partition::Kind {
+            tenant,
+            kind: Self::KIND,
+        }]
     }
 
     fn due(private: &EventPrivate) -> Option<Timestamp> {
@@ -251,7 +311,11 @@ impl Record for Account {
     }
 
     fn lists<'a>(&'a self, _: &'a Tenant, private: &'a AccountPrivate) -> Vec<Partition<'a>> {
-        private.parent.iter().map(|parent| Partition::Children { parent }).collect()
+        private
+            .parent
+            .iter()
+            .map(|parent| Partition::Children { parent })
+            .collect()
     }
 }
 
@@ -270,11 +334,17 @@ impl Record for ApiKey {
     }
 
     fn key<'a>(&'a self, tenant: &'a Tenant, private: &'a ApiKeyPrivate) -> Key<'a> {
-        Key::ApiKey { account: &tenant.account, hash: &private.hash }
+        Key::ApiKey {
+            account: &tenant.account,
+            hash: &private.hash,
+        }
     }
 
     fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ApiKeyPrivate) -> Vec<Partition<'a>> {
-        vec![Partition::Kind { tenant, kind: Self::KIND }]
+        vec![Partition::Kind {
+            tenant,
+            kind: Self::KIND,
+        }]
     }
 }
 
@@ -287,7 +357,10 @@ impl Record for ChargingStation {
     }
 
     fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
-        Key::Station { mode: tenant.mode, id: &self.id }
+        Key::Station {
+            mode: tenant.mode,
+            id: &self.id,
+        }
     }
 
     fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
@@ -297,6 +370,9 @@ impl Record for ChargingStation {
 
 impl ById for ChargingStation {
     fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
-        Key::Station { mode: tenant.mode, id }
+        Key::Station {
+            mode: tenant.mode,
+            id,
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The table's shape, for stores that have no template to make it: local runs and tests.
 
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
-    ScalarAttributeType, StreamSpecification, StreamViewType, TimeToLiveSpecification,
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
+    ProjectionType, ScalarAttributeType, StreamSpecification, StreamViewType,
+    TimeToLiveSpecification,
 };
 
 use super::{Store, client};
@@ -26,7 +27,12 @@ impl Store {
     pub async fn create_table(&self) -> Result<bool> {
         let mut names = vec!["pk", "sk"];
         for (_, hash, range, _) in INDEXES {
-            names.extend([*hash, *range].into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+            names.extend(
+                [*hash, *range]
+                    .into_iter()
+                    .filter(|name| !names.contains(name))
+                    .collect::<Vec<_>>(),
+            );
         }
         let indexes = INDEXES.iter().map(|(name, hash, range, held)| {
             let projection = match held {
@@ -34,7 +40,9 @@ impl Store {
                 [] => Projection::builder().projection_type(ProjectionType::KeysOnly),
                 some => Projection::builder()
                     .projection_type(ProjectionType::Include)
-                    .set_non_key_attributes(Some(some.iter().map(|name| (*name).to_owned()).collect())),
+                    .set_non_key_attributes(Some(
+                        some.iter().map(|name| (*name).to_owned()).collect(),
+                    )),
             };
             GlobalSecondaryIndex::builder()
                 .index_name(*name)
@@ -43,22 +51,37 @@ impl Store {
                 .build()
                 .map_err(Error::internal)
         });
-        let stream = StreamSpecification::builder().stream_enabled(true).stream_view_type(StreamViewType::NewAndOldImages);
+        let stream = StreamSpecification::builder()
+            .stream_enabled(true)
+            .stream_view_type(StreamViewType::NewAndOldImages);
         let call = self
             .client
             .create_table()
             .table_name(&self.table)
             .billing_mode(BillingMode::PayPerRequest)
-            .set_attribute_definitions(Some(names.iter().map(|name| attribute(name)).collect::<Result<_>>()?))
+            .set_attribute_definitions(Some(
+                names
+                    .iter()
+                    .map(|name| attribute(name))
+                    .collect::<Result<_>>()?,
+            ))
             .set_key_schema(Some(key_schema("pk", "sk")?))
             .set_global_secondary_indexes(Some(indexes.collect::<Result<_>>()?))
             .stream_specification(stream.build().map_err(Error::internal)?);
         match call.send().await {
             Ok(_) => {}
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_resource_in_use_exception()) => return Ok(false),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_resource_in_use_exception()) =>
+            {
+                return Ok(false);
+            }
             Err(error) => return Err(client::failure(error)),
         }
-        let expiry = TimeToLiveSpecification::builder().enabled(true).attribute_name("ttl");
+        let expiry = TimeToLiveSpecification::builder()
+            .enabled(true)
+            .attribute_name("ttl");
         let call = self.client.update_time_to_live().table_name(&self.table);
         let call = call.time_to_live_specification(expiry.build().map_err(Error::internal)?);
         call.send().await.map_err(client::failure)?;
@@ -72,18 +95,28 @@ impl Store {
     pub async fn stream(&self) -> Result<String> {
         let call = self.client.describe_table().table_name(&self.table);
         let table = call.send().await.map_err(client::failure)?.table;
-        table.and_then(|table| table.latest_stream_arn).ok_or_else(|| Error::internal("the table has no stream"))
+        table
+            .and_then(|table| table.latest_stream_arn)
+            .ok_or_else(|| Error::internal("the table has no stream"))
     }
 }
 
 fn attribute(name: &str) -> Result<AttributeDefinition> {
-    let attribute = AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S);
+    let attribute = AttributeDefinition::builder()
+        .attribute_name(name)
+        .attribute_type(ScalarAttributeType::S);
     attribute.build().map_err(Error::internal)
 }
 
 fn key_schema(hash: &str, range: &str) -> Result<Vec<KeySchemaElement>> {
     [(hash, KeyType::Hash), (range, KeyType::Range)]
         .into_iter()
-        .map(|(name, kind)| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().map_err(Error::internal))
+        .map(|(name, kind)| {
+            KeySchemaElement::builder()
+                .attribute_name(name)
+                .key_type(kind)
+                .build()
+                .map_err(Error::internal)
+        })
         .collect()
 }

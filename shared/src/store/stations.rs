@@ -24,7 +24,12 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn stations_near(&self, tenant: &Tenant, center: Point, meters: u32) -> Result<(Vec<ChargingStation>, usize)> {
+    pub async fn stations_near(
+        &self,
+        tenant: &Tenant,
+        center: Point,
+        meters: u32,
+    ) -> Result<(Vec<ChargingStation>, usize)> {
         let size = CellSize::for_radius(meters);
         let cells = cells_around(center, meters, size);
         let found: Vec<Vec<Item>> = stream::iter(cells)
@@ -35,12 +40,21 @@ impl Store {
         let mut near: Vec<(f64, Id)> = found
             .iter()
             .flatten()
-            .filter_map(|item| Some((distance_meters(center, place(item)?), Id::from(string(item, "list_sk")))))
+            .filter_map(|item| {
+                Some((
+                    distance_meters(center, place(item)?),
+                    Id::from(string(item, "list_sk")),
+                ))
+            })
             .filter(|(distance, _)| *distance <= f64::from(meters))
             .collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
         let total = near.len();
-        let ids: Vec<Id> = near.into_iter().take(MAX_STATIONS).map(|(_, id)| id).collect();
+        let ids: Vec<Id> = near
+            .into_iter()
+            .take(MAX_STATIONS)
+            .map(|(_, id)| id)
+            .collect();
         let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
         Ok((rows.into_iter().map(|row| row.object).collect(), total))
     }
@@ -65,19 +79,30 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn import_stations(&self, origin: &Origin, stations: Vec<ChargingStation>) -> Result<()> {
+    pub async fn import_stations(
+        &self,
+        origin: &Origin,
+        stations: Vec<ChargingStation>,
+    ) -> Result<()> {
         let mode = origin.tenant.mode;
         let mut writes = Vec::new();
         for station in stations {
             let place = station.location;
             let mut item = Row::new(station).to_item(origin)?;
             for size in [CellSize::Fine, CellSize::Coarse] {
-                let cell = cell_of(place, size).ok_or_else(|| Error::internal("a station at no place"))?;
+                let cell =
+                    cell_of(place, size).ok_or_else(|| Error::internal("a station at no place"))?;
                 let (_, attribute, value) = partition(mode, &cell, size).place();
                 item.insert(attribute.into(), s(value));
             }
-            item.insert("place".into(), serde_dynamo::to_attribute_value(place).map_err(Error::internal)?);
-            let put = PutRequest::builder().set_item(Some(item)).build().map_err(Error::internal)?;
+            item.insert(
+                "place".into(),
+                serde_dynamo::to_attribute_value(place).map_err(Error::internal)?,
+            );
+            let put = PutRequest::builder()
+                .set_item(Some(item))
+                .build()
+                .map_err(Error::internal)?;
             writes.push(WriteRequest::builder().put_request(put).build());
         }
         for batch in writes.chunks(BATCH) {
@@ -86,12 +111,20 @@ impl Store {
                 if left.is_empty() {
                     break;
                 }
-                let call = self.client.batch_write_item().request_items(&self.table, left);
+                let call = self
+                    .client
+                    .batch_write_item()
+                    .request_items(&self.table, left);
                 let answer = call.send().await.map_err(client::failure)?;
-                left = answer.unprocessed_items.and_then(|mut tables| tables.remove(&self.table)).unwrap_or_default();
+                left = answer
+                    .unprocessed_items
+                    .and_then(|mut tables| tables.remove(&self.table))
+                    .unwrap_or_default();
             }
             if !left.is_empty() {
-                return Err(Error::unavailable("the table left stations of a batch unwritten"));
+                return Err(Error::unavailable(
+                    "the table left stations of a batch unwritten",
+                ));
             }
         }
         Ok(())

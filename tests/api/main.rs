@@ -1,0 +1,3 @@
+//! Black-box tests, over HTTP, against the running service. One file per resource, as the routes.
+
+mod reservations;

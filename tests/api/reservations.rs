@@ -1,0 +1,413 @@
+//! `/v1/reservations`, from the wish to the confirmation.
+
+use serde_json::{Value, json};
+use tests::{TestApp, with};
+
+#[tokio::test]
+async fn a_reservation_is_confirmed_half_an_hour_before_its_window() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let made = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .expect(200);
+    assert_eq!(made.body["status"], "pending");
+    let path = format!("/v1/reservations/{}", made.id());
+    app.advance(89 * 60).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+    app.advance(2 * 60).await;
+    let confirmed = app.alice.get(&path).await.expect(200).body;
+    assert_eq!(confirmed["status"], "confirmed");
+    assert_eq!(confirmed["reserved_start"], made.body["ideal_start"]);
+    assert_eq!(confirmed["reserved_end"], made.body["ideal_end"]);
+    assert!(confirmed["confirmed_at"].is_string());
+    let station = confirmed["charging_station"].as_str().expect("a station");
+    app.alice
+        .get(&format!("/v1/charging_stations/{station}"))
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn a_new_reservation_has_every_field_of_the_specification() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = with(
+        app.reservation(&crew, 120),
+        json!({"metadata": {"shift": "night"}}),
+    );
+    let made = app
+        .alice
+        .post("/v1/reservations", body.clone())
+        .await
+        .expect(200);
+    let now = made.body["created"].clone();
+    let want = json!({
+        "id": made.id(), "object": "reservation",
+        "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800},
+        "charging_station": null, "confirmed_at": null, "connector_type": ["Type2"], "created": now, "currency": "usd",
+        "driver": crew.driver, "earliest_start": null, "failed_reason": null, "ideal_end": body["ideal_end"],
+        "ideal_start": body["ideal_start"], "latest_end": null, "location": body["location"], "match_summary": null,
+        "metadata": {"shift": "night"}, "payment_method": null, "reservation_fee": 0, "reserved_end": null,
+        "reserved_start": null, "status": "pending", "updated": now, "vehicle": crew.vehicle,
+    });
+    assert_eq!(
+        with(made.body.clone(), json!({"location": body["location"]})),
+        want
+    );
+    assert!(made.id().starts_with("res_"));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_body_is_named() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let good = app.reservation(&crew, 120);
+    let invalid = |param| {
+        (
+            400,
+            "invalid_request_error",
+            Some("reservation_invalid_input"),
+            Some(param),
+        )
+    };
+    for (change, param) in [
+        (json!({"ideal_start": "soon"}), "ideal_start"),
+        (json!({"ideal_start": app.in_minutes(-1)}), "ideal_start"),
+        (json!({"ideal_end": app.in_minutes(121)}), "ideal_end"),
+        (
+            json!({"earliest_start": app.in_minutes(125)}),
+            "earliest_start",
+        ),
+        (json!({"latest_end": app.in_minutes(170)}), "latest_end"),
+        (
+            json!({"location": {"latitude": 1, "longitude": 1, "radius": 0}}),
+            "location.radius",
+        ),
+        (
+            json!({"location": {"latitude": 1, "longitude": 1}}),
+            "location.radius",
+        ),
+        (json!({"location": [1, 1, 1]}), "location"),
+        (json!({"connector_type": ["CCS"]}), "connector_type"),
+        (
+            json!({"connector_type": ["Type2", "Tesla"]}),
+            "connector_type[1]",
+        ),
+        (json!({"metadata": {"k": 1}}), "metadata.k"),
+    ] {
+        let answer = app
+            .alice
+            .post("/v1/reservations", with(good.clone(), change.clone()))
+            .await;
+        assert_eq!(answer.error(), invalid(param), "{change}");
+    }
+    let unknown = app
+        .alice
+        .post("/v1/reservations", with(good.clone(), json!({"x": 1})))
+        .await;
+    assert_eq!(
+        unknown.error(),
+        (400, "invalid_request_error", None, Some("x"))
+    );
+    let nobody = app
+        .alice
+        .post(
+            "/v1/reservations",
+            with(good.clone(), json!({"driver": "drv_1"})),
+        )
+        .await;
+    assert_eq!(
+        nobody.error(),
+        (
+            404,
+            "invalid_request_error",
+            Some("driver_not_found"),
+            Some("driver")
+        )
+    );
+    let nothing = app
+        .alice
+        .post(
+            "/v1/reservations",
+            with(good, json!({"vehicle": crew.driver})),
+        )
+        .await;
+    assert_eq!(
+        nothing.error(),
+        (
+            404,
+            "invalid_request_error",
+            Some("vehicle_not_found"),
+            Some("vehicle")
+        )
+    );
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_driver_of_another_fleet_cannot_reserve() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let stranger = app.alice.post("/v1/drivers", tests::driver()).await.id();
+    let answer = app
+        .alice
+        .post(
+            "/v1/reservations",
+            with(app.reservation(&crew, 120), json!({"driver": stranger})),
+        )
+        .await;
+    assert_eq!(answer.error().2, Some("reservation_invalid_input"));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn only_a_pending_reservation_is_updated() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .id();
+    let path = format!("/v1/reservations/{id}");
+    let change = json!({"ideal_start": app.in_minutes(200), "ideal_end": app.in_minutes(260),
+        "latest_end": app.in_minutes(300), "metadata": {"a": "b"}});
+    let changed = app.alice.post(&path, change.clone()).await.expect(200).body;
+    assert_eq!(changed["ideal_start"], change["ideal_start"]);
+    assert_eq!(changed["latest_end"], change["latest_end"]);
+    assert_eq!(
+        app.alice
+            .post(&path, json!({"latest_end": null}))
+            .await
+            .expect(200)
+            .body["latest_end"],
+        Value::Null
+    );
+    // The first attempt has moved with the window.
+    app.advance(95 * 60).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+    app.advance(80 * 60).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+    let refused = app.alice.post(&path, json!({})).await;
+    assert_eq!(
+        refused.error(),
+        (
+            409,
+            "invalid_request_error",
+            Some("reservation_update_invalid_state"),
+            None
+        )
+    );
+}
+
+#[tokio::test]
+async fn cancelling_gives_the_time_back() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = app.reservation(&crew, 40);
+    let first = app.alice.post("/v1/reservations", body.clone()).await.id();
+    app.advance(15 * 60).await;
+    let first = format!("/v1/reservations/{first}");
+    let station = app.alice.get(&first).await.body["charging_station"].clone();
+    let cancelled = app
+        .alice
+        .post(&format!("{first}/cancel"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(cancelled.body["status"], "cancelled");
+    let again = app.alice.post(&format!("{first}/cancel"), json!({})).await;
+    assert_eq!(again.error().2, Some("reservation_cancel_invalid_state"));
+    // The same vehicle at the same time: only possible when nothing is left of the first.
+    let second = app.alice.post("/v1/reservations", body).await.id();
+    app.advance(60).await;
+    let second = app
+        .alice
+        .get(&format!("/v1/reservations/{second}"))
+        .await
+        .body;
+    assert_eq!(
+        (&second["status"], &second["charging_station"]),
+        (&json!("confirmed"), &station)
+    );
+}
+
+#[tokio::test]
+async fn a_vehicle_that_does_not_come_loses_its_reservation() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 60))
+        .await
+        .id();
+    app.advance(74 * 60).await;
+    let path = format!("/v1/reservations/{id}");
+    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+    app.advance(2 * 60).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+}
+
+#[tokio::test]
+async fn where_there_is_nothing_the_reservation_fails_and_says_why() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let nowhere = json!({"location": {"latitude": 0.0, "longitude": 0.0, "radius": 100_000}});
+    let id = app
+        .alice
+        .post(
+            "/v1/reservations",
+            with(app.reservation(&crew, 60), nowhere),
+        )
+        .await
+        .id();
+    app.advance(59 * 60).await;
+    let path = format!("/v1/reservations/{id}");
+    let waiting = app.alice.get(&path).await.body;
+    assert_eq!(
+        (
+            &waiting["status"],
+            &waiting["match_summary"]["stations_in_radius"]
+        ),
+        (&json!("pending"), &json!(0))
+    );
+    app.advance(5 * 60).await;
+    let failed = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&failed["status"], &failed["failed_reason"]),
+        (&json!("failed"), &json!("no_available_connectors"))
+    );
+}
+
+#[tokio::test]
+async fn a_suspended_driver_fails_the_reservation_at_its_first_attempt() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 60))
+        .await
+        .id();
+    app.alice
+        .post(
+            &format!("/v1/drivers/{}", crew.driver),
+            json!({"status": "suspended"}),
+        )
+        .await
+        .expect(200);
+    app.advance(31 * 60).await;
+    let failed = app.alice.get(&format!("/v1/reservations/{id}")).await.body;
+    assert_eq!(
+        (&failed["status"], &failed["failed_reason"]),
+        (&json!("failed"), &json!("driver_unavailable"))
+    );
+}
+
+/// Rivals for the same connectors: as many reservations as there are vehicles, in one street with few connectors.
+#[tokio::test]
+async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
+    let app = TestApp::start().await;
+    let one = app.crew(&app.alice).await;
+    let mut body = app.reservation(&one, 60);
+    body["location"]["radius"] = json!(2500);
+    let mut ids = Vec::new();
+    for _ in 0..12 {
+        let vehicle = app
+            .alice
+            .post("/v1/vehicles", tests::vehicle(&one.fleet))
+            .await
+            .id();
+        // Each vehicle asks twice for the same hour: at most one of the two can be had.
+        for _ in 0..2 {
+            let body = with(body.clone(), json!({"vehicle": vehicle}));
+            ids.push(app.alice.post("/v1/reservations", body).await.id());
+        }
+    }
+    app.advance(31 * 60).await;
+    let mut held = Vec::new();
+    for id in &ids {
+        let id = shared::Id::from(id.as_str());
+        let tenant = shared::Tenant {
+            account: app.alice.account.clone().expect("an account"),
+            mode: shared::Mode::Test,
+        };
+        let row = app
+            .app()
+            .store
+            .load::<shared::models::reservation::Reservation>(&tenant, &id)
+            .await
+            .expect("a row");
+        if row.object.status == shared::models::reservation::ReservationStatus::Confirmed {
+            let station = row.object.charging_station.expect("a station").to_string();
+            held.push((
+                station + "/" + &row.private.connector.expect("a connector"),
+                row.object.vehicle.to_string(),
+            ));
+        }
+    }
+    let connectors: std::collections::HashSet<_> =
+        held.iter().map(|(connector, _)| connector).collect();
+    let vehicles: std::collections::HashSet<_> = held.iter().map(|(_, vehicle)| vehicle).collect();
+    assert!(
+        held.len() >= 2,
+        "too few were confirmed to prove anything: {held:?}"
+    );
+    assert_eq!(connectors.len(), held.len(), "{held:?}");
+    assert_eq!(vehicles.len(), held.len(), "{held:?}");
+}
+
+#[tokio::test]
+async fn lists_are_filtered_by_driver_vehicle_and_status() {
+    let app = TestApp::start().await;
+    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let first = app
+        .alice
+        .post("/v1/reservations", app.reservation(&one, 120))
+        .await
+        .id();
+    let second = app
+        .alice
+        .post("/v1/reservations", app.reservation(&two, 120))
+        .await
+        .id();
+    app.alice
+        .post(&format!("/v1/reservations/{first}/cancel"), json!({}))
+        .await
+        .expect(200);
+    let list = async |query: String| {
+        app.alice
+            .get(&format!("/v1/reservations{query}"))
+            .await
+            .expect(200)
+            .ids()
+    };
+    assert_eq!(list(String::new()).await, [second.clone(), first.clone()]);
+    assert_eq!(
+        list(format!("?driver={}", one.driver)).await,
+        [first.clone()]
+    );
+    assert_eq!(
+        list(format!("?vehicle={}", two.vehicle)).await,
+        [second.clone()]
+    );
+    assert_eq!(list("?status=pending".into()).await, [second]);
+    assert_eq!(
+        list(format!("?driver={}&status=cancelled", one.driver)).await,
+        [first]
+    );
+    assert!(
+        list(format!("?driver={}&vehicle={}", one.driver, two.vehicle))
+            .await
+            .is_empty()
+    );
+    let wrong = app.alice.get("/v1/reservations?status=lost").await;
+    assert_eq!(
+        wrong.error(),
+        (400, "invalid_request_error", None, Some("status"))
+    );
+    let nobody = app.alice.get("/v1/reservations?driver=drv_1").await;
+    assert_eq!(nobody.error().2, Some("driver_not_found"));
+    app.drain().await;
+}
