@@ -2,6 +2,7 @@
 //! process, behind the ports the functions use on AWS.
 
 mod clock;
+mod demo;
 mod embedded;
 mod engine;
 mod files;
@@ -174,6 +175,9 @@ impl Running {
                 made
             }
         };
+        if embedded.is_some() {
+            demo::create(&app).await?;
+        }
         stations::import(&app, &folder, options.stations.as_deref(), made).await?;
 
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;

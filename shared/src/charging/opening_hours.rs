@@ -24,7 +24,7 @@ pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
                 .availability
                 .opening_hours
                 .iter()
-                .filter_map(move |hours| Some((day, hours)))
+                .map(move |hours| (day, hours))
         })
         .filter(|(day, hours)| weekday(*day) == hours.day)
         .filter_map(|(day, hours)| span(day, hours, &zone))

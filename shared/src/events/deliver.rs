@@ -48,8 +48,11 @@ const KEEP: usize = 4 * 1024;
 pub struct Sender {
     targets: Targets,
     client: OnceLock<reqwest::Client>,
-    endpoints: Mutex<HashMap<(Tenant, Id), (Timestamp, Row<WebhookEndpoint>)>>,
+    endpoints: Mutex<Known>,
 }
+
+/// Endpoints as they were read, with when.
+type Known = HashMap<(Tenant, Id), (Timestamp, Row<WebhookEndpoint>)>;
 
 /// How a receiver answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -256,9 +259,7 @@ impl Sender {
         self.lock().remove(&(tenant.clone(), id.clone()));
     }
 
-    fn lock(
-        &self,
-    ) -> std::sync::MutexGuard<'_, HashMap<(Tenant, Id), (Timestamp, Row<WebhookEndpoint>)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
         self.endpoints
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)

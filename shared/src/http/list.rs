@@ -154,7 +154,7 @@ impl ListQuery {
         kind: Kind,
     ) -> Result<Answer> {
         let at = |row: Option<&T>, place: fn(Id) -> From| {
-            Some(self.url(caller, &place(id(row?).clone()), kind)?)
+            self.url(caller, &place(id(row?).clone()), kind)
         };
         let next_page_url = if found.older {
             at(found.rows.last(), From::After)

@@ -174,7 +174,7 @@ mod tests {
     fn a_full_bucket_holds_twice_the_rate_and_refills_at_it() {
         let limiter = RateLimiter::new(Rates::default());
         let start = Timestamp::from_unix_millis(1_000_000);
-        let mut take = |at: Timestamp| limiter.take(&tenant(), at);
+        let take = |at: Timestamp| limiter.take(&tenant(), at);
         for n in 0..50 {
             assert_eq!(take(start).unwrap().0.remaining, 49 - n);
         }

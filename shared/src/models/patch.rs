@@ -3,30 +3,20 @@
 use serde::{Deserialize, Deserializer};
 
 /// A member that may be left out or set, never null.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Change<T> {
+    #[default]
     Keep,
     Set(T),
 }
 
 /// A member that may be left out, cleared with null, or set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Patch<T> {
+    #[default]
     Keep,
     Clear,
     Set(T),
-}
-
-impl<T> Default for Change<T> {
-    fn default() -> Self {
-        Self::Keep
-    }
-}
-
-impl<T> Default for Patch<T> {
-    fn default() -> Self {
-        Self::Keep
-    }
 }
 
 impl<T> Change<T> {

@@ -150,8 +150,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn short_waits_ride_on_the_queue_and_long_ones_on_a_schedule() {
+    #[tokio::test]
+    async fn short_waits_ride_on_the_queue_and_long_ones_on_a_schedule() {
         let tenant = Tenant {
             account: Id::from_number(Kind::Account, 1),
             mode: Mode::Test,
@@ -170,7 +170,7 @@ mod tests {
         let now = Timestamp::from_unix_millis(0);
         for wait in [-5, 0, 1, 4_999, 900_000, 900_001] {
             let sent = send_at(&notes, &notes, now, now.plus_millis(wait), &message);
-            futures::executor::block_on(sent).unwrap();
+            sent.await.unwrap();
         }
         let want = [
             "queue 0",

@@ -1,0 +1,90 @@
+//! The tenant of the sample events in `events/`: an account with a key, a fleet, a driver and a vehicle, under the ids the
+//! samples name. It exists on embedded tables only, so its well-known key opens nothing else.
+
+use serde_json::json;
+use shared::error::{Error, Result};
+use shared::models::account::Account;
+use shared::models::api_key::{ApiKey, ApiKeyPrivate, Scope, Secret};
+use shared::models::driver::Driver;
+use shared::models::fleet::Fleet;
+use shared::models::vehicle::Vehicle;
+use shared::origin::Origin;
+use shared::store::Changes;
+use shared::store::row::Row;
+use shared::{App, Id, Kind};
+
+const KEY: &str =
+    "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9";
+
+/// The number in the account's id; the others follow.
+const FIRST: u128 = 0x01a1_f000_0000_7000_8000_0000_0000_0001;
+
+/// Makes the tenant, where it is not there yet.
+pub async fn create(app: &App) -> Result<()> {
+    let (secret, tenant) =
+        Secret::parse(KEY).ok_or_else(|| Error::internal("the sample key is malformed"))?;
+    if app
+        .store
+        .find::<Account>(&tenant, &tenant.account)
+        .await?
+        .is_some()
+    {
+        return Ok(());
+    }
+    let now = app.now();
+    let origin = Origin::later(tenant.clone(), now);
+    let body = json!({"name": "Sample account", "email": "ops@fleet.example", "type": "business"});
+    let mut account = Account::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
+    account.id = tenant.account.clone();
+    let body = json!({"name": "Sample fleet", "email": "ops@fleet.example",
+        "address": {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}});
+    let mut fleet = Fleet::new(
+        serde_json::from_value(body).map_err(Error::internal)?,
+        &account,
+        now,
+    )?;
+    fleet.id = Id::from_number(Kind::Fleet, FIRST + 1);
+    let body = json!({"name": "Sample driver", "email": "driver@fleet.example"});
+    let (mut driver, private) = Driver::new(
+        serde_json::from_value(body).map_err(Error::internal)?,
+        &account,
+        now,
+    )?;
+    driver.id = Id::from_number(Kind::Driver, FIRST + 2);
+    let body = json!({"fleet": fleet.id, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001",
+        "battery_capacity": 60_000, "charging_standard": "Type2", "drivers": [driver.id]});
+    let mut vehicle = Vehicle::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
+    vehicle.id = Id::from_number(Kind::Vehicle, FIRST + 3);
+    fleet.total_vehicles = 1;
+    driver.vehicles.push(vehicle.id.clone());
+    let key = ApiKey {
+        id: Id::from_number(Kind::ApiKey, FIRST + 7),
+        object: Kind::ApiKey,
+        created: now,
+        expires_at: None,
+        last4: KEY[KEY.len() - 4..].to_owned(),
+        last_used: None,
+        livemode: false,
+        scopes: vec![Scope::Everything],
+        secret: None,
+    };
+    let mut changes = Changes::new();
+    app.store
+        .create(&mut changes, &origin, &Row::new(account))?;
+    app.store.create(
+        &mut changes,
+        &origin,
+        &Row::with_private(
+            key,
+            ApiKeyPrivate {
+                hash: secret.hash(),
+            },
+        ),
+    )?;
+    app.store.create(&mut changes, &origin, &Row::new(fleet))?;
+    app.store
+        .create(&mut changes, &origin, &Row::with_private(driver, private))?;
+    app.store
+        .create(&mut changes, &origin, &Row::new(vehicle))?;
+    app.store.commit_later(&origin, changes).await
+}
