@@ -58,7 +58,6 @@ impl Store {
             id: event,
         });
         let due = deliveries.values().map(|delivery| delivery.next_at).min();
-        let partition = keys::due_partition_of(super::string(&key, "pk"));
         let set = if due.is_some() {
             ", due_pk = :due_pk, due_at = :due_at"
         } else {
@@ -83,7 +82,7 @@ impl Store {
             .expression_attribute_values(":null", s("NULL"));
         if let Some(due) = due {
             call = call
-                .expression_attribute_values(":due_pk", s(partition))
+                .expression_attribute_values(":due_pk", s(keys::due_partition_at(due)))
                 .expression_attribute_values(":due_at", s(due.to_string()));
         }
         match call.send().await {
@@ -205,7 +204,6 @@ impl Store {
             .get_or_insert_default()
             .insert(endpoint.clone(), delivery.clone());
         let key = key_item(Key::Object { tenant, id });
-        let partition = keys::due_partition_of(super::string(&key, "pk"));
         let mut expression = "SET #private.deliveries.#endpoint = :delivery".to_owned();
         if closes {
             expression += ", #object.pending_webhooks = #object.pending_webhooks - :one";
@@ -233,7 +231,7 @@ impl Store {
         }
         if let Some(due) = due {
             update = update
-                .expression_attribute_values(":due_pk", s(partition))
+                .expression_attribute_values(":due_pk", s(keys::due_partition_at(due)))
                 .expression_attribute_values(":due_at", s(due.to_string()));
         }
         let mut log = key_item(Key::Attempt {

@@ -1,17 +1,11 @@
 //! Idempotency: the answer to a request with an `Idempotency-Key` is stored in the transaction of its effect, and a
 //! repetition is answered from that record, which the refused transaction itself brings back.
 
-use std::io::{Read as _, Write as _};
-
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
+    Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
 };
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 
 use super::keys::Key;
 use super::{Item, Store, client, key_item, n, number, s, string};
@@ -129,14 +123,10 @@ fn record(origin: &Origin, idempotency: &Idempotency, answer: &Answer) -> Result
         tenant: &origin.tenant,
         key: &idempotency.key,
     });
-    let mut body = DeflateEncoder::new(Vec::new(), Compression::fast());
-    body.write_all(&answer.body).map_err(Error::internal)?;
+    let body = String::from_utf8(answer.body.clone()).map_err(Error::internal)?;
     item.insert("fingerprint".into(), s(&idempotency.fingerprint));
     item.insert("status".into(), n(answer.status));
-    item.insert(
-        "body".into(),
-        AttributeValue::B(Blob::new(body.finish().map_err(Error::internal)?)),
-    );
+    item.insert("body".into(), s(body));
     item.insert("ttl".into(), n(origin.now.plus_millis(KEPT).unix_seconds()));
     Ok(item)
 }
@@ -146,15 +136,7 @@ pub(super) fn replay(item: &Item, idempotency: &Idempotency) -> Result<Answer> {
     if string(item, "fingerprint") != idempotency.fingerprint {
         return Err(Error::idempotency_mismatch());
     }
-    let packed = item
-        .get("body")
-        .and_then(|value| value.as_b().ok())
-        .map(Blob::as_ref)
-        .unwrap_or_default();
-    let mut body = Vec::new();
-    DeflateDecoder::new(packed)
-        .read_to_end(&mut body)
-        .map_err(Error::internal)?;
+    let body = string(item, "body").as_bytes().to_vec();
     let status = u16::try_from(number(item, "status")).map_err(Error::internal)?;
     Ok(Answer {
         status,

@@ -20,6 +20,7 @@ use jiff::civil::Date;
 
 use crate::id::{Id, Kind};
 use crate::origin::{Mode, Tenant};
+use crate::time::Timestamp;
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -175,9 +176,9 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
 /// In how many partitions the index `due` is split, so that no one of them limits how fast the service writes.
 pub const DUE_PARTITIONS: u8 = 8;
 
-/// The partition of the index `due` a row lies in.
-pub fn due_partition_of(pk: &str) -> String {
-    due_partition((crc32fast::hash(pk.as_bytes()) % u32::from(DUE_PARTITIONS)) as u8)
+/// The partition of the index `due` for what is due at that moment.
+pub fn due_partition_at(due: Timestamp) -> String {
+    due_partition((crc32fast::hash(due.to_string().as_bytes()) % u32::from(DUE_PARTITIONS)) as u8)
 }
 
 /// The name of one partition of the index `due`.

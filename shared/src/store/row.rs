@@ -101,8 +101,7 @@ impl<T: Record> Row<T> {
             item.insert(attribute.into(), s(value));
         }
         if let Some(due) = T::due(&self.private) {
-            let pk = super::string(&item, "pk").to_owned();
-            item.insert("due_pk".into(), s(keys::due_partition_of(&pk)));
+            item.insert("due_pk".into(), s(keys::due_partition_at(due)));
             item.insert("due_at".into(), s(due.to_string()));
         }
         if let Some(at) = self.object.expires() {
