@@ -38,26 +38,9 @@ pub async fn handle(
     if let Some(vehicle) = &vehicle {
         app.store.get::<Vehicle>(tenant, vehicle).await?;
     }
-    let partition = match (&driver, &vehicle) {
-        (Some(owner), vehicle) => {
-            filter.extend(
-                vehicle
-                    .iter()
-                    .map(|vehicle| ("vehicle", vehicle.to_string())),
-            );
-            Partition::First {
-                tenant,
-                owner,
-                kind,
-            }
-        }
-        (None, Some(owner)) => Partition::Second {
-            tenant,
-            owner,
-            kind,
-        },
-        (None, None) => Partition::Kind { tenant, kind },
-    };
+    filter.extend(driver.map(|driver| ("driver", driver.to_string())));
+    filter.extend(vehicle.map(|vehicle| ("vehicle", vehicle.to_string())));
+    let partition = Partition::Kind { tenant, kind };
     let found = app
         .store
         .list::<Reservation>(partition, &slice, filter)

@@ -47,9 +47,9 @@ pub async fn handle(
                 .into_iter()
                 .collect();
             let partition = match &fleet {
-                Some(owner) => Partition::First {
+                Some(fleet) => Partition::Fleet {
                     tenant,
-                    owner,
+                    fleet,
                     kind: Kind::Vehicle,
                 },
                 None => Partition::Kind {

@@ -9,10 +9,13 @@ use serde_json::Value;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::driver::Driver;
 use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
 };
+use crate::models::fleet::Fleet;
 use crate::models::reservation::{Reservation, ReservationStatus};
+use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
 use crate::origin::{Origin, Tenant};
 use crate::ports::Message;
@@ -37,10 +40,7 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     let Some(new) = &change.new else {
         return Ok(());
     };
-    let Some((_, id)) = text(new, "pk").and_then(keys::parse_object) else {
-        return Ok(());
-    };
-    let Some(tenant) = tenant(new) else {
+    let Some((tenant, id)) = text(new, "pk").and_then(keys::parse_object) else {
         return Ok(());
     };
     match id.kind() {
@@ -65,13 +65,6 @@ fn read<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Result<Optio
         .transpose()
 }
 
-fn tenant(item: &Item) -> Option<Tenant> {
-    Some(Tenant {
-        account: Id::from(text(item, "account")?),
-        mode: text(item, "mode")?.parse().ok()?,
-    })
-}
-
 /// Writes the events a change stands for, each with the deliveries it needs.
 async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
     let (Some(new), old) = (&change.new, &change.old) else {
@@ -90,16 +83,12 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     if announced.is_empty() {
         return Ok(());
     }
-    let mut object: Value = read(new, "object")?.unwrap_or_default();
-    if id.is(Kind::WebhookEndpoint) {
-        // Other endpoints are told, and may be somebody else's.
-        object
-            .as_object_mut()
-            .map(|members| members.remove("secret"));
-    }
-    let previous: Option<Value> = old
+    let Some(object) = shown(id, new)? else {
+        return Ok(());
+    };
+    let previous = old
         .as_ref()
-        .map(|old| read(old, "object"))
+        .map(|old| shown(id, old))
         .transpose()?
         .flatten();
     let at = text(new, "written")
@@ -125,6 +114,33 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
             .await?;
     }
     Ok(())
+}
+
+/// The object of a row as clients see it. Other endpoints' secrets are nobody's business.
+fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
+    fn read_as<T: serde::Serialize + serde::de::DeserializeOwned>(
+        item: &Item,
+    ) -> Result<Option<Value>> {
+        let object: Option<T> = read(item, "object")?;
+        object
+            .map(|object| serde_json::to_value(object).map_err(Error::internal))
+            .transpose()
+    }
+    match id.kind() {
+        Some(Kind::Driver) => read_as::<Driver>(item),
+        Some(Kind::Fleet) => read_as::<Fleet>(item),
+        Some(Kind::Reservation) => read_as::<Reservation>(item),
+        Some(Kind::Vehicle) => read_as::<Vehicle>(item),
+        Some(Kind::WebhookEndpoint) => {
+            let mut endpoint = read_as::<WebhookEndpoint>(item)?;
+            endpoint
+                .as_mut()
+                .and_then(Value::as_object_mut)
+                .map(|members| members.remove("secret"));
+            Ok(endpoint)
+        }
+        other => Err(Error::internal(format!("{other:?} has no events"))),
+    }
 }
 
 /// The event's row, waiting for its deliveries.

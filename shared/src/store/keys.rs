@@ -2,7 +2,7 @@
 //!
 //! | What | `pk` | `sk` | Index |
 //! |---|---|---|---|
-//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; `first`, `second`: by what it belongs to, by id |
+//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; a vehicle's `fleet`: `<acct>#<mode>#<flt>#vehicle` by id |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
@@ -14,7 +14,9 @@
 //! | calendar | `<mode>#CAL#<connector or vehicle>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
 //! Rows that wait for something carry `due_pk` and `due_at`, the keys of the index `due` that the sweeper reads.
-//! A reservation's `first` is its driver, its `second` its vehicle; a vehicle's `first` is its fleet.
+//!
+//! Reservations have no index by driver or vehicle: each would add two write units to every reservation, so those lists
+//! filter the account's.
 
 use jiff::civil::Date;
 
@@ -104,16 +106,10 @@ impl Key<'_> {
 pub enum Partition<'a> {
     /// All objects of a kind.
     Kind { tenant: &'a Tenant, kind: Kind },
-    /// The objects of a kind that belong to another object in the first way.
-    First {
+    /// The objects of a kind that belong to a fleet.
+    Fleet {
         tenant: &'a Tenant,
-        owner: &'a Id,
-        kind: Kind,
-    },
-    /// The objects of a kind that belong to another object in the second way.
-    Second {
-        tenant: &'a Tenant,
-        owner: &'a Id,
+        fleet: &'a Id,
         kind: Kind,
     },
     /// The accounts an account has made.
@@ -131,16 +127,11 @@ impl Partition<'_> {
     pub fn place(self) -> (&'static str, &'static str, String) {
         match self {
             Self::Kind { tenant, kind } => ("list", "list_pk", of_tenant(tenant, kind.name())),
-            Self::First {
+            Self::Fleet {
                 tenant,
-                owner,
+                fleet,
                 kind,
-            } => ("first", "first_pk", of_owner(tenant, owner, kind)),
-            Self::Second {
-                tenant,
-                owner,
-                kind,
-            } => ("second", "second_pk", of_owner(tenant, owner, kind)),
+            } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
             Self::Stations { mode } => (
                 "list",
@@ -157,8 +148,8 @@ fn of_tenant(tenant: &Tenant, rest: &str) -> String {
     format!("{}#{}#{rest}", tenant.account, tenant.mode)
 }
 
-fn of_owner(tenant: &Tenant, owner: &Id, kind: Kind) -> String {
-    of_tenant(tenant, &format!("{owner}#{}", kind.name()))
+fn of_fleet(tenant: &Tenant, fleet: &Id, kind: Kind) -> String {
+    of_tenant(tenant, &format!("{fleet}#{}", kind.name()))
 }
 
 /// The tenant and id of an object's `pk`, for rows that come without their content.

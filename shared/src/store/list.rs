@@ -51,8 +51,33 @@ pub struct Found<T> {
     pub older: bool,
 }
 
-/// How many times one page asks again when a filter leaves it short.
-const MAX_QUERIES: usize = 20;
+impl<T> Found<T> {
+    /// Makes a page of what was read in the slice's direction: one row more than wanted tells that there are more.
+    fn page(mut rows: Vec<T>, slice: &Slice) -> Self {
+        let more = rows.len() > slice.limit;
+        rows.truncate(slice.limit);
+        match slice.from {
+            From::Newest => Self {
+                rows,
+                newer: false,
+                older: more,
+            },
+            From::After(_) => Self {
+                rows,
+                newer: true,
+                older: more,
+            },
+            From::Before(_) => {
+                rows.reverse();
+                Self {
+                    rows,
+                    newer: more,
+                    older: true,
+                }
+            }
+        }
+    }
+}
 
 impl Slice {
     /// Everything there is, up to a limit.
@@ -118,8 +143,13 @@ impl Store {
                 (":high".to_owned(), s(high.as_str())),
             ]);
             let condition = filter_expression(filter, &mut names, &mut values);
+            // A filter may leave nothing of many rows: then as much is read at a time as fits into an answer.
+            let at_a_time = match condition {
+                None => i32::try_from(slice.limit + 1).ok(),
+                Some(_) => None,
+            };
             let mut start = None;
-            for _ in 0..MAX_QUERIES {
+            loop {
                 let query = self
                     .client
                     .query()
@@ -132,7 +162,7 @@ impl Store {
                     .set_expression_attribute_values(Some(values.clone()))
                     .scan_index_forward(backward)
                     .set_exclusive_start_key(start)
-                    .set_limit(i32::try_from(slice.limit + 1).ok())
+                    .set_limit(at_a_time)
                     .send()
                     .await
                     .map_err(client::failure)?;
@@ -143,28 +173,7 @@ impl Store {
                 }
             }
         }
-        let more = rows.len() > slice.limit;
-        rows.truncate(slice.limit);
-        if backward {
-            rows.reverse();
-        }
-        Ok(match slice.from {
-            From::Newest => Found {
-                rows,
-                newer: false,
-                older: more,
-            },
-            From::After(_) => Found {
-                rows,
-                newer: true,
-                older: more,
-            },
-            From::Before(_) => Found {
-                rows,
-                newer: more,
-                older: true,
-            },
-        })
+        Ok(Found::page(rows, slice))
     }
 
     /// One page of objects whose ids are kept elsewhere than in an index, without those that `keep` refuses.
@@ -181,19 +190,17 @@ impl Store {
         let backward = matches!(slice.from, From::Before(_));
         let mut rest = slice.clone();
         let mut rows: Vec<Row<T>> = Vec::new();
-        let mut more = true;
-        for _ in 0..MAX_QUERIES {
+        loop {
             let ids = match &members {
                 Members::OfFleet(fleet) => self.drivers_of(tenant, fleet, &rest).await?,
                 Members::These(ids) => page_of_ids(ids.clone(), T::KIND, &rest),
             };
-            let Some(last) = (if backward {
+            let last = if backward {
                 ids.rows.first()
             } else {
                 ids.rows.last()
-            })
-            .cloned() else {
-                more = false;
+            };
+            let Some(last) = last.cloned() else {
                 break;
             };
             let mut found = self.get_all::<T>(tenant, &ids.rows).await?;
@@ -202,7 +209,7 @@ impl Store {
                 found.reverse();
             }
             rows.extend(found);
-            more = if backward { ids.newer } else { ids.older };
+            let more = if backward { ids.newer } else { ids.older };
             if !more || rows.len() > slice.limit {
                 break;
             }
@@ -212,28 +219,7 @@ impl Store {
                 From::After(last)
             };
         }
-        let more = more || rows.len() > slice.limit;
-        rows.truncate(slice.limit);
-        if backward {
-            rows.reverse();
-        }
-        Ok(match slice.from {
-            From::Newest => Found {
-                rows,
-                newer: false,
-                older: more,
-            },
-            From::After(_) => Found {
-                rows,
-                newer: true,
-                older: more,
-            },
-            From::Before(_) => Found {
-                rows,
-                newer: more,
-                older: true,
-            },
-        })
+        Ok(Found::page(rows, slice))
     }
 
     /// One page of the drivers attached to a fleet: their ids.
@@ -264,7 +250,7 @@ impl Store {
             .iter()
             .map(|item| Id::from(string(item, "sk")))
             .collect();
-        Ok(page_of(ids, slice))
+        Ok(Found::page(ids, slice))
     }
 }
 
@@ -280,33 +266,7 @@ pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, slice: &Slice) -> Found<Id> {
     if !matches!(slice.from, From::Before(_)) {
         ids.reverse();
     }
-    page_of(ids, slice)
-}
-
-/// Cuts what was read in the slice's direction down to a page.
-fn page_of(mut ids: Vec<Id>, slice: &Slice) -> Found<Id> {
-    let more = ids.len() > slice.limit;
-    ids.truncate(slice.limit);
-    match slice.from {
-        From::Newest => Found {
-            rows: ids,
-            newer: false,
-            older: more,
-        },
-        From::After(_) => Found {
-            rows: ids,
-            newer: true,
-            older: more,
-        },
-        From::Before(_) => {
-            ids.reverse();
-            Found {
-                rows: ids,
-                newer: more,
-                older: true,
-            }
-        }
-    }
+    Found::page(ids, slice)
 }
 
 fn filter_expression(

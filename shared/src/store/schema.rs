@@ -12,8 +12,7 @@ use crate::error::{Error, Result};
 /// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("list", "list_pk", "list_sk", &["*"]),
-    ("first", "first_pk", "list_sk", &["*"]),
-    ("second", "second_pk", "list_sk", &["*"]),
+    ("fleet", "fleet_pk", "list_sk", &["*"]),
     ("due", "due_pk", "due_at", &[]),
     ("fine", "fine_pk", "list_sk", &["place"]),
     ("coarse", "coarse_pk", "list_sk", &["place"]),
