@@ -108,3 +108,22 @@ async fn on_invocation(
 ) -> Result<bootstrap::Bootstrapped, Error> {
     Ok(bootstrap::handle(app, event.payload).await?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_samples_of_the_triggers_are_read() {
+        let stream: StreamEvent =
+            serde_json::from_str(include_str!("../../events/relay-stream.json")).unwrap();
+        assert!(!stream.records[0].change.new_image.is_empty());
+        assert!(stream.records[0].change.old_image.is_empty());
+        let queue: SqsEvent =
+            serde_json::from_str(include_str!("../../events/confirm-reservation.json")).unwrap();
+        assert!(queue.records[0].body.is_some());
+        let bootstrap: Bootstrap =
+            serde_json::from_str(include_str!("../../events/bootstrap-account.json")).unwrap();
+        assert!(!bootstrap.mode.is_live());
+    }
+}

@@ -8,8 +8,9 @@ use local::{Options, Running};
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let filter =
-        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    // The embedded table reports every refused condition as a warning; here those are everyday answers.
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| "warn,dynoxide=error".into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
