@@ -16,7 +16,6 @@ use shared::{Id, Kind, Timestamp};
 /// later happens when the test says so.
 pub struct TestApp {
     running: Option<Running>,
-    http: reqwest::Client,
     /// A full-access test key of the first account.
     pub alice: Client,
     /// No key.
@@ -61,22 +60,14 @@ impl TestApp {
         };
         change(&mut options);
         let running = Running::start(options).await.expect("the service starts");
-        // A second installation fails and changes nothing.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
-        let client = |key: Option<String>, account| Client {
-            http: http.clone(),
-            base_url: running.base_url.clone(),
+        let anon = Client::new(&running.base_url, None);
+        let (key, account) = (Some(running.api_key.clone()), Some(running.account.clone()));
+        let alice = Client {
             key,
             account,
+            ..anon.clone()
         };
-        let alice = client(Some(running.api_key.clone()), Some(running.account.clone()));
-        let anon = client(None, None);
         Self {
-            http: http.clone(),
             alice,
             anon,
             running: Some(running),
@@ -100,12 +91,10 @@ impl TestApp {
 
     /// A client with that key.
     pub fn with_key(&self, key: String, account: Id) -> Client {
-        let base_url = self.running().base_url.clone();
         Client {
-            http: self.http.clone(),
-            base_url,
             key: Some(key),
             account: Some(account),
+            ..self.anon.clone()
         }
     }
 
@@ -208,6 +197,29 @@ fn unique() -> String {
 }
 
 impl Client {
+    /// A client of a service elsewhere.
+    pub fn new(base_url: &str, key: Option<&str>) -> Self {
+        // A second installation fails and changes nothing.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
+        Self {
+            http,
+            base_url: base_url.to_owned(),
+            key: key.map(str::to_owned),
+            account: None,
+        }
+    }
+
+    /// The answer to a POST, or nothing when the service ends before it is complete.
+    pub async fn try_post(&self, path: &str, body: Value) -> Option<Answer> {
+        self.try_send("POST", path, Some(body.to_string()), &[])
+            .await
+            .ok()
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, None, &[]).await
     }
@@ -228,6 +240,18 @@ impl Client {
         body: Option<String>,
         headers: &[(&str, &str)],
     ) -> Answer {
+        self.try_send(method, path, body, headers)
+            .await
+            .expect("an answer")
+    }
+
+    async fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, reqwest::Error> {
         let url = if path.starts_with("http") {
             path.to_owned()
         } else {
@@ -246,16 +270,16 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = request.send().await.expect("an answer");
+        let response = request.send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await.expect("a body");
+        let text = response.text().await?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer {
+        Ok(Answer {
             status,
             headers,
             text,
             body,
-        }
+        })
     }
 
     /// Walks a list by its next pages, and gives every id.

@@ -1,1 +1,237 @@
-//! placeholder
+//! The executable itself: what it prints, what it keeps when it is killed, and how it ends.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::{Client, Receiver, driver, fleet, vehicle};
+
+/// The runner's executable, which is built beside the tests'.
+fn executable() -> PathBuf {
+    let tests = std::env::current_exe().expect("this executable");
+    let runner = tests
+        .parent()
+        .and_then(Path::parent)
+        .expect("a target folder")
+        .join("local");
+    if !runner.exists() {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+        let built = Command::new(cargo)
+            .args(["build", "--workspace"])
+            .status()
+            .expect("cargo runs");
+        assert!(built.success());
+    }
+    runner
+}
+
+/// A folder of this test's own.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("fleet-charging-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&path));
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// The service as a process.
+struct Process {
+    child: Child,
+    base_url: String,
+    client: Client,
+    introduction: Value,
+}
+
+impl Process {
+    fn start(folder: &Folder) -> Self {
+        let mut child = Command::new(executable())
+            .args(["--json", "--port", "0", "--data"])
+            .arg(&folder.0)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the runner starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("its output"))
+            .read_line(&mut line)
+            .expect("a line");
+        let introduction: Value = serde_json::from_str(&line).expect("one JSON object");
+        let base_url = introduction["base_url"]
+            .as_str()
+            .expect("an address")
+            .to_owned();
+        let client = Client::new(&base_url, introduction["api_key"].as_str());
+        Self {
+            child,
+            base_url,
+            client,
+            introduction,
+        }
+    }
+
+    async fn advance(&self, seconds: u32) {
+        let body = json!({"advance_seconds": seconds});
+        self.client
+            .post(&format!("{}/_local/clock", self.base_url), body)
+            .await
+            .expect(200);
+    }
+
+    /// `kill -9`
+    fn kill(mut self) {
+        self.child.kill().expect("a living process");
+        self.child.wait().expect("a dead process");
+    }
+}
+
+/// A fleet, a driver and a vehicle, and a reservation two hours ahead. The reservation's id.
+async fn reserve(client: &Client) -> String {
+    let fleet = client.post("/v1/fleets", fleet()).await.id();
+    let driver = client.post("/v1/drivers", driver()).await.id();
+    client
+        .post(
+            &format!("/v1/drivers/{driver}/attach"),
+            json!({"fleet": fleet}),
+        )
+        .await
+        .expect(200);
+    let vehicle = client.post("/v1/vehicles", vehicle(&fleet)).await.id();
+    let created = client.get(&format!("/v1/vehicles/{vehicle}")).await.body["created"].clone();
+    let now: shared::Timestamp = serde_json::from_value(created).expect("a time");
+    let body = json!({"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"],
+        "ideal_start": now.plus_seconds(7200), "ideal_end": now.plus_seconds(10_800),
+        "location": {"latitude": 51.507, "longitude": -0.128, "radius": 8000}});
+    client.post("/v1/reservations", body).await.id()
+}
+
+#[tokio::test]
+async fn a_killed_service_goes_on_where_it_was() {
+    let folder = Folder::new("killed");
+    let receiver = Receiver::start().await;
+    let first = Process::start(&folder);
+    let hook = json!({"url": receiver.url, "enabled_events": ["reservation.confirmed"]});
+    first
+        .client
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let id = reserve(&first.client).await;
+    let before = first.introduction.clone();
+    first.kill();
+
+    let second = Process::start(&folder);
+    for name in ["api_key", "account"] {
+        assert_eq!(second.introduction[name], before[name]);
+    }
+    let path = format!("/v1/reservations/{id}");
+    assert_eq!(second.client.get(&path).await.body["status"], "pending");
+    second.advance(5700).await;
+    assert_eq!(second.client.get(&path).await.body["status"], "confirmed");
+    assert_eq!(receiver.types(), ["reservation.confirmed"]);
+    second.kill();
+
+    // The time stays moved, and nothing is said twice.
+    let third = Process::start(&folder);
+    third.advance(1).await;
+    assert_eq!(third.client.get(&path).await.body["status"], "confirmed");
+    assert_eq!(receiver.types().len(), 1);
+    third.kill();
+}
+
+#[tokio::test]
+async fn work_that_fell_due_while_the_service_was_down_is_done_at_the_next_start() {
+    let folder = Folder::new("down");
+    let first = Process::start(&folder);
+    let id = reserve(&first.client).await;
+    first.kill();
+    // Ninety-five minutes pass.
+    std::fs::write(folder.0.join("clock.json"), (95 * 60 * 1000).to_string()).expect("a clock");
+    let second = Process::start(&folder);
+    let path = format!("/v1/reservations/{id}");
+    for _ in 0..100 {
+        if second.client.get(&path).await.body["status"] == "confirmed" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(second.client.get(&path).await.body["status"], "confirmed");
+    second.kill();
+}
+
+#[tokio::test]
+async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
+    let folder = Folder::new("moment");
+    let mut answered: Vec<String> = Vec::new();
+    for round in 0..3 {
+        let process = Process::start(&folder);
+        let ends = Arc::new(AtomicBool::new(false));
+        let clients = (0..4).map(|_| {
+            let (client, ends) = (process.client.clone(), ends.clone());
+            tokio::spawn(async move {
+                let mut ids = Vec::new();
+                while !ends.load(Ordering::SeqCst) {
+                    match client.try_post("/v1/fleets", fleet()).await {
+                        Some(answer) => ids.push(answer.id()),
+                        None => break,
+                    }
+                }
+                ids
+            })
+        });
+        let clients: Vec<_> = clients.collect();
+        tokio::time::sleep(Duration::from_millis(300 + 170 * round)).await;
+        process.kill();
+        ends.store(true, Ordering::SeqCst);
+        for client in clients {
+            answered.extend(client.await.expect("a client"));
+        }
+    }
+    assert!(
+        answered.len() > 10,
+        "too few to prove anything: {}",
+        answered.len()
+    );
+    let process = Process::start(&folder);
+    for id in &answered {
+        process
+            .client
+            .get(&format!("/v1/fleets/{id}"))
+            .await
+            .expect(200);
+    }
+    process.kill();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn ctrl_c_ends_it_cleanly() {
+    let folder = Folder::new("ctrl-c");
+    let mut process = Process::start(&folder);
+    process.client.get("/v1/fleets").await.expect(200);
+    let sent = Command::new("kill")
+        .args(["-INT", &process.child.id().to_string()])
+        .status()
+        .expect("kill runs");
+    assert!(sent.success());
+    for _ in 0..100 {
+        if let Some(status) = process.child.try_wait().expect("a child") {
+            assert_eq!(status.code(), Some(0));
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    process.kill();
+    panic!("it did not end");
+}

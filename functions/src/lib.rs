@@ -117,7 +117,7 @@ pub fn router_of(app: App, name: &str) -> Option<Router> {
 fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
     let mut router = Router::new();
     for Endpoint { route, handler } in endpoints {
-        let admitted = handler.layer(from_fn_with_state((app.clone(), route), edge::admit));
+        let admitted = handler.route_layer(from_fn_with_state((app.clone(), route), edge::admit));
         router = router.route(route.path, admitted);
     }
     router

@@ -13,13 +13,20 @@ fn sample(name: &str) -> String {
 async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let alice = &app.alice;
     let mut crew = app.crew(alice).await;
-    let reservation = alice.post("/v1/reservations", app.reservation(&crew, 120)).await.id();
+    let reservation = alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .id();
     let hook = json!({"url": receiver.url, "enabled_events": ["ping"]});
     let endpoint = alice.post("/v1/webhook_endpoints", hook).await.id();
     let key = alice.post("/v1/api_keys", json!({})).await.id();
     app.drain().await;
     let event = alice.get("/v1/events?limit=1").await.ids().remove(0);
-    let station = alice.get("/v1/charging_stations?limit=1").await.ids().remove(0);
+    let station = alice
+        .get("/v1/charging_stations?limit=1")
+        .await
+        .ids()
+        .remove(0);
     if name == "attach-driver" {
         crew.driver = alice.post("/v1/drivers", tests::driver()).await.id();
     }
@@ -28,7 +35,11 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let id = |prefix: &str, number: u8| format!("{prefix}_01a1f00000007000800000000000000{number}");
     let mut text = sample(name);
     for (from, to) in [
-        ("sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9".into(), secret),
+        (
+            "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9"
+                .into(),
+            secret,
+        ),
         (id("acct", 1), account),
         (id("flt", 2), crew.fleet),
         (id("drv", 3), crew.driver),
@@ -45,7 +56,10 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     }
     // There is room for 16 endpoints only.
     if name != "delete-webhook-endpoint" && !name.ends_with("webhook-endpoint") {
-        alice.delete(&format!("/v1/webhook_endpoints/{endpoint}")).await.expect(200);
+        alice
+            .delete(&format!("/v1/webhook_endpoints/{endpoint}"))
+            .await
+            .expect(200);
     }
     serde_json::from_str(&text).expect("JSON")
 }
@@ -57,16 +71,29 @@ async fn every_route_answers_its_sample_event() {
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
         let event = prepared(&app, &receiver, route.name).await;
-        assert_eq!(event["routeKey"], format!("{} {}", route.method.as_str(), route.path), "{}", route.name);
-        let headers: Vec<(&str, &str)> = event["headers"].as_object().expect("headers").iter()
+        assert_eq!(
+            event["routeKey"],
+            format!("{} {}", route.method.as_str(), route.path),
+            "{}",
+            route.name
+        );
+        let headers: Vec<(&str, &str)> = event["headers"]
+            .as_object()
+            .expect("headers")
+            .iter()
             .filter(|(name, _)| *name != "host")
             .map(|(name, value)| (name.as_str(), value.as_str().expect("a header")))
             .collect();
-        let query = event["rawQueryString"].as_str().filter(|query| !query.is_empty());
+        let query = event["rawQueryString"]
+            .as_str()
+            .filter(|query| !query.is_empty());
         let path = event["rawPath"].as_str().expect("a path").to_owned();
         let path = query.map_or(path.clone(), |query| format!("{path}?{query}"));
         let body = event["body"].as_str().map(str::to_owned);
-        let answer = app.anon.send(route.method.as_str(), &path, body, &headers).await;
+        let answer = app
+            .anon
+            .send(route.method.as_str(), &path, body, &headers)
+            .await;
         assert_eq!(answer.status, 200, "{}: {}", route.name, answer.text);
     }
     app.drain().await;
@@ -80,19 +107,31 @@ async fn every_queue_has_a_sample_message_that_can_be_worked_on() {
         let body = event["Records"][0]["body"].as_str().expect("a body");
         let message: Message = serde_json::from_str(body).expect("a message");
         assert_eq!(message.work(), work);
-        functions::work(app.app(), &message).await.expect("what is not there needs no work");
+        functions::work(app.app(), &message)
+            .await
+            .expect("what is not there needs no work");
     }
 }
 
 #[test]
 fn there_is_no_sample_without_a_function() {
-    let mut functions: Vec<String> = functions::endpoints().iter().map(|one| one.route.name.to_owned()).collect();
+    let mut functions: Vec<String> = functions::endpoints()
+        .iter()
+        .map(|one| one.route.name.to_owned())
+        .collect();
     functions.extend(shared::ports::Work::ALL.map(|work| work.function().to_owned()));
     functions.extend(["bootstrap-account", "relay-stream", "sweep"].map(str::to_owned));
     functions.sort();
-    let folder = std::fs::read_dir(format!("{}/../events", env!("CARGO_MANIFEST_DIR"))).expect("a folder");
+    let folder =
+        std::fs::read_dir(format!("{}/../events", env!("CARGO_MANIFEST_DIR"))).expect("a folder");
     let mut samples: Vec<String> = folder
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("a name")
+        })
         .map(|name| name.trim_end_matches(".json").to_owned())
         .collect();
     samples.sort();

@@ -293,12 +293,11 @@ fn random() -> Result<Vec<u8>> {
 
 /// The routes, and the clock.
 fn router(app: &App, engine: &Arc<Engine>) -> Router {
-    let local = Router::new()
+    let service = functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge));
+    Router::new()
         .route("/_local/clock", post(advance))
-        .with_state(engine.clone());
-    functions::router(app.clone())
-        .layer(from_fn_with_state(engine.clone(), nudge))
-        .merge(local)
+        .with_state(engine.clone())
+        .fallback_service(service)
 }
 
 /// Tells the engine that a request may have left something to do.

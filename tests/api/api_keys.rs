@@ -1,0 +1,100 @@
+//! `/v1/api_keys`.
+
+use serde_json::json;
+use tests::TestApp;
+
+#[tokio::test]
+async fn a_secret_is_shown_once() {
+    let app = TestApp::start().await;
+    let made = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret");
+    let want = json!({"id": made.id(), "object": "api_key", "created": made.body["created"], "expires_at": null,
+        "last4": secret[secret.len() - 4..], "last_used": null, "livemode": false, "scopes": ["*"], "secret": secret});
+    assert_eq!(made.body, want);
+    assert!(secret.starts_with("sk_test_") && made.id().starts_with("key_"));
+    let listed = app.alice.get("/v1/api_keys").await.expect(200);
+    assert_eq!(listed.body["data"][0]["id"], made.body["id"]);
+    assert!(!listed.text.contains("secret"));
+}
+
+#[tokio::test]
+async fn a_restricted_key_does_what_its_scopes_say() {
+    let app = TestApp::start().await;
+    let made = app
+        .alice
+        .post(
+            "/v1/api_keys",
+            json!({"scopes": ["drivers:write", "api_keys:write"]}),
+        )
+        .await
+        .expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    assert!(secret.starts_with("rk_test_"));
+    let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    client
+        .post("/v1/drivers", tests::driver())
+        .await
+        .expect(200);
+    client.get("/v1/drivers").await.expect(200);
+    client.get("/v1/fleets").await.expect(403);
+    client
+        .post("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
+        .await
+        .expect(200);
+    client
+        .post("/v1/api_keys", json!({"scopes": ["fleets:read"]}))
+        .await
+        .expect(403);
+    client.post("/v1/api_keys", json!({})).await.expect(403);
+    for (wrong, param) in [
+        (json!({"scopes": []}), "scopes"),
+        (json!({"scopes": ["fleets"]}), "scopes[0]"),
+        (json!({"expires_at": app.in_minutes(-1)}), "expires_at"),
+    ] {
+        assert_eq!(
+            app.alice.post("/v1/api_keys", wrong).await.error(),
+            (400, "invalid_request_error", None, Some(param))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_refused_within_a_minute() {
+    let app = TestApp::start().await;
+    let made = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    client.get("/v1/fleets").await.expect(200);
+    let shown = app.alice.get("/v1/api_keys").await.body["data"][0].clone();
+    assert!(shown["last_used"].is_string(), "the first use is noted");
+    let gone = app
+        .alice
+        .delete(&format!("/v1/api_keys/{}", made.id()))
+        .await
+        .expect(200);
+    assert_eq!(
+        gone.body,
+        json!({"id": made.id(), "object": "api_key", "deleted": true})
+    );
+    app.advance(60).await;
+    client.get("/v1/fleets").await.expect(401);
+    app.alice
+        .delete(&format!("/v1/api_keys/{}", made.id()))
+        .await
+        .expect(404);
+}
+
+#[tokio::test]
+async fn a_key_expires() {
+    let app = TestApp::start().await;
+    let made = app
+        .alice
+        .post("/v1/api_keys", json!({"expires_at": app.in_minutes(10)}))
+        .await
+        .expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    client.get("/v1/fleets").await.expect(200);
+    app.advance(600).await;
+    client.get("/v1/fleets").await.expect(401);
+}

@@ -1,0 +1,391 @@
+//! What holds for every request: keys, headers, errors, the order of checks, limits and versions.
+
+use serde_json::{Value, json};
+use shared::origin::Mode;
+use tests::{Answer, TestApp, driver, fleet, with};
+
+#[tokio::test]
+async fn a_key_that_is_missing_malformed_or_unknown_is_401() {
+    let app = TestApp::start().await;
+    let key = app.alice.key.clone().expect("a key");
+    let typo = key.replace("sk_test_0", "sk_test_1");
+    let mut flipped = key.clone();
+    flipped.replace_range(60..61, if &key[60..61] == "a" { "b" } else { "a" });
+    let account = app.alice.account.clone().expect("an account");
+    let (_, unknown) = TestApp::start()
+        .await
+        .running()
+        .make_account(Mode::Test)
+        .await
+        .expect("another service's key");
+    for wrong in ["", "sk_test_", "nonsense", &typo, &flipped, &unknown] {
+        let answer = app
+            .with_key(wrong.to_owned(), account.clone())
+            .get("/v1/fleets")
+            .await;
+        assert_eq!(
+            answer.error(),
+            (401, "authentication_error", None, None),
+            "{wrong}"
+        );
+        assert_eq!(answer.header("www-authenticate"), "Bearer");
+    }
+    for headers in [
+        &[][..],
+        &[("authorization", "Basic YTpi")],
+        &[("authorization", key.as_str())],
+    ] {
+        assert_eq!(
+            app.anon
+                .send("GET", "/v1/fleets", None, headers)
+                .await
+                .status,
+            401
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_error_has_the_shape_of_the_specification() {
+    let app = TestApp::start().await;
+    let answer = app.alice.get("/v1/fleets/flt_1").await;
+    let id = answer.header("service-request-id");
+    assert!(id.starts_with("req_"));
+    let base = app.running().base_url.clone();
+    let want = json!({"object": "error", "type": "invalid_request_error", "code": "fleet_not_found", "param": "fleet",
+        "message": "No such fleet.", "request": id, "status": 404, "doc_url": format!("{base}/docs#error-fleet-not-found")});
+    assert_eq!(answer.body, want);
+}
+
+#[tokio::test]
+async fn every_response_carries_the_headers() {
+    let app = TestApp::start_with(|options| options.rate = 50).await;
+    let answers: Vec<Answer> = vec![
+        app.alice.get("/v1/fleets").await.expect(200),
+        app.alice.post("/v1/fleets", json!({})).await.expect(400),
+        app.anon.get("/v1/fleets").await.expect(401),
+        app.alice.get("/v1/nothing").await.expect(404),
+        app.alice.delete("/v1/fleets").await.expect(405),
+    ];
+    for answer in answers {
+        for name in [
+            "service-request-id",
+            "ratelimit-limit",
+            "ratelimit-remaining",
+            "ratelimit-reset",
+        ] {
+            assert_ne!(answer.header(name), "", "{name} of {}", answer.text);
+        }
+        assert_eq!(answer.header("service-version"), "2026-03-01");
+        assert_eq!(answer.header("content-type"), "application/json");
+        assert_eq!(answer.header("cache-control"), "no-store");
+        assert_eq!(answer.header("ratelimit-limit"), "100");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_path_is_404_and_a_wrong_method_405() {
+    let app = TestApp::start().await;
+    let unknown = app.alice.get("/v2/fleets").await;
+    assert_eq!(unknown.error(), (404, "invalid_request_error", None, None));
+    let wrong = app.alice.delete("/v1/fleets").await;
+    assert_eq!(wrong.error(), (405, "invalid_request_error", None, None));
+    let mut allowed: Vec<_> = wrong
+        .header("allow")
+        .split(',')
+        .map(str::trim)
+        .filter(|name| *name != "HEAD")
+        .collect();
+    allowed.sort_unstable();
+    assert_eq!(allowed, ["GET", "POST"]);
+}
+
+#[tokio::test]
+async fn too_many_requests_are_429_with_a_time_to_wait() {
+    let app = TestApp::start_with(|options| options.rate = 2).await;
+    for remaining in ["3", "2", "1", "0"] {
+        let answer = app.alice.get("/v1/fleets").await.expect(200);
+        assert_eq!(answer.header("ratelimit-remaining"), remaining);
+    }
+    let refused = app.alice.get("/v1/fleets").await;
+    assert_eq!(
+        refused.error(),
+        (429, "rate_limit_error", Some("rate_limit_exceeded"), None)
+    );
+    assert_eq!(
+        (
+            refused.header("retry-after"),
+            refused.header("ratelimit-remaining")
+        ),
+        ("1", "0")
+    );
+    // What comes before the rate in the order of checks, and who is not concerned.
+    app.anon.get("/v1/fleets").await.expect(401);
+    app.alice.get("/v1/nothing").await.expect(404);
+    app.alice.delete("/v1/fleets").await.expect(405);
+    app.alice.post("/v1/fleets", json!({})).await.expect(429);
+    app.other_account(Mode::Test)
+        .await
+        .get("/v1/fleets")
+        .await
+        .expect(200);
+    app.advance(2).await;
+    app.alice.get("/v1/fleets").await.expect(200);
+}
+
+#[tokio::test]
+async fn checks_come_in_their_order() {
+    let app = TestApp::start().await;
+    let scopes = json!({"scopes": ["drivers:read"]});
+    let made = app.alice.post("/v1/api_keys", scopes).await.expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    reader.get("/v1/drivers").await.expect(200);
+    // 403 scope before everything about the body, 404 of the path before that.
+    let refused = reader.post("/v1/drivers", json!({"x": 1})).await;
+    assert_eq!(refused.error(), (403, "authentication_error", None, None));
+    assert!(refused.text.contains("drivers:write"));
+    reader.get("/v1/fleets?unknown=1").await.expect(403);
+    reader.get("/v1/nothing").await.expect(404);
+    // 400 body before 404 object, 404 object before 409 state.
+    app.alice
+        .post("/v1/fleets/flt_1", json!({"name": 1}))
+        .await
+        .expect(400);
+    app.alice
+        .post("/v1/drivers/drv_1/detach", json!({"fleet": "flt_1"}))
+        .await
+        .expect(404);
+}
+
+#[tokio::test]
+async fn a_version_is_asked_for_and_echoed() {
+    let app = TestApp::start().await;
+    let good = app
+        .alice
+        .send(
+            "GET",
+            "/v1/fleets",
+            None,
+            &[("service-version", "2026-03-01")],
+        )
+        .await
+        .expect(200);
+    assert_eq!(good.header("service-version"), "2026-03-01");
+    for wrong in ["2026-03-02", "latest", ""] {
+        let answer = app
+            .alice
+            .send("GET", "/v1/fleets", None, &[("service-version", wrong)])
+            .await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some("Service-Version")),
+            "{wrong}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_json_of_a_sensible_size() {
+    let app = TestApp::start().await;
+    let send = async |body: String, kind: &str| {
+        let answer = app
+            .alice
+            .send("POST", "/v1/fleets", Some(body), &[("content-type", kind)])
+            .await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, None),
+            "{kind}"
+        );
+        answer.body["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(send("{".into(), "application/json").await.contains("JSON"));
+    assert!(
+        send("[]".into(), "application/json")
+            .await
+            .contains("object")
+    );
+    assert!(
+        send(fleet().to_string(), "text/plain")
+            .await
+            .contains("content type")
+    );
+    let large = with(fleet(), json!({"description": "x".repeat(256 * 1024)})).to_string();
+    assert!(send(large, "application/json").await.contains("256 KiB"));
+    let deep = format!("{{\"metadata\":{}{}}}", "[".repeat(16), "]".repeat(16));
+    assert!(send(deep, "application/json").await.contains("16 levels"));
+    let utf8 = [("content-type", "application/json; charset=utf-8")];
+    app.alice
+        .send("POST", "/v1/fleets", Some(fleet().to_string()), &utf8)
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn unknown_and_repeated_names_are_refused() {
+    let app = TestApp::start().await;
+    let of = |answer: &Answer| answer.error().3.map(str::to_owned);
+    let unknown = app
+        .alice
+        .post("/v1/fleets", with(fleet(), json!({"colour": "red"})))
+        .await
+        .expect(400);
+    assert_eq!(of(&unknown).as_deref(), Some("colour"));
+    let nested = with(fleet(), json!({"preferences": {"colour": "red"}}));
+    assert_eq!(
+        of(&app.alice.post("/v1/fleets", nested).await).as_deref(),
+        Some("preferences.colour")
+    );
+    assert_eq!(
+        of(&app.alice.get("/v1/fleets?colour=red").await).as_deref(),
+        Some("colour")
+    );
+    assert_eq!(
+        of(&app.alice.get("/v1/fleets?limit=1&limit=2").await).as_deref(),
+        Some("limit")
+    );
+    assert_eq!(
+        of(&app.alice.get("/v1/fleets/flt_1?x=1").await).as_deref(),
+        Some("x")
+    );
+}
+
+#[tokio::test]
+async fn metadata_has_its_limits_and_merges() {
+    let app = TestApp::start().await;
+    let many = |n: usize| -> Value {
+        (0..n)
+            .map(|n| (format!("k{n}"), json!("v")))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    let make = async |metadata: Value| {
+        app.alice
+            .post("/v1/drivers", with(driver(), json!({"metadata": metadata})))
+            .await
+    };
+    let made = make(many(50)).await.expect(200);
+    for wrong in [
+        many(51),
+        json!({"": "v"}),
+        json!({"k".repeat(41): "v"}),
+        json!({"k": "v".repeat(501)}),
+        json!({"k": 1}),
+    ] {
+        let answer = make(wrong.clone()).await.expect(400);
+        assert!(
+            answer
+                .error()
+                .3
+                .is_some_and(|param| param.starts_with("metadata")),
+            "{wrong}"
+        );
+    }
+    let path = format!("/v1/drivers/{}", made.id());
+    app.alice
+        .post(&path, json!({"metadata": {"one": "more"}}))
+        .await
+        .expect(400);
+    app.alice
+        .post(&path, json!({"metadata": null}))
+        .await
+        .expect(200);
+    let change = async |metadata: Value| {
+        app.alice
+            .post(&path, json!({"metadata": metadata}))
+            .await
+            .expect(200)
+            .body["metadata"]
+            .clone()
+    };
+    assert_eq!(
+        change(json!({"a": "1", "b": "2"})).await,
+        json!({"a": "1", "b": "2"})
+    );
+    assert_eq!(
+        change(json!({"a": "", "c": "3"})).await,
+        json!({"b": "2", "c": "3"})
+    );
+    assert_eq!(change(json!({"b": null})).await, json!({"c": "3"}));
+}
+
+#[tokio::test]
+async fn a_parent_acts_inside_its_children_and_nowhere_else() {
+    let app = TestApp::start().await;
+    let child = app
+        .alice
+        .post(
+            "/v1/accounts",
+            json!({"email": "c@d.example", "name": "Child", "type": "business"}),
+        )
+        .await
+        .id();
+    let acting = [("service-account", child.as_str())];
+    let made = app
+        .alice
+        .send("POST", "/v1/fleets", Some(fleet().to_string()), &acting)
+        .await
+        .id();
+    app.alice
+        .get(&format!("/v1/fleets/{made}"))
+        .await
+        .expect(404);
+    let seen = app
+        .alice
+        .send("GET", &format!("/v1/fleets/{made}"), None, &acting)
+        .await
+        .expect(200);
+    assert_eq!(seen.id(), made);
+    let own = app.alice.account.clone().expect("an account");
+    app.alice
+        .send(
+            "GET",
+            "/v1/fleets",
+            None,
+            &[("service-account", own.as_str())],
+        )
+        .await
+        .expect(200);
+    let bob = app.other_account(Mode::Test).await;
+    let theirs = bob.account.clone().expect("an account");
+    for wrong in [theirs.as_str(), "acct_1", ""] {
+        let answer = app
+            .alice
+            .send("GET", "/v1/fleets", None, &[("service-account", wrong)])
+            .await;
+        assert_eq!(
+            answer.error(),
+            (
+                404,
+                "invalid_request_error",
+                Some("account_not_found"),
+                Some("Service-Account")
+            ),
+            "{wrong}"
+        );
+    }
+    // A child's own key opens the child, not its parent.
+    let key = app
+        .alice
+        .send("POST", "/v1/api_keys", Some("{}".into()), &acting)
+        .await
+        .expect(200);
+    let inside = app.with_key(
+        key.body["secret"].as_str().expect("a secret").to_owned(),
+        child.as_str().into(),
+    );
+    assert_eq!(inside.get("/v1/fleets").await.ids(), [made]);
+    inside
+        .send(
+            "GET",
+            "/v1/fleets",
+            None,
+            &[("service-account", own.as_str())],
+        )
+        .await
+        .expect(404);
+}

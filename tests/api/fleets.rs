@@ -1,0 +1,202 @@
+//! `/v1/fleets`.
+
+use serde_json::{Value, json};
+use tests::{TestApp, driver, fleet, vehicle, with};
+
+#[tokio::test]
+async fn a_new_fleet_has_every_field_of_the_specification() {
+    let app = TestApp::start().await;
+    let made = app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    let now = &made.body["created"];
+    let want = json!({"id": made.id(), "object": "fleet",
+        "address": {"city": "London", "country": "GB", "line1": "1 Bow Road", "line2": "", "postal_code": "E3 4LH", "state": ""},
+        "created": now, "description": "", "email": "ops@fleet.example", "metadata": {}, "phone": null, "policy_ids": [],
+        "metric_system": "international_system", "name": "Night shift",
+        "preferences": {"billing_cycle": "monthly", "default_currency": "usd", "default_payment_method": null,
+            "notifications": true, "report_frequency": "weekly"},
+        "status": "active", "timezone": "UTC", "total_drivers": 0, "total_energy_consumed_kwh": 0.0, "total_sessions": 0,
+        "total_vehicles": 0, "updated": now, "wallet_balance": 0});
+    assert_eq!(made.body, want);
+    assert!(made.id().starts_with("flt_") && now.as_str().is_some_and(|at| at.len() == 24));
+    let shown = app.alice.get(&format!("/v1/fleets/{}", made.id())).await;
+    assert_eq!(
+        with(shown.body, json!({"total_energy_consumed_kwh": 0.0})),
+        want
+    );
+}
+
+#[tokio::test]
+async fn what_is_missing_or_wrong_is_named() {
+    let app = TestApp::start().await;
+    for (change, param) in [
+        (json!({"name": ""}), "name"),
+        (json!({"name": "n".repeat(257)}), "name"),
+        (json!({"name": null}), "name"),
+        (json!({"email": "nobody"}), "email"),
+        (json!({"timezone": "Mars/Olympus"}), "timezone"),
+        (json!({"metric_system": "metric"}), "metric_system"),
+        (
+            json!({"address": {"line1": "1", "city": "L", "postal_code": "E", "country": "XX"}}),
+            "address.country",
+        ),
+        (
+            json!({"address": {"line1": "1", "city": "L", "country": "GB"}}),
+            "address.postal_code",
+        ),
+        (json!({"description": "d".repeat(1001)}), "description"),
+        (
+            json!({"preferences": {"billing_cycle": "daily"}}),
+            "preferences.billing_cycle",
+        ),
+        (
+            json!({"preferences": {"default_currency": "USD"}}),
+            "preferences.default_currency",
+        ),
+        (
+            json!({"preferences": {"notifications": "yes"}}),
+            "preferences.notifications",
+        ),
+    ] {
+        let answer = app
+            .alice
+            .post("/v1/fleets", with(fleet(), change.clone()))
+            .await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some(param)),
+            "{change}"
+        );
+    }
+    for name in ["name", "email", "address"] {
+        let mut body = fleet();
+        body.as_object_mut().expect("an object").remove(name);
+        assert_eq!(
+            app.alice.post("/v1/fleets", body).await.error().3,
+            Some(name)
+        );
+    }
+    let policies = with(fleet(), json!({"policy_ids": ["pol_1"]}));
+    assert_eq!(
+        app.alice.post("/v1/fleets", policies).await.error().2,
+        Some("policy_not_found")
+    );
+    let method = with(
+        fleet(),
+        json!({"preferences": {"default_payment_method": "pm_1"}}),
+    );
+    assert_eq!(
+        app.alice.post("/v1/fleets", method).await.error().2,
+        Some("payment_method_not_found")
+    );
+}
+
+#[tokio::test]
+async fn an_update_changes_what_it_names() {
+    let app = TestApp::start().await;
+    let made = app
+        .alice
+        .post("/v1/fleets", with(fleet(), json!({"phone": "1"})))
+        .await
+        .expect(200);
+    let path = format!("/v1/fleets/{}", made.id());
+    let same = app.alice.post(&path, json!({})).await.expect(200).body;
+    assert_eq!(
+        with(
+            same,
+            json!({"updated": made.body["updated"], "total_energy_consumed_kwh": 0.0})
+        ),
+        made.body
+    );
+    let change = json!({"name": "Day", "phone": null, "timezone": "Europe/Paris", "status": "suspended",
+        "preferences": {"report_frequency": "never"}});
+    let changed = app.alice.post(&path, change).await.expect(200).body;
+    assert_eq!(
+        (&changed["name"], &changed["phone"], &changed["status"]),
+        (&json!("Day"), &Value::Null, &json!("suspended"))
+    );
+    let preferences = json!({"billing_cycle": "monthly", "default_currency": "usd", "default_payment_method": null,
+        "notifications": true, "report_frequency": "never"});
+    assert_eq!(
+        (&changed["preferences"], &changed["email"]),
+        (&preferences, &made.body["email"])
+    );
+    assert_eq!(
+        app.alice.post(&path, json!({"name": null})).await.error().3,
+        Some("name")
+    );
+}
+
+#[tokio::test]
+async fn counters_follow_what_they_count_also_under_load() {
+    let app = TestApp::start().await;
+    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    let path = format!("/v1/fleets/{id}");
+    let makers = (0..20).map(|_| {
+        let (client, id) = (app.alice.clone(), id.clone());
+        tokio::spawn(async move {
+            client.post("/v1/vehicles", vehicle(&id)).await.expect(200);
+            let driver = client.post("/v1/drivers", driver()).await.id();
+            client
+                .post(
+                    &format!("/v1/drivers/{driver}/attach"),
+                    json!({"fleet": id}),
+                )
+                .await
+                .expect(200);
+            driver
+        })
+    });
+    let mut drivers = Vec::new();
+    for maker in makers.collect::<Vec<_>>() {
+        drivers.push(maker.await.expect("a driver"));
+    }
+    let fleet = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&fleet["total_drivers"], &fleet["total_vehicles"]),
+        (&json!(20), &json!(20))
+    );
+    for driver in &drivers[..5] {
+        app.alice
+            .post(
+                &format!("/v1/drivers/{driver}/detach"),
+                json!({"fleet": id}),
+            )
+            .await
+            .expect(200);
+    }
+    assert_eq!(app.alice.get(&path).await.body["total_drivers"], 15);
+    // An update of the fleet keeps the counts.
+    assert_eq!(
+        app.alice.post(&path, json!({"name": "New"})).await.body["total_vehicles"],
+        20
+    );
+}
+
+#[tokio::test]
+async fn the_list_is_newest_first_and_filtered_by_status() {
+    let app = TestApp::start().await;
+    let one = app.alice.post("/v1/fleets", fleet()).await.id();
+    let two = app.alice.post("/v1/fleets", fleet()).await.id();
+    app.alice
+        .post(&format!("/v1/fleets/{one}"), json!({"status": "archived"}))
+        .await
+        .expect(200);
+    assert_eq!(
+        app.alice.get("/v1/fleets").await.ids(),
+        [two.clone(), one.clone()]
+    );
+    assert_eq!(app.alice.get("/v1/fleets?status=active").await.ids(), [two]);
+    assert_eq!(
+        app.alice.get("/v1/fleets?status=archived").await.ids(),
+        [one]
+    );
+    assert_eq!(
+        app.alice.get("/v1/fleets?status=lost").await.error().3,
+        Some("status")
+    );
+    let page = app.alice.get("/v1/fleets?status=suspended").await.body;
+    assert_eq!(
+        page,
+        json!({"data": [], "next_page_url": null, "previous_page_url": null})
+    );
+}

@@ -1,0 +1,193 @@
+//! `Idempotency-Key`: one effect and one answer, however often a request is sent.
+
+use serde_json::json;
+use shared::origin::Mode;
+use tests::{Answer, Client, TestApp, fleet, with};
+
+async fn post(client: &Client, path: &str, body: serde_json::Value, key: &str) -> Answer {
+    client
+        .send(
+            "POST",
+            path,
+            Some(body.to_string()),
+            &[("idempotency-key", key)],
+        )
+        .await
+}
+
+#[tokio::test]
+async fn a_repetition_gets_the_first_answer_and_makes_nothing() {
+    let app = TestApp::start().await;
+    let first = post(&app.alice, "/v1/fleets", fleet(), "k")
+        .await
+        .expect(200);
+    assert_eq!(first.header("idempotent-replayed"), "");
+    let again = post(&app.alice, "/v1/fleets", fleet(), "k")
+        .await
+        .expect(200);
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    assert_eq!(again.text, first.text);
+    assert_eq!(app.alice.get("/v1/fleets").await.ids(), [first.id()]);
+}
+
+#[tokio::test]
+async fn a_key_belongs_to_one_request() {
+    let app = TestApp::start().await;
+    let made = post(&app.alice, "/v1/fleets", fleet(), "k").await;
+    let mismatch = (400, "idempotency_error", None, Some("Idempotency-Key"));
+    for answer in [
+        post(
+            &app.alice,
+            "/v1/fleets",
+            with(fleet(), json!({"name": "Other"})),
+            "k",
+        )
+        .await,
+        post(&app.alice, "/v1/drivers", fleet(), "k").await,
+        post(&app.alice, "/v1/fleets", json!({"name": 1}), "k").await,
+        post(
+            &app.alice,
+            &format!("/v1/fleets/{}", made.id()),
+            json!({}),
+            "k",
+        )
+        .await,
+    ] {
+        assert_eq!(answer.error(), mismatch);
+    }
+    let bob = app.other_account(Mode::Test).await;
+    let theirs = post(&bob, "/v1/fleets", fleet(), "k").await.expect(200);
+    assert_ne!(theirs.id(), made.id());
+}
+
+#[tokio::test]
+async fn ten_at_once_make_one() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = app.reservation(&crew, 120);
+    let requests = (0..10).map(|_| {
+        let (client, body) = (app.alice.clone(), body.clone());
+        tokio::spawn(async move { post(&client, "/v1/reservations", body, "same").await })
+    });
+    let mut texts = Vec::new();
+    for request in requests.collect::<Vec<_>>() {
+        texts.push(request.await.expect("an answer").expect(200).text);
+    }
+    texts.dedup();
+    assert_eq!(texts.len(), 1);
+    assert_eq!(app.alice.get("/v1/reservations").await.ids().len(), 1);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_repeated_change_of_state_is_answered_as_the_first() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .id();
+    let cancel = format!("/v1/reservations/{id}/cancel");
+    let first = post(&app.alice, &cancel, json!({}), "c").await.expect(200);
+    let again = post(&app.alice, &cancel, json!({}), "c").await.expect(200);
+    assert_eq!(again.text, first.text);
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    assert_eq!(post(&app.alice, &cancel, json!({}), "d").await.status, 409);
+    let detach = format!("/v1/drivers/{}/detach", crew.driver);
+    let body = json!({"fleet": crew.fleet});
+    post(&app.alice, &detach, body.clone(), "e")
+        .await
+        .expect(200);
+    assert_eq!(
+        post(&app.alice, &detach, body, "e")
+            .await
+            .expect(200)
+            .header("idempotent-replayed"),
+        "true"
+    );
+    let fleet = app.alice.get(&format!("/v1/fleets/{}", crew.fleet)).await;
+    assert_eq!(fleet.body["total_drivers"], 0);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_is_absent_or_in_the_wrong_state_is_remembered_and_bad_bodies_are_not() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let attach = format!("/v1/drivers/{}/attach", crew.driver);
+    let conflict = post(&app.alice, &attach, json!({"fleet": crew.fleet}), "a")
+        .await
+        .expect(409);
+    let again = post(&app.alice, &attach, json!({"fleet": crew.fleet}), "a")
+        .await
+        .expect(409);
+    assert_eq!(
+        (again.text.as_str(), again.header("idempotent-replayed")),
+        (conflict.text.as_str(), "true")
+    );
+    let absent = post(&app.alice, "/v1/fleets/flt_1", json!({}), "b")
+        .await
+        .expect(404);
+    assert_eq!(
+        post(&app.alice, "/v1/fleets/flt_1", json!({}), "b")
+            .await
+            .text,
+        absent.text
+    );
+    post(&app.alice, "/v1/fleets", json!({}), "d")
+        .await
+        .expect(400);
+    post(&app.alice, "/v1/fleets", fleet(), "d")
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn a_key_is_forgotten_after_a_day() {
+    let app = TestApp::start().await;
+    let first = post(&app.alice, "/v1/fleets", fleet(), "k").await.id();
+    app.advance(23 * 3600).await;
+    assert_eq!(
+        post(&app.alice, "/v1/fleets", fleet(), "k").await.id(),
+        first
+    );
+    app.advance(3601).await;
+    assert_ne!(
+        post(&app.alice, "/v1/fleets", fleet(), "k").await.id(),
+        first
+    );
+}
+
+#[tokio::test]
+async fn a_key_has_1_to_255_printable_characters() {
+    let app = TestApp::start().await;
+    for key in ["", &"k".repeat(256), "k\tk"] {
+        let answer = post(&app.alice, "/v1/fleets", fleet(), key).await;
+        assert_eq!(answer.error().3, Some("Idempotency-Key"), "{key:?}");
+    }
+    post(&app.alice, "/v1/fleets", fleet(), &"k".repeat(255))
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn deletes_are_repeatable() {
+    let app = TestApp::start().await;
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["*"]});
+    let id = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let path = format!("/v1/webhook_endpoints/{id}");
+    for replayed in ["", "true"] {
+        let answer = app
+            .alice
+            .send("DELETE", &path, None, &[("idempotency-key", "x")])
+            .await
+            .expect(200);
+        assert_eq!(
+            answer.body,
+            json!({"id": id, "object": "webhook_endpoint", "deleted": true})
+        );
+        assert_eq!(answer.header("idempotent-replayed"), replayed);
+    }
+    app.alice.get(&path).await.expect(404);
+}

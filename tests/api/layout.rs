@@ -1,0 +1,169 @@
+//! The table of routes: no route escapes what holds for all of them.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+use shared::http::Method;
+use shared::origin::Mode;
+use tests::{Client, TestApp, fleet};
+
+fn names() -> Vec<&'static str> {
+    functions::endpoints()
+        .iter()
+        .map(|endpoint| endpoint.route.name)
+        .collect()
+}
+
+#[test]
+fn names_and_places_are_unique() {
+    let names = names();
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+    let endpoints = functions::endpoints();
+    let places: HashSet<_> = endpoints
+        .iter()
+        .map(|one| (one.route.method, one.route.path))
+        .collect();
+    assert_eq!(places.len(), names.len());
+}
+
+#[test]
+fn every_route_has_a_file_of_its_own_and_a_test_of_its_resource() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    for endpoint in functions::endpoints() {
+        let resource = endpoint.route.path.split('/').nth(2).expect("a resource");
+        let verb = endpoint.route.name.split('-').next().expect("a verb");
+        for file in [
+            format!("{root}/functions/src/{resource}/{verb}.rs"),
+            format!("{root}/tests/api/{resource}.rs"),
+        ] {
+            assert!(
+                std::path::Path::new(&file).exists(),
+                "{} has no {file}",
+                endpoint.route.name
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_route_answers_without_a_key() {
+    let app = TestApp::start().await;
+    for endpoint in functions::endpoints() {
+        let path = endpoint.route.path.replace("{id}", "x");
+        let answer = app
+            .anon
+            .send(endpoint.route.method.as_str(), &path, None, &[])
+            .await;
+        assert_eq!(
+            answer.error(),
+            (401, "authentication_error", None, None),
+            "{}",
+            endpoint.route.name
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_route_answers_without_its_scope() {
+    let app = TestApp::start().await;
+    let made = app
+        .alice
+        .post("/v1/api_keys", json!({"scopes": ["reports:read"]}))
+        .await
+        .expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let nobody = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    for endpoint in functions::endpoints() {
+        let path = endpoint.route.path.replace("{id}", "x");
+        let answer = nobody
+            .send(endpoint.route.method.as_str(), &path, None, &[])
+            .await;
+        assert_eq!(
+            answer.error(),
+            (403, "authentication_error", None, None),
+            "{}",
+            endpoint.route.name
+        );
+    }
+}
+
+/// A body with which the route would go as far as looking for its object.
+fn body(name: &str, fleet: &str) -> serde_json::Value {
+    match name {
+        "attach-driver" | "detach-driver" => json!({"fleet": fleet}),
+        _ => json!({}),
+    }
+}
+
+#[tokio::test]
+async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let reservation = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .id();
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let key = app.alice.post("/v1/api_keys", json!({})).await.id();
+    app.drain().await;
+    let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
+    let station = app
+        .alice
+        .get("/v1/charging_stations?limit=1")
+        .await
+        .ids()
+        .remove(0);
+    let account = app.alice.account.clone().expect("an account").to_string();
+    let strangers: [(Client, &str); 2] = [
+        (app.other_account(Mode::Test).await, "test"),
+        (app.other_account(Mode::Live).await, "live"),
+    ];
+    for (stranger, mode) in &strangers {
+        let own_fleet = stranger.post("/v1/fleets", fleet()).await.id();
+        for route in functions::endpoints()
+            .iter()
+            .map(|one| one.route)
+            .filter(|route| route.path.contains("{id}"))
+        {
+            let resource = route.path.split('/').nth(2).expect("a resource");
+            let id = match resource {
+                "accounts" => &account,
+                "api_keys" => &key,
+                // Stations belong to everybody in their mode.
+                "charging_stations" if *mode == "test" => continue,
+                "charging_stations" => &station,
+                "drivers" => &crew.driver,
+                "events" => &event,
+                "fleets" => &crew.fleet,
+                "reservations" => &reservation,
+                "vehicles" => &crew.vehicle,
+                "webhook_endpoints" => &endpoint,
+                other => panic!("no object of {other} to ask for"),
+            };
+            let path = route.path.replace("{id}", id);
+            let body =
+                (route.method == Method::Post).then(|| body(route.name, &own_fleet).to_string());
+            let answer = stranger.send(route.method.as_str(), &path, body, &[]).await;
+            assert_eq!(
+                answer.status, 404,
+                "{} in {mode}: {}",
+                route.name, answer.text
+            );
+        }
+    }
+    // Nothing of alice's was touched.
+    app.alice
+        .get(&format!("/v1/webhook_endpoints/{endpoint}"))
+        .await
+        .expect(200);
+    assert_eq!(
+        app.alice
+            .get(&format!("/v1/reservations/{reservation}"))
+            .await
+            .body["status"],
+        "pending"
+    );
+    app.drain().await;
+}

@@ -1,0 +1,210 @@
+//! Pages: newest first, forward and back, bound to their list, their filters and their tenant.
+
+use serde_json::json;
+use shared::origin::Mode;
+use tests::{TestApp, driver, fleet, with};
+
+#[tokio::test]
+async fn a_walk_shows_every_row_once_while_rows_are_added() {
+    let app = TestApp::start().await;
+    let mut made = Vec::new();
+    for _ in 0..11 {
+        made.push(app.alice.post("/v1/drivers", driver()).await.id());
+    }
+    made.reverse();
+    let mut walked = Vec::new();
+    let mut next = Some("/v1/drivers?limit=3".to_owned());
+    while let Some(path) = next {
+        let page = app.alice.get(&path).await.expect(200);
+        assert!(page.ids().len() <= 3);
+        walked.extend(page.ids());
+        next = page.body["next_page_url"].as_str().map(str::to_owned);
+        app.alice.post("/v1/drivers", driver()).await.expect(200);
+    }
+    assert_eq!(walked, made);
+}
+
+#[tokio::test]
+async fn the_way_back_is_the_way_forth() {
+    let app = TestApp::start().await;
+    for _ in 0..7 {
+        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    }
+    let url = |page: &tests::Answer, name: &str| page.body[name].as_str().map(str::to_owned);
+    let first = app.alice.get("/v1/fleets?limit=3").await.expect(200);
+    assert_eq!(url(&first, "previous_page_url"), None);
+    let second = app
+        .alice
+        .get(&url(&first, "next_page_url").expect("a page"))
+        .await
+        .expect(200);
+    let third = app
+        .alice
+        .get(&url(&second, "next_page_url").expect("a page"))
+        .await
+        .expect(200);
+    assert_eq!((third.ids().len(), url(&third, "next_page_url")), (1, None));
+    let back = app
+        .alice
+        .get(&url(&third, "previous_page_url").expect("a page"))
+        .await
+        .expect(200);
+    assert_eq!(back.ids(), second.ids());
+    let start = app
+        .alice
+        .get(&url(&back, "previous_page_url").expect("a page"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (start.ids(), url(&start, "previous_page_url")),
+        (first.ids(), None)
+    );
+    assert!(url(&start, "next_page_url").is_some());
+}
+
+#[tokio::test]
+async fn filters_travel_with_the_pages() {
+    let app = TestApp::start().await;
+    let mut active = Vec::new();
+    for n in 0..9 {
+        let id = app.alice.post("/v1/fleets", fleet()).await.id();
+        if n % 2 == 0 {
+            active.push(id);
+        } else {
+            app.alice
+                .post(&format!("/v1/fleets/{id}"), json!({"status": "suspended"}))
+                .await
+                .expect(200);
+        }
+    }
+    active.reverse();
+    assert_eq!(
+        app.alice.walk("/v1/fleets?status=active&limit=2").await,
+        active
+    );
+    let page = app.alice.get("/v1/fleets?status=active&limit=2").await;
+    let next = page.body["next_page_url"]
+        .as_str()
+        .expect("a page")
+        .to_owned();
+    assert!(
+        next.contains("status=active") && next.contains("limit=2"),
+        "{next}"
+    );
+    let other = app
+        .alice
+        .get(&next.replace("status=active", "status=suspended"))
+        .await;
+    assert_eq!(
+        other.error(),
+        (400, "invalid_request_error", None, Some("page"))
+    );
+}
+
+#[tokio::test]
+async fn a_token_of_somebody_else_or_of_another_list_is_refused() {
+    let app = TestApp::start().await;
+    for _ in 0..2 {
+        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.alice.post("/v1/drivers", driver()).await.expect(200);
+    }
+    let page = app.alice.get("/v1/fleets?limit=1").await;
+    let next = page.body["next_page_url"]
+        .as_str()
+        .expect("a page")
+        .to_owned();
+    let token = next.split("page=").nth(1).expect("a token");
+    let bob = app.other_account(Mode::Test).await;
+    for answer in [
+        bob.get(&next).await,
+        app.alice
+            .get(&format!("/v1/drivers?limit=1&page={token}"))
+            .await,
+        app.alice
+            .get(&format!(
+                "/v1/fleets?limit=1&page={}",
+                &token[..token.len() - 1]
+            ))
+            .await,
+        app.alice.get("/v1/fleets?page=page_").await,
+        app.alice.get("/v1/fleets?page=").await,
+    ] {
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some("page"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn lists_without_an_index_walk_like_the_others() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let mut attached = vec![crew.driver.clone()];
+    let mut vehicles = Vec::new();
+    for _ in 0..5 {
+        let id = app.alice.post("/v1/drivers", driver()).await.id();
+        app.alice
+            .post(
+                &format!("/v1/drivers/{id}/attach"),
+                json!({"fleet": crew.fleet}),
+            )
+            .await
+            .expect(200);
+        attached.push(id);
+        let body = with(
+            tests::vehicle(&crew.fleet),
+            json!({"drivers": [crew.driver]}),
+        );
+        vehicles.push(app.alice.post("/v1/vehicles", body).await.id());
+    }
+    attached.reverse();
+    vehicles.reverse();
+    assert_eq!(
+        app.alice
+            .walk(&format!("/v1/drivers?fleet={}&limit=2", crew.fleet))
+            .await,
+        attached
+    );
+    assert_eq!(
+        app.alice
+            .walk(&format!("/v1/vehicles?driver={}&limit=2", crew.driver))
+            .await,
+        vehicles
+    );
+    let gone = format!("/v1/drivers/{}", attached[2]);
+    app.alice
+        .post(&gone, json!({"status": "archived"}))
+        .await
+        .expect(200);
+    attached.remove(2);
+    assert_eq!(
+        app.alice
+            .walk(&format!(
+                "/v1/drivers?fleet={}&status=active&limit=2",
+                crew.fleet
+            ))
+            .await,
+        attached
+    );
+}
+
+#[tokio::test]
+async fn a_page_has_1_to_100_rows() {
+    let app = TestApp::start().await;
+    for limit in ["0", "101", "-1", "ten", "1.5", ""] {
+        let answer = app.alice.get(&format!("/v1/fleets?limit={limit}")).await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some("limit")),
+            "{limit}"
+        );
+    }
+    let page = app
+        .alice
+        .get("/v1/charging_stations?limit=100")
+        .await
+        .expect(200);
+    assert_eq!(page.ids().len(), 100);
+    assert_eq!(app.alice.get("/v1/charging_stations").await.ids().len(), 10);
+}

@@ -1,0 +1,86 @@
+//! Lost triggers: the sweeper finds what is pending all the same.
+
+use functions::stream::sweep;
+use serde_json::json;
+use tests::{Receiver, TestApp, fleet};
+
+#[tokio::test]
+async fn a_reservation_whose_schedule_was_lost_is_confirmed_all_the_same() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 60))
+        .await
+        .id();
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(31 * 60).await;
+    let path = format!("/v1/reservations/{id}");
+    assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+    assert_eq!(
+        sweep::handle(app.app()).await.expect("a sweep"),
+        0,
+        "what is due for a minute may yet come by itself"
+    );
+    app.advance(2 * 60).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+}
+
+#[tokio::test]
+async fn a_delivery_whose_message_was_lost_is_made_all_the_same() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500]);
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(10 * 60).await;
+    assert_eq!(receiver.received().len(), 1);
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    assert_eq!(receiver.received().len(), 2);
+    app.advance(10 * 60).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
+}
+
+#[tokio::test]
+async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500]);
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(10).await;
+    // A worker claims the second attempt, and dies.
+    let tenant = shared::Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: shared::Mode::Test,
+    };
+    let event = receiver.received()[0].event["id"]
+        .as_str()
+        .map(shared::Id::from)
+        .expect("an id");
+    let origin = shared::Origin::later(tenant, app.now());
+    let until = app.now().plus_seconds(60);
+    let claimed = app
+        .app()
+        .store
+        .claim_attempt(&origin, &event, &endpoint.as_str().into(), 2, until)
+        .await;
+    assert!(claimed.expect("a claim").is_some());
+    app.advance(10 * 60).await;
+    assert_eq!(receiver.received().len(), 1);
+    sweep::handle(app.app()).await.expect("a sweep");
+    app.drain().await;
+    assert_eq!(receiver.received().len(), 2);
+}

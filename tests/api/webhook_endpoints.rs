@@ -1,0 +1,108 @@
+//! `/v1/webhook_endpoints`.
+
+use serde_json::{Value, json};
+use tests::{TestApp, with};
+
+fn hook() -> Value {
+    json!({"url": "https://fleet.example/hook", "enabled_events": ["reservation.confirmed"]})
+}
+
+#[tokio::test]
+async fn a_new_endpoint_has_every_field_of_the_specification() {
+    let app = TestApp::start().await;
+    let body = with(
+        hook(),
+        json!({"description": "Depot", "metadata": {"k": "v"}}),
+    );
+    let made = app
+        .alice
+        .post("/v1/webhook_endpoints", body)
+        .await
+        .expect(200);
+    let want = json!({"id": made.id(), "object": "webhook_endpoint", "api_version": "2026-03-01", "application": null,
+        "created": made.body["created"], "description": "Depot", "disabled_at": null, "disabled_reason": null,
+        "enabled_events": ["reservation.confirmed"], "livemode": false, "metadata": {"k": "v"},
+        "secret": made.body["secret"], "signature_timestamp": "rfc3339", "status": "enabled",
+        "url": "https://fleet.example/hook"});
+    assert_eq!(made.body, want);
+    assert!(made.id().starts_with("wh_"));
+    assert!(
+        made.body["secret"]
+            .as_str()
+            .is_some_and(|secret| secret.len() == 38 && secret.starts_with("whsec_"))
+    );
+    assert_eq!(
+        app.alice
+            .get(&format!("/v1/webhook_endpoints/{}", made.id()))
+            .await
+            .body,
+        want
+    );
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_named() {
+    let app = TestApp::start().await;
+    for (change, param) in [
+        (json!({"url": "http://fleet.example/hook"}), "url"),
+        (json!({"url": "https://me:secret@fleet.example/"}), "url"),
+        (json!({"url": "fleet.example"}), "url"),
+        (json!({"enabled_events": []}), "enabled_events"),
+        (
+            json!({"enabled_events": ["fleet.exploded"]}),
+            "enabled_events[0]",
+        ),
+        (json!({"enabled_events": ["*", "*"]}), "enabled_events"),
+        (json!({"api_version": "2020-01-01"}), "api_version"),
+        (json!({"secret": "mine"}), "secret"),
+    ] {
+        let answer = app
+            .alice
+            .post("/v1/webhook_endpoints", with(hook(), change.clone()))
+            .await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some(param)),
+            "{change}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn there_are_sixteen_at_most() {
+    let app = TestApp::start().await;
+    let mut ids = Vec::new();
+    for _ in 0..16 {
+        ids.push(app.alice.post("/v1/webhook_endpoints", hook()).await.id());
+    }
+    app.alice
+        .post("/v1/webhook_endpoints", hook())
+        .await
+        .expect(409);
+    ids.reverse();
+    assert_eq!(
+        app.alice.get("/v1/webhook_endpoints?limit=100").await.ids(),
+        ids
+    );
+    app.alice
+        .delete(&format!("/v1/webhook_endpoints/{}", ids[0]))
+        .await
+        .expect(200);
+    app.alice
+        .post("/v1/webhook_endpoints", hook())
+        .await
+        .expect(200);
+    let gone = app
+        .alice
+        .get(&format!("/v1/webhook_endpoints/{}", ids[0]))
+        .await;
+    assert_eq!(
+        gone.error(),
+        (
+            404,
+            "invalid_request_error",
+            Some("webhook_endpoint_not_found"),
+            Some("webhook_endpoint")
+        )
+    );
+}

@@ -1,0 +1,317 @@
+//! Deliveries: signed, retried, claimed once, and given up in the end.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use shared::ports::Message;
+use shared::{Id, Mode, Tenant, Timestamp};
+use tests::{Client, Received, Receiver, TestApp, fleet};
+
+async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
+    let body = json!({"url": receiver.url, "enabled_events": events});
+    client
+        .post("/v1/webhook_endpoints", body)
+        .await
+        .expect(200)
+        .body
+}
+
+fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key");
+    parts.iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes().to_vec()
+}
+
+fn header<'a>(received: &'a Received, name: &str) -> &'a str {
+    received
+        .headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+}
+
+/// Checks both signatures by their published recipes.
+fn verify(received: &Received, secret: &str) {
+    let (stamp, given) = header(received, "service-signature")
+        .split_once(",v1=")
+        .expect("a signature");
+    let stamp = stamp.strip_prefix("t=").expect("a time");
+    assert_eq!(
+        given,
+        hex::encode(hmac(
+            secret.as_bytes(),
+            &[stamp.as_bytes(), b".", &received.raw]
+        ))
+    );
+    let key = STANDARD
+        .decode(secret.strip_prefix("whsec_").expect("a prefix"))
+        .expect("base64");
+    let (id, unix) = (
+        header(received, "webhook-id"),
+        header(received, "webhook-timestamp"),
+    );
+    let want = STANDARD.encode(hmac(
+        &key,
+        &[id.as_bytes(), b".", unix.as_bytes(), b".", &received.raw],
+    ));
+    assert_eq!(header(received, "webhook-signature"), format!("v1,{want}"));
+    assert_eq!(received.event["id"], id);
+}
+
+#[tokio::test]
+async fn a_confirmation_arrives_signed_where_it_is_wanted() {
+    let app = TestApp::start().await;
+    let (wanted, other) = (Receiver::start().await, Receiver::start().await);
+    let endpoint = hook(&app.alice, &wanted, &["reservation.confirmed"]).await;
+    hook(&app.alice, &other, &["fleet.created"]).await;
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .id();
+    app.advance(95 * 60).await;
+    assert_eq!(wanted.types(), ["reservation.confirmed"]);
+    assert_eq!(other.types(), ["fleet.created"]);
+    let received = wanted.received().remove(0);
+    verify(&received, endpoint["secret"].as_str().expect("a secret"));
+    let stamp = header(&received, "service-signature")[2..26].to_owned();
+    assert!(Timestamp::parse(&stamp).is_ok(), "{stamp}");
+    let event = &received.event;
+    assert_eq!(
+        event["data"]["object"],
+        app.alice.get(&format!("/v1/reservations/{id}")).await.body
+    );
+    assert_eq!(
+        (&event["livemode"], &event["request"]),
+        (&json!(false), &Value::Null)
+    );
+    let shown = app
+        .alice
+        .get(&format!(
+            "/v1/events/{}",
+            event["id"].as_str().expect("an id")
+        ))
+        .await;
+    assert_eq!(shown.body["pending_webhooks"], 0);
+}
+
+#[tokio::test]
+async fn the_time_may_be_written_in_unix_seconds() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let body = json!({"url": receiver.url, "enabled_events": ["*"], "signature_timestamp": "unix"});
+    let endpoint = app
+        .alice
+        .post("/v1/webhook_endpoints", body)
+        .await
+        .expect(200)
+        .body;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    let received = receiver.received().remove(0);
+    verify(&received, endpoint["secret"].as_str().expect("a secret"));
+    let unix = header(&received, "webhook-timestamp").to_owned();
+    assert!(header(&received, "service-signature").starts_with(&format!("t={unix},v1=")));
+}
+
+#[tokio::test]
+async fn failures_are_tried_again_by_the_table() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500, 302, 203]);
+    hook(&app.alice, &receiver, &["fleet.created"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    let after = async |seconds: u32, count: usize| {
+        app.advance(seconds).await;
+        assert_eq!(receiver.received().len(), count);
+    };
+    assert_eq!(receiver.received().len(), 1);
+    after(3, 1).await;
+    after(4, 2).await;
+    after(230, 2).await;
+    after(140, 3).await;
+    after(23 * 60, 3).await;
+    after(14 * 60, 4).await;
+    after(30 * 3600, 4).await;
+    let ids: std::collections::HashSet<_> = receiver
+        .received()
+        .iter()
+        .map(|one| one.event["id"].to_string())
+        .collect();
+    assert_eq!(ids.len(), 1);
+}
+
+#[tokio::test]
+async fn a_delivery_is_given_up_after_ten_attempts() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500; 20]);
+    hook(&app.alice, &receiver, &["fleet.created"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    app.advance(100 * 3600).await;
+    assert_eq!(receiver.received().len(), 10);
+    let event = app.alice.get("/v1/events?type=fleet.created").await;
+    assert_eq!(event.body["data"][0]["pending_webhooks"], 0);
+}
+
+#[tokio::test]
+async fn a_receiver_may_ask_for_more_time() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer_with(503, "retry-after", "3600");
+    hook(&app.alice, &receiver, &["fleet.created"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    app.advance(3500).await;
+    assert_eq!(receiver.received().len(), 1);
+    app.advance(110).await;
+    assert_eq!(receiver.received().len(), 2);
+}
+
+#[tokio::test]
+async fn gone_disables_the_endpoint_and_the_others_are_told_without_its_secret() {
+    let app = TestApp::start().await;
+    let (gone, other) = (Receiver::start().await, Receiver::start().await);
+    gone.answer(&[410]);
+    let endpoint = hook(&app.alice, &gone, &["*"]).await;
+    hook(&app.alice, &other, &["webhook_endpoint.disabled"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    let id = endpoint["id"].as_str().expect("an id");
+    let shown = app
+        .alice
+        .get(&format!("/v1/webhook_endpoints/{id}"))
+        .await
+        .body;
+    assert_eq!(
+        (&shown["status"], &shown["disabled_reason"]),
+        (&json!("disabled"), &json!("gone"))
+    );
+    assert!(shown["disabled_at"].is_string());
+    assert_eq!(other.types(), ["webhook_endpoint.disabled"]);
+    let told = &other.received()[0].event["data"]["object"];
+    assert_eq!((&told["id"], told.get("secret")), (&json!(id), None));
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    assert_eq!(gone.received().len(), 1);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_fails_for_five_days_is_disabled() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500; 100]);
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = format!(
+        "/v1/webhook_endpoints/{}",
+        endpoint["id"].as_str().expect("an id")
+    );
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    app.advance(119 * 3600).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "enabled");
+    app.advance(2 * 3600).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    assert_eq!(
+        app.alice.get(&path).await.body["disabled_reason"],
+        "failing"
+    );
+    app.advance(60).await;
+}
+
+#[tokio::test]
+async fn a_duplicate_trigger_sends_nothing() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    let event = receiver.received()[0].event["id"]
+        .as_str()
+        .map(Id::from)
+        .expect("an id");
+    let tenant = Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    };
+    let endpoint = Id::from(endpoint["id"].as_str().expect("an id"));
+    for attempt in [1, 2, 7] {
+        let (tenant, event, endpoint) = (tenant.clone(), event.clone(), endpoint.clone());
+        let message = Message::Deliver {
+            tenant,
+            event,
+            endpoint,
+            attempt,
+        };
+        functions::work(app.app(), &message)
+            .await
+            .expect("nothing to do");
+    }
+    assert_eq!(receiver.received().len(), 1);
+}
+
+#[tokio::test]
+async fn many_triggers_at_once_make_one_attempt() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500]);
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    let event = receiver.received()[0].event["id"]
+        .as_str()
+        .map(Id::from)
+        .expect("an id");
+    let tenant = Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    };
+    let endpoint = Id::from(endpoint["id"].as_str().expect("an id"));
+    // The second attempt is due within six seconds; the clock moves there without the runner's own trigger.
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(7).await;
+    let message = Message::Deliver {
+        tenant,
+        event,
+        endpoint,
+        attempt: 2,
+    };
+    let rivals = (0..8).map(|_| {
+        let (app, message) = (app.app().clone(), message.clone());
+        tokio::spawn(async move { functions::work(&app, &message).await })
+    });
+    for rival in rivals.collect::<Vec<_>>() {
+        rival.await.expect("an end").expect("success");
+    }
+    assert_eq!(receiver.received().len(), 2);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_is_left_for_a_deleted_endpoint_is_given_up() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500; 5]);
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    let path = format!(
+        "/v1/webhook_endpoints/{}",
+        endpoint["id"].as_str().expect("an id")
+    );
+    app.alice.delete(&path).await.expect(200);
+    app.advance(30 * 60).await;
+    assert!(
+        receiver.received().len() <= 2,
+        "{}",
+        receiver.received().len()
+    );
+    let event = app.alice.get("/v1/events?type=fleet.created").await;
+    assert_eq!(event.body["data"][0]["pending_webhooks"], 0);
+}
