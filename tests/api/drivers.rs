@@ -143,7 +143,7 @@ async fn the_list_is_filtered_by_fleet_and_status() {
             .get(&format!("/v1/drivers?fleet={}", crew.fleet))
             .await
             .ids(),
-        [crew.driver.clone()]
+        std::slice::from_ref(&crew.driver)
     );
     app.alice
         .post(

@@ -182,7 +182,7 @@ async fn the_list_is_filtered_by_fleet_driver_and_status() {
     );
     assert_eq!(
         list(format!("?driver={}", one.driver)).await,
-        [shared.clone()]
+        std::slice::from_ref(&shared)
     );
     assert!(
         list(format!("?driver={}&fleet={}", one.driver, one.fleet))
