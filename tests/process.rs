@@ -3,30 +3,36 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::{Client, Receiver, driver, fleet, vehicle};
 
-/// The runner's executable, which is built beside the tests'.
-fn executable() -> PathBuf {
-    let tests = std::env::current_exe().expect("this executable");
-    let runner = tests
-        .parent()
-        .and_then(Path::parent)
-        .expect("a target folder")
-        .join("local");
-    if !runner.exists() {
+/// The runner's executable as the sources stand now, which lies beside the tests'.
+fn executable() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let tests = std::env::current_exe().expect("this executable");
+        let folder = tests
+            .parent()
+            .and_then(Path::parent)
+            .expect("a target folder");
+        let profile = if folder.ends_with("release") {
+            "release"
+        } else {
+            "dev"
+        };
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+        let build = ["build", "--workspace", "--quiet", "--profile", profile];
         let built = Command::new(cargo)
-            .args(["build", "--workspace"])
+            .args(build)
             .status()
             .expect("cargo runs");
         assert!(built.success());
-    }
-    runner
+        folder.join("local")
+    })
 }
 
 /// A folder of this test's own.

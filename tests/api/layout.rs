@@ -45,6 +45,68 @@ fn every_route_has_a_file_of_its_own_and_a_test_of_its_resource() {
     }
 }
 
+/// The lines of every source file but its own tests.
+fn source_lines() -> Vec<(String, String)> {
+    fn visit(folder: &std::path::Path, lines: &mut Vec<(String, String)>) {
+        for entry in folder.read_dir().expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                visit(&path, lines);
+            } else if path.extension().is_some_and(|kind| kind == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a file");
+                let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+                let name = path.display().to_string();
+                lines.extend(code.lines().map(|line| (name.clone(), line.to_owned())));
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    for folder in ["shared/src", "functions/src", "infra/local/src"] {
+        visit(
+            &std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(folder),
+            &mut lines,
+        );
+    }
+    lines
+}
+
+#[test]
+fn prefixes_codes_and_event_types_are_named_in_one_place_each() {
+    let prefixes = shared::Kind::ALL
+        .iter()
+        .map(|kind| (kind.prefix().to_owned(), "id.rs"));
+    let codes = shared::Code::ALL
+        .iter()
+        .map(|code| (code.as_str().to_owned(), "error.rs"));
+    let events = shared::models::event::EventType::ALL
+        .iter()
+        .filter(|kind| kind.as_str().contains('.'));
+    let events = events.map(|kind| (kind.as_str().to_owned(), "event.rs"));
+    let words: Vec<_> = prefixes.chain(codes).chain(events).collect();
+    let lines = source_lines();
+    assert!(lines.len() > 3000, "the sources were not found");
+    for (file, line) in lines
+        .iter()
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+    {
+        for (word, home) in &words {
+            let named = line.contains(&format!("\"{word}\""));
+            assert!(
+                !named || file.ends_with(home),
+                "{file} names {word}: {line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_one_file_formats_keys() {
+    for (file, line) in source_lines() {
+        let formats = line.contains("format!(\"") && line.contains("}#{");
+        assert!(!formats || file.ends_with("keys.rs"), "{file}: {line}");
+    }
+}
+
 #[tokio::test]
 async fn no_route_answers_without_a_key() {
     let app = TestApp::start().await;

@@ -166,6 +166,10 @@ impl Engine {
         }
     }
 
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Moves the time forward, stopping at each moment at which something falls due.
     pub async fn advance(&self, seconds: u32) -> Result<Timestamp> {
         let moving = self.moving.lock().await;

@@ -23,11 +23,13 @@ use functions::accounts::bootstrap::{self, Bootstrap};
 use serde::{Deserialize, Serialize};
 use shared::app::{App, Settings, TABLE};
 use shared::error::{Error, Result};
+use shared::http::errors;
 use shared::http::rate_limit::Rates;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
+use shared::store::Answer;
 use shared::store::Store;
-use shared::{Id, Timestamp, aws};
+use shared::{Id, Kind, Timestamp, aws};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -311,8 +313,14 @@ async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) 
 }
 
 /// `POST /_local/clock`: moves the time, for everything in the process.
-async fn advance(State(engine): State<Arc<Engine>>, body: axum::body::Bytes) -> Result<Json<Now>> {
-    let Advance { advance_seconds } = shared::http::body::read(&body, None)?;
-    let now = engine.advance(advance_seconds).await?;
-    Ok(Json(Now { now }))
+async fn advance(
+    State(engine): State<Arc<Engine>>,
+    body: axum::body::Bytes,
+) -> Result<Json<Now>, Answer> {
+    let moved = async {
+        let Advance { advance_seconds } = shared::http::body::read(&body, None)?;
+        engine.advance(advance_seconds).await
+    };
+    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, engine.now()), "");
+    moved.await.map(|now| Json(Now { now })).map_err(shown)
 }

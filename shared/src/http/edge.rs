@@ -51,16 +51,23 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let base_url = base_url(&app, request.headers());
     let mut tenant = None;
-    let response = match authenticate(&app, request.headers(), now).await {
-        Err(error) => error.into_response(),
-        Ok(principal) => {
-            tenant = Some(principal.tenant.clone());
-            request.extensions_mut().insert(Arrival {
-                request: id.clone(),
-                principal,
-            });
-            next.run(request).await
+    let answered = async {
+        match authenticate(&app, request.headers(), now).await {
+            Err(error) => error.into_response(),
+            Ok(principal) => {
+                tenant = Some(principal.tenant.clone());
+                let arrival = Arrival {
+                    request: id.clone(),
+                    principal,
+                };
+                request.extensions_mut().insert(arrival);
+                next.run(request).await
+            }
         }
+    };
+    let response = match tokio::time::timeout(PATIENCE, answered).await {
+        Ok(response) => response,
+        Err(_) => Error::unavailable("the request took too long").into_response(),
     };
     let response = finish(&app, response, &id, tenant.as_ref(), &base_url);
     let status = response.status().as_u16();
@@ -212,23 +219,16 @@ async fn run(
     let mut parts = parts;
     parts.extensions.insert(caller);
     parts.extensions.insert(query);
-    let attempts = async {
-        for attempt in 1.. {
-            let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
-            let response = next.clone().run(request).await;
-            let contended =
-                failure(&response).is_some_and(|error| matches!(**error, Error::Contended));
-            if !contended || attempt == TRIES {
-                return settle(app, &origin, &base_url, response).await;
-            }
-            tokio::time::sleep(Duration::from_millis(5 * attempt as u64)).await;
+    for attempt in 1.. {
+        let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
+        let response = next.clone().run(request).await;
+        let contended = failure(&response).is_some_and(|error| matches!(**error, Error::Contended));
+        if !contended || attempt == TRIES {
+            return settle(app, &origin, &base_url, response).await;
         }
-        unreachable!("the loop ends by returning")
-    };
-    match tokio::time::timeout(PATIENCE, attempts).await {
-        Ok(response) => response,
-        Err(_) => Error::unavailable("the request took too long").into_response(),
+        tokio::time::sleep(Duration::from_millis(5 * attempt as u64)).await;
     }
+    unreachable!("the loop ends by returning")
 }
 
 fn failure(response: &Response) -> Option<&Arc<Error>> {

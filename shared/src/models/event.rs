@@ -213,7 +213,7 @@ impl Event {
             id: Id::derived(
                 Kind::Event,
                 cause.at,
-                &format!("{subject}#{version}#{kind}"),
+                &format!("{subject} {version} {kind}"),
             ),
             object: Kind::Event,
             account: tenant.account.clone(),

@@ -92,7 +92,7 @@ impl Message {
             Self::Deliver {
                 event, endpoint, ..
             } => {
-                let digest = Sha256::digest(format!("{event}#{endpoint}"));
+                let digest = Sha256::digest(format!("{event} {endpoint}"));
                 format!("deliver-{}", hex::encode(&digest[..16]))
             }
         }
