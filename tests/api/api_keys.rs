@@ -98,3 +98,23 @@ async fn a_key_expires() {
     app.advance(600).await;
     client.get("/v1/fleets").await.expect(401);
 }
+
+#[tokio::test]
+async fn a_repeated_creation_makes_no_second_key_and_shows_no_secret() {
+    let app = TestApp::start().await;
+    let create = async || {
+        app.alice
+            .send(
+                "POST",
+                "/v1/api_keys",
+                Some("{}".into()),
+                &[("idempotency-key", "k")],
+            )
+            .await
+    };
+    let (first, again) = (create().await.expect(200), create().await.expect(200));
+    assert!(first.body["secret"].is_string());
+    assert_eq!((again.id(), again.body.get("secret")), (first.id(), None));
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    assert_eq!(app.alice.get("/v1/api_keys").await.ids().len(), 2);
+}

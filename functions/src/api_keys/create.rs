@@ -1,4 +1,5 @@
-//! `POST /v1/api_keys`: makes a key of the caller's account and mode. Its secret is shown in this answer alone.
+//! `POST /v1/api_keys`: makes a key of the caller's account and mode. Its secret is shown in this answer alone, and not when the
+//! request is repeated.
 
 use axum::extract::State;
 use shared::http::{Body, Caller, Route};
@@ -15,10 +16,14 @@ pub async fn handle(
     Body(new): Body<NewApiKey>,
 ) -> Result<Answer, Error> {
     let (key, private) = ApiKey::new(new, caller.tenant(), &caller.scopes, caller.now())?;
-    let answer = caller.answer(&key)?;
+    let shown = caller.answer(&key)?;
     let stored = ApiKey {
         secret: None,
         ..key
+    };
+    let answer = Answer {
+        remembered: Some(caller.answer(&stored)?.body),
+        ..shown
     };
     let mut changes = Changes::new();
     app.store.create(

@@ -44,16 +44,17 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         latitude: area.latitude,
         longitude: area.longitude,
     };
-    let (stations, _) = app.store.stations_near(tenant, center, area.radius).await?;
+    let (stations, in_radius) = app.store.stations_near(tenant, center, area.radius).await?;
     let windows = matching::windows(&row.object, now);
     let standard = vehicle.charging_standard;
-    let (candidates, summary) = matching::candidates(
+    let (candidates, mut summary) = matching::candidates(
         &stations,
         &row.object,
         standard,
         &driver.preferences,
         &windows,
     );
+    summary.stations_in_radius = in_radius as u32;
     book(app, &origin, row, &windows, &candidates, summary).await
 }
 

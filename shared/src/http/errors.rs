@@ -89,6 +89,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
     Answer {
         status,
         body: Value::Object(body).to_string().into_bytes(),
+        remembered: None,
         replayed: false,
     }
 }
