@@ -6,6 +6,7 @@ mod charging_stations;
 mod drivers;
 mod edge;
 mod events;
+mod faults;
 mod fleets;
 mod idempotency;
 mod layout;

@@ -27,7 +27,7 @@ use crate::models::webhook_endpoint::Targets;
 use crate::origin::{Idempotency, Origin, Tenant};
 
 /// The time a request has, so that a hung table is answered within 3 seconds.
-const PATIENCE: Duration = Duration::from_millis(2_800);
+const PATIENCE: Duration = Duration::from_millis(2_500);
 
 /// How often a request is run that lost against a concurrent change.
 const TRIES: usize = 6;

@@ -13,7 +13,7 @@ pub fn tuned(config: &aws_types::SdkConfig) -> aws_sdk_dynamodb::config::Builder
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_millis(800))
         .operation_attempt_timeout(Duration::from_millis(1_000))
-        .operation_timeout(Duration::from_millis(2_400))
+        .operation_timeout(Duration::from_millis(2_200))
         .build();
     let retries = RetryConfig::standard()
         .with_max_attempts(3)

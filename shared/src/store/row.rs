@@ -368,3 +368,101 @@ impl ById for ChargingStation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::{Idempotency, Mode};
+    use serde_json::{Value, json};
+
+    fn origin() -> Origin {
+        Origin {
+            tenant: Tenant {
+                account: Id::from_number(Kind::Account, 1),
+                mode: Mode::Test,
+            },
+            now: Timestamp::parse("2026-03-01T08:00:00Z").unwrap(),
+            request: Some(Id::from_number(Kind::Request, 2)),
+            idempotency: Some(Idempotency {
+                key: "k".into(),
+                fingerprint: "f".into(),
+            }),
+        }
+    }
+
+    fn fleet() -> Fleet {
+        let id = Id::from_number(Kind::Fleet, 3);
+        let at = "2026-03-01T08:00:00.000Z";
+        let json = json!({"id": id, "object": "fleet", "created": at, "description": "", "email": "a@b.example",
+            "address": {"city": "London", "country": "GB", "line1": "1", "line2": "", "postal_code": "E3", "state": ""},
+            "metadata": {}, "metric_system": "international_system", "name": "N", "phone": null, "policy_ids": [],
+            "preferences": {"billing_cycle": "monthly", "default_currency": "usd", "default_payment_method": null,
+                "notifications": true, "report_frequency": "weekly"},
+            "status": "active", "timezone": "UTC", "total_drivers": 0, "total_energy_consumed_kwh": 0.0,
+            "total_sessions": 0, "total_vehicles": 0, "updated": at, "wallet_balance": 0});
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_row_is_this_item() {
+        let item = Row::new(fleet())
+            .announcing(EventType::FleetCreated)
+            .to_item(&origin())
+            .unwrap();
+        let item: Value = serde_dynamo::from_item(item).unwrap();
+        let tenant = "acct_00000000000000000000000000000001#test";
+        let id = "flt_00000000000000000000000000000003";
+        let mut object = serde_json::to_value(fleet()).unwrap();
+        // Null members are left out, and a whole number is one.
+        object.as_object_mut().unwrap().remove("phone");
+        object["total_energy_consumed_kwh"] = json!(0);
+        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
+            "version": 1, "written": "2026-03-01T08:00:00.000Z", "announces": ["fleet.created"], "object": object,
+            "private": null, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
+        assert_eq!(item, want);
+    }
+
+    #[test]
+    fn a_row_reads_back_and_has_nothing_left_to_announce() {
+        let row = Row::new(fleet()).announcing(EventType::FleetCreated);
+        let read = Row::<Fleet>::from_item(row.to_item(&origin()).unwrap()).unwrap();
+        assert_eq!(
+            read,
+            Row {
+                version: 1,
+                announces: Vec::new(),
+                ..row
+            }
+        );
+        assert_eq!(
+            Row::<Fleet>::from_item(read.to_item(&origin()).unwrap())
+                .unwrap()
+                .version,
+            2
+        );
+        assert!(!read.to_item(&origin()).unwrap().contains_key("announces"));
+    }
+
+    #[test]
+    fn what_waits_is_in_the_index_of_what_is_due_and_leaves_it_when_done() {
+        let event = json!({"id": Id::from_number(Kind::Event, 4), "object": "event", "account": "acct_1",
+            "api_version": "2026-03-01", "created": "2026-03-01T08:00:00Z", "data": {"object": {}}, "livemode": false,
+            "pending_webhooks": 0, "request": null, "type": "ping"});
+        let event: Event = serde_json::from_value(event).unwrap();
+        let waiting = Row::with_private(event.clone(), EventPrivate::unplanned(origin().now));
+        let item = waiting.to_item(&origin()).unwrap();
+        assert_eq!(
+            super::super::string(&item, "due_at"),
+            "2026-03-01T08:00:00.000Z"
+        );
+        assert!(super::super::string(&item, "due_pk").starts_with("DUE#"));
+        assert_eq!(
+            number(&item, "ttl"),
+            event.created.plus_millis(event::KEPT).unix_seconds()
+        );
+        let done = Row::with_private(event, EventPrivate::planned(Default::default()))
+            .to_item(&origin())
+            .unwrap();
+        assert!(!done.contains_key("due_pk") && !done.contains_key("due_at"));
+    }
+}

@@ -1,0 +1,67 @@
+//! A table that is slow or out of reach: an error in the service's own shape, soon, and nothing half done.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use shared::aws::{self, SystemClock};
+use shared::store::Store;
+use tests::TestApp;
+use tokio::io::AsyncReadExt as _;
+
+/// A table that takes requests and never answers, and its address.
+async fn hung() -> String {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((mut socket, _)) = listener.accept().await {
+            held.push(tokio::spawn(async move {
+                let mut bytes = [0; 1024];
+                while socket.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
+            }));
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_hung_table_is_a_503_in_good_time() {
+    let app = TestApp::start().await;
+    let config = aws::config();
+    let mut settings = shared::store::client::tuned(&config);
+    settings.set_endpoint_url(Some(hung().await));
+    let store = Store::new(
+        aws_sdk_dynamodb::Client::from_conf(settings.build()),
+        "none",
+    );
+    let parts = app.app();
+    let broken = shared::App::new(
+        store,
+        std::sync::Arc::new(SystemClock),
+        parts.queue.clone(),
+        parts.schedules.clone(),
+        parts.settings.clone(),
+    );
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, functions::router(broken)).await });
+    let client = tests::Client::new(&url, app.alice.key.as_deref());
+    let started = Instant::now();
+    let answer = client.post("/v1/fleets", json!({})).await;
+    assert!(
+        started.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        started.elapsed()
+    );
+    assert_eq!(answer.error(), (503, "api_error", None, None));
+    assert_eq!(answer.header("retry-after"), "1");
+    assert!(
+        !answer.text.contains("timeout"),
+        "the cause is in the log alone: {}",
+        answer.text
+    );
+}
