@@ -65,6 +65,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(drivers::retrieve::ROUTE, drivers::retrieve::handle),
         endpoint(drivers::update::ROUTE, drivers::update::handle),
         endpoint(events::list::ROUTE, events::list::handle),
+        endpoint(events::redeliver::ROUTE, events::redeliver::handle),
         endpoint(events::retrieve::ROUTE, events::retrieve::handle),
         endpoint(fleets::create::ROUTE, fleets::create::handle),
         endpoint(fleets::list::ROUTE, fleets::list::handle),
@@ -97,6 +98,18 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(
             webhook_endpoints::retrieve::ROUTE,
             webhook_endpoints::retrieve::handle,
+        ),
+        endpoint(
+            webhook_endpoints::rotate::ROUTE,
+            webhook_endpoints::rotate::handle,
+        ),
+        endpoint(
+            webhook_endpoints::test::ROUTE,
+            webhook_endpoints::test::handle,
+        ),
+        endpoint(
+            webhook_endpoints::update::ROUTE,
+            webhook_endpoints::update::handle,
         ),
     ]
 }

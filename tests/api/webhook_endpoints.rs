@@ -106,3 +106,66 @@ async fn there_are_sixteen_at_most() {
         )
     );
 }
+
+#[tokio::test]
+async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
+    let app = TestApp::start().await;
+    let body = with(
+        hook(),
+        json!({"description": "Depot", "metadata": {"k": "v"}}),
+    );
+    let made = app
+        .alice
+        .post("/v1/webhook_endpoints", body)
+        .await
+        .expect(200);
+    let path = format!("/v1/webhook_endpoints/{}", made.id());
+    assert_eq!(
+        app.alice.post(&path, json!({})).await.expect(200).body,
+        made.body
+    );
+    let change = json!({"description": null, "enabled_events": ["*"], "metadata": {"n": "w"}, "signature_timestamp": "unix",
+        "url": "https://fleet.example/other"});
+    let changed = app.alice.post(&path, change.clone()).await.expect(200).body;
+    let want = with(
+        made.body.clone(),
+        with(change, json!({"metadata": {"k": "v", "n": "w"}})),
+    );
+    assert_eq!(changed, want);
+    let off = app
+        .alice
+        .post(&path, json!({"status": "disabled"}))
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(
+        (&off["status"], &off["disabled_reason"]),
+        (&json!("disabled"), &json!("manual"))
+    );
+    app.alice
+        .post(&format!("{path}/test"), json!({}))
+        .await
+        .expect(409);
+    assert_eq!(
+        app.alice
+            .post(&path, json!({"status": "enabled"}))
+            .await
+            .expect(200)
+            .body,
+        want
+    );
+    for (wrong, param) in [
+        (json!({"url": "http://fleet.example/"}), "url"),
+        (json!({"url": null}), "url"),
+        (json!({"enabled_events": []}), "enabled_events"),
+        (json!({"api_version": "2020-01-01"}), "api_version"),
+        (json!({"status": "paused"}), "status"),
+        (json!({"secret": "mine"}), "secret"),
+    ] {
+        assert_eq!(
+            app.alice.post(&path, wrong.clone()).await.error().3,
+            Some(param),
+            "{wrong}"
+        );
+    }
+}

@@ -315,3 +315,96 @@ async fn what_is_left_for_a_deleted_endpoint_is_given_up() {
     let event = app.alice.get("/v1/events?type=fleet.created").await;
     assert_eq!(event.body["data"][0]["pending_webhooks"], 0);
 }
+
+#[tokio::test]
+async fn after_a_rotation_both_secrets_sign_for_a_day() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let path = format!(
+        "/v1/webhook_endpoints/{}/rotate_secret",
+        endpoint["id"].as_str().expect("an id")
+    );
+    let rotated = app.alice.post(&path, json!({})).await.expect(200).body;
+    let (old, new) = (
+        endpoint["secret"].as_str().expect("a secret"),
+        rotated["secret"].as_str().expect("a secret"),
+    );
+    assert_ne!(old, new);
+    let signatures = async |count: usize| {
+        app.advance(10).await;
+        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.drain().await;
+        let received = receiver.received().remove(count);
+        let parts: Vec<_> = header(&received, "service-signature")
+            .split(',')
+            .map(str::to_owned)
+            .collect();
+        let stamp = parts[0].strip_prefix("t=").expect("a time").to_owned();
+        let by = |secret: &str| {
+            let mac = hmac(secret.as_bytes(), &[stamp.as_bytes(), b".", &received.raw]);
+            format!("v1={}", hex::encode(mac))
+        };
+        (parts[1..].to_vec(), by(new), by(old))
+    };
+    let (given, by_new, by_old) = signatures(0).await;
+    assert_eq!(given, [by_new, by_old], "the newest first");
+    app.advance(24 * 3600).await;
+    let (given, by_new, _) = signatures(1).await;
+    assert_eq!(given, [by_new]);
+}
+
+#[tokio::test]
+async fn a_test_pings_one_endpoint_alone() {
+    let app = TestApp::start().await;
+    let (one, other) = (Receiver::start().await, Receiver::start().await);
+    let endpoint = hook(&app.alice, &one, &["fleet.created"]).await;
+    hook(&app.alice, &other, &["*"]).await;
+    let path = format!(
+        "/v1/webhook_endpoints/{}/test",
+        endpoint["id"].as_str().expect("an id")
+    );
+    let sent = app.alice.post(&path, json!({})).await.expect(200).body;
+    assert_eq!(
+        (&sent["type"], &sent["pending_webhooks"]),
+        (&json!("ping"), &json!(1))
+    );
+    app.drain().await;
+    assert_eq!(one.received().remove(0).event["id"], sent["id"]);
+    assert!(other.received().is_empty());
+    verify(
+        &one.received()[0],
+        endpoint["secret"].as_str().expect("a secret"),
+    );
+}
+
+#[tokio::test]
+async fn an_event_is_delivered_once_more_on_request() {
+    let app = TestApp::start().await;
+    let (first, late) = (Receiver::start().await, Receiver::start().await);
+    hook(&app.alice, &first, &["fleet.created"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    hook(&app.alice, &late, &["fleet.created"]).await;
+    let id = app
+        .alice
+        .get("/v1/events?type=fleet.created")
+        .await
+        .ids()
+        .remove(0);
+    let asked = app
+        .alice
+        .post(&format!("/v1/events/{id}/redeliver"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (asked.id(), &asked.body["pending_webhooks"]),
+        (id.clone(), &json!(2))
+    );
+    app.drain().await;
+    assert_eq!((first.received().len(), late.received().len()), (2, 1));
+    assert_eq!(
+        app.alice.get(&format!("/v1/events/{id}")).await.body["pending_webhooks"],
+        0
+    );
+}

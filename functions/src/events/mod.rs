@@ -1,2 +1,3 @@
 pub mod list;
+pub mod redeliver;
 pub mod retrieve;

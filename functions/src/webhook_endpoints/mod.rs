@@ -2,3 +2,6 @@ pub mod create;
 pub mod delete;
 pub mod list;
 pub mod retrieve;
+pub mod rotate;
+pub mod test;
+pub mod update;

@@ -95,7 +95,7 @@ pub async fn deliver(
         .as_ref()
         .filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
     let outcome = match wanted {
-        Some(receiver) => app.sender.send(&receiver.object, &event.object, now).await,
+        Some(receiver) => app.sender.send(receiver, &event.object, now).await,
         None => Outcome {
             response: "the endpoint is disabled or deleted".into(),
             ..Outcome::default()
@@ -266,7 +266,12 @@ impl Sender {
     }
 
     /// Sends an event. Whatever goes wrong on the way is the outcome.
-    async fn send(&self, receiver: &WebhookEndpoint, event: &Event, now: Timestamp) -> Outcome {
+    async fn send(
+        &self,
+        receiver: &Row<WebhookEndpoint>,
+        event: &Event,
+        now: Timestamp,
+    ) -> Outcome {
         let started = tokio::time::Instant::now();
         let mut outcome = match self.post(receiver, event, now).await {
             Ok(outcome) => outcome,
@@ -281,10 +286,12 @@ impl Sender {
 
     async fn post(
         &self,
-        receiver: &WebhookEndpoint,
+        receiver: &Row<WebhookEndpoint>,
         event: &Event,
         now: Timestamp,
     ) -> Result<Outcome, String> {
+        let private = &receiver.private;
+        let receiver = &receiver.object;
         let url = receiver.url.parts().ok_or("the URL cannot be read")?;
         if !self.targets.allow_url(&url) {
             return Err("the URL is not a public address".into());
@@ -292,10 +299,14 @@ impl Sender {
         let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
         let client = self.client().map_err(|error| error.to_string())?;
         let mut request = client.post(url).header("content-type", "application/json");
+        let secrets: Vec<_> = [&receiver.secret]
+            .into_iter()
+            .chain(private.previous_secret(now))
+            .collect();
         for (name, value) in signature::headers(
             &event.id,
             &body,
-            &[&receiver.secret],
+            &secrets,
             receiver.signature_timestamp,
             now,
         ) {

@@ -159,11 +159,7 @@ async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMa
         .store
         .list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new())
         .await?;
-    let first = Delivery {
-        attempts: 0,
-        state: DeliveryState::Waiting,
-        next_at: event.created,
-    };
+    let first = Delivery::waiting(0, event.created);
     let wanting = endpoints
         .rows
         .into_iter()

@@ -32,6 +32,7 @@ impl RequestBody for crate::models::fleet::FleetChange {}
 impl RequestBody for crate::models::vehicle::NewVehicle {}
 impl RequestBody for crate::models::vehicle::VehicleChange {}
 impl RequestBody for crate::models::webhook_endpoint::NewWebhookEndpoint {}
+impl RequestBody for crate::models::webhook_endpoint::WebhookEndpointChange {}
 impl RequestBody for crate::models::reservation::NewReservation {
     const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
 }

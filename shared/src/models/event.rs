@@ -75,6 +75,15 @@ pub enum DeliveryState {
 }
 
 impl Delivery {
+    /// One that waits for its next attempt.
+    pub fn waiting(attempts: u32, next_at: Timestamp) -> Self {
+        Self {
+            attempts,
+            state: DeliveryState::Waiting,
+            next_at,
+        }
+    }
+
     /// Whether there may be another attempt.
     pub fn is_open(&self) -> bool {
         matches!(self.state, DeliveryState::Waiting | DeliveryState::Claimed)

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::distinct;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
+use super::patch::{Change, Patch};
 use super::text::{Description, Text, WebUrl};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
-use crate::time::{HOUR, Timestamp};
+use crate::time::{DAY, HOUR, Timestamp};
 
 /// How many endpoints an account may have in one mode.
 pub const MAX_ENDPOINTS: usize = 16;
@@ -47,6 +48,25 @@ pub struct WebhookEndpoint {
 pub struct EndpointPrivate {
     /// Since when every attempt has failed.
     pub failing_since: Option<Timestamp>,
+    /// The secret before the last rotation: it signs too for a while.
+    pub previous: Option<PreviousSecret>,
+}
+
+/// A secret that was replaced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PreviousSecret {
+    pub secret: SigningSecret,
+    pub until: Timestamp,
+}
+
+impl EndpointPrivate {
+    /// The secret of before, as long as it signs.
+    pub fn previous_secret(&self, now: Timestamp) -> Option<&SigningSecret> {
+        self.previous
+            .as_ref()
+            .filter(|previous| now < previous.until)
+            .map(|previous| &previous.secret)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,6 +182,20 @@ pub struct NewWebhookEndpoint {
     pub signature_timestamp: Option<SignatureTimestamp>,
 }
 
+/// The body of `POST /v1/webhook_endpoints/{id}`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebhookEndpointChange {
+    pub api_version: Change<String>,
+    pub application: Patch<Text<256>>,
+    pub description: Patch<Description>,
+    pub enabled_events: Change<Vec<Subscription>>,
+    pub metadata: MetadataChange,
+    pub signature_timestamp: Change<SignatureTimestamp>,
+    pub status: Change<EndpointStatus>,
+    pub url: Change<WebUrl>,
+}
+
 impl WebhookEndpoint {
     /// A new, enabled endpoint with a secret of its own.
     ///
@@ -175,13 +209,9 @@ impl WebhookEndpoint {
     ) -> Result<Self> {
         let api_version = match new.api_version {
             None => crate::http::version::CURRENT.to_owned(),
-            Some(version) if crate::http::version::exists(&version) => version,
-            Some(_) => return Err(Error::invalid("api_version", "no such version")),
+            Some(version) => existing(version)?,
         };
         targets.check(&new.url)?;
-        if new.enabled_events.is_empty() {
-            return Err(Error::invalid("enabled_events", "must not be empty"));
-        }
         Ok(Self {
             id: Id::new(Kind::WebhookEndpoint, now),
             object: Kind::WebhookEndpoint,
@@ -191,7 +221,7 @@ impl WebhookEndpoint {
             description: new.description,
             disabled_at: None,
             disabled_reason: None,
-            enabled_events: distinct("enabled_events", new.enabled_events)?,
+            enabled_events: some(new.enabled_events)?,
             livemode: tenant.mode.is_live(),
             metadata: Metadata::new(new.metadata)?,
             secret: SigningSecret::generate()?,
@@ -199,6 +229,67 @@ impl WebhookEndpoint {
             status: EndpointStatus::Enabled,
             url: new.url,
         })
+    }
+
+    /// Applies an update; what the body leaves out stays. Enabling an endpoint forgets its failures.
+    ///
+    /// # Errors
+    /// 400 for an unknown version, for `http` where `https` is required, or a list beyond its limits.
+    pub fn update(
+        &mut self,
+        change: WebhookEndpointChange,
+        private: &mut EndpointPrivate,
+        targets: Targets,
+        now: Timestamp,
+    ) -> Result<()> {
+        let WebhookEndpointChange {
+            api_version,
+            application,
+            description,
+            enabled_events,
+            metadata,
+            signature_timestamp,
+            status,
+            url,
+        } = change;
+        if let Change::Set(version) = api_version {
+            self.api_version = existing(version)?;
+        }
+        application.apply(&mut self.application);
+        description.apply(&mut self.description);
+        if let Change::Set(events) = enabled_events {
+            self.enabled_events = some(events)?;
+        }
+        self.metadata.merge(metadata)?;
+        signature_timestamp.apply(&mut self.signature_timestamp);
+        if let Change::Set(url) = url {
+            targets.check(&url)?;
+            self.url = url;
+        }
+        match status {
+            Change::Keep => {}
+            Change::Set(EndpointStatus::Disabled) => self.disable(DisabledReason::Manual, now),
+            Change::Set(EndpointStatus::Enabled) => {
+                self.status = EndpointStatus::Enabled;
+                self.disabled_reason = None;
+                self.disabled_at = None;
+                private.failing_since = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the endpoint a new secret. The one of before signs too for a day, so that receivers can change over.
+    ///
+    /// # Errors
+    /// The system's source of randomness failed.
+    pub fn rotate_secret(&mut self, private: &mut EndpointPrivate, now: Timestamp) -> Result<()> {
+        let before = std::mem::replace(&mut self.secret, SigningSecret::generate()?);
+        private.previous = Some(PreviousSecret {
+            secret: before,
+            until: now.plus_millis(DAY),
+        });
+        Ok(())
     }
 
     /// Whether events of this type are delivered here.
@@ -217,6 +308,20 @@ impl WebhookEndpoint {
             self.disabled_reason = Some(reason);
             self.disabled_at = Some(now);
         }
+    }
+}
+
+fn existing(version: String) -> Result<String> {
+    match crate::http::version::exists(&version) {
+        true => Ok(version),
+        false => Err(Error::invalid("api_version", "no such version")),
+    }
+}
+
+fn some(events: Vec<Subscription>) -> Result<Vec<Subscription>> {
+    match events.is_empty() {
+        true => Err(Error::invalid("enabled_events", "must not be empty")),
+        false => distinct("enabled_events", events),
     }
 }
 

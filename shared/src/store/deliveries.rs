@@ -13,7 +13,7 @@ use super::row::{Record as _, Row};
 use super::{Store, client, key_item, n, s};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::models::event::{Delivery, DeliveryState, Event, KEPT};
+use crate::models::event::{Delivery, DeliveryState, Event, EventPrivate, KEPT};
 use crate::origin::Origin;
 use crate::time::Timestamp;
 
@@ -94,6 +94,52 @@ impl Store {
             }
             Err(error) => Err(client::failure(error)),
         }
+    }
+
+    /// Adds to the changes that an event is delivered anew, unless its deliveries have moved since they were read.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn deliver_anew(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        event: &Row<Event>,
+        deliveries: &BTreeMap<Id, Delivery>,
+    ) -> Result<()> {
+        let open = deliveries.values().filter(|delivery| delivery.is_open());
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Object {
+                tenant: &origin.tenant,
+                id: event.object.id(),
+            })))
+            .condition_expression("#private.deliveries = :read")
+            .expression_attribute_names("#private", "private")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_values(
+                ":deliveries",
+                serde_dynamo::to_attribute_value(deliveries).map_err(Error::internal)?,
+            )
+            .expression_attribute_values(
+                ":read",
+                serde_dynamo::to_attribute_value(&event.private.deliveries)
+                    .map_err(Error::internal)?,
+            )
+            .expression_attribute_values(":pending", n(open.count()));
+        let set = "SET #private.deliveries = :deliveries, #object.pending_webhooks = :pending";
+        update = match EventPrivate::planned(deliveries.clone()).due() {
+            Some(due) => update
+                .update_expression(format!("{set}, due_pk = :due_pk, due_at = :due_at"))
+                .expression_attribute_values(":due_pk", s(keys::due_partition_at(due)))
+                .expression_attribute_values(":due_at", s(due.to_string())),
+            None => update.update_expression(set),
+        };
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
     }
 
     /// Takes an event off the list of what is due, when every delivery is as it was read.

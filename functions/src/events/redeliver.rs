@@ -1,0 +1,54 @@
+//! `POST /v1/events/{id}/redeliver`: delivers an event once more to every endpoint that wants it now.
+
+use axum::extract::State;
+use shared::http::body::Nothing;
+use shared::http::{Body, Caller, PathId, Route};
+use shared::models::api_key::Resource;
+use shared::models::event::{Delivery, Event};
+use shared::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
+use shared::store::keys::Partition;
+use shared::store::list::Slice;
+use shared::store::{Answer, Changes};
+use shared::{App, Error, Kind};
+
+pub const ROUTE: Route = Route::post(
+    "redeliver-event",
+    "/v1/events/{id}/redeliver",
+    Resource::Events,
+);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Answer, Error> {
+    let (tenant, kind) = (caller.tenant(), Kind::WebhookEndpoint);
+    let mut row = app.store.load::<Event>(tenant, &id).await?;
+    let slice = Slice::first(MAX_ENDPOINTS);
+    let endpoints = app
+        .store
+        .list::<WebhookEndpoint>(Partition::Kind { tenant, kind }, &slice, Vec::new())
+        .await?;
+    let mut deliveries = row.private.deliveries.clone().unwrap_or_default();
+    let wanting = endpoints
+        .rows
+        .into_iter()
+        .map(|row| row.object)
+        .filter(|endpoint| endpoint.wants(row.object.kind));
+    for endpoint in wanting {
+        let attempts = deliveries
+            .get(&endpoint.id)
+            .map_or(0, |delivery| delivery.attempts);
+        deliveries.insert(endpoint.id, Delivery::waiting(attempts, caller.now()));
+    }
+    row.object.pending_webhooks = deliveries
+        .values()
+        .filter(|delivery| delivery.is_open())
+        .count() as u32;
+    let answer = caller.answer(&row.object)?;
+    let mut changes = Changes::new();
+    app.store
+        .deliver_anew(&mut changes, &caller.origin, &row, &deliveries)?;
+    app.store.commit(&caller.origin, changes, answer).await
+}

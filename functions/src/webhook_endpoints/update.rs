@@ -1,0 +1,32 @@
+//! `POST /v1/webhook_endpoints/{id}`: updates a webhook endpoint; `status` disables and enables it.
+
+use axum::extract::State;
+use shared::http::{Body, Caller, PathId, Route};
+use shared::models::api_key::Resource;
+use shared::models::webhook_endpoint::{WebhookEndpoint, WebhookEndpointChange};
+use shared::store::{Answer, Changes};
+use shared::{App, Error};
+
+pub const ROUTE: Route = Route::post(
+    "update-webhook-endpoint",
+    "/v1/webhook_endpoints/{id}",
+    Resource::WebhookEndpoints,
+);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(change): Body<WebhookEndpointChange>,
+) -> Result<Answer, Error> {
+    let mut row = app
+        .store
+        .load::<WebhookEndpoint>(caller.tenant(), &id)
+        .await?;
+    row.object
+        .update(change, &mut row.private, app.settings.targets, caller.now())?;
+    let answer = caller.answer(&row.object)?;
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, &caller.origin, &row)?;
+    app.store.commit(&caller.origin, changes, answer).await
+}
