@@ -7,8 +7,12 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
 use local::{Options, Running};
 use serde_json::{Value, json};
+use sha2::Sha256;
 use shared::origin::Mode;
 use shared::{Id, Kind, Timestamp};
 
@@ -214,8 +218,13 @@ impl Client {
     }
 
     /// The answer to a POST, or nothing when the service ends before it is complete.
-    pub async fn try_post(&self, path: &str, body: Value) -> Option<Answer> {
-        self.try_send("POST", path, Some(body.to_string()), &[])
+    pub async fn try_post(
+        &self,
+        path: &str,
+        body: Value,
+        headers: &[(&str, &str)],
+    ) -> Option<Answer> {
+        self.try_send("POST", path, Some(body.to_string()), headers)
             .await
             .ok()
     }
@@ -423,4 +432,48 @@ async fn receive(
         headers.insert(name, value.parse().expect("a header"));
     }
     (StatusCode::from_u16(status).expect("a status"), headers)
+}
+
+/// A header of a webhook.
+pub fn header<'a>(received: &'a Received, name: &str) -> &'a str {
+    received
+        .headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+}
+
+pub fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key");
+    parts.iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// Checks both signatures of a webhook by their published recipes.
+#[track_caller]
+pub fn verify(received: &Received, secret: &str) {
+    let (stamp, given) = header(received, "service-signature")
+        .split_once(",v1=")
+        .expect("a signature");
+    let stamp = stamp.strip_prefix("t=").expect("a time");
+    assert_eq!(
+        given,
+        hex::encode(hmac(
+            secret.as_bytes(),
+            &[stamp.as_bytes(), b".", &received.raw]
+        ))
+    );
+    let key = STANDARD
+        .decode(secret.strip_prefix("whsec_").expect("a prefix"))
+        .expect("base64");
+    let (id, unix) = (
+        header(received, "webhook-id"),
+        header(received, "webhook-timestamp"),
+    );
+    let want = STANDARD.encode(hmac(
+        &key,
+        &[id.as_bytes(), b".", unix.as_bytes(), b".", &received.raw],
+    ));
+    assert_eq!(header(received, "webhook-signature"), format!("v1,{want}"));
+    assert_eq!(received.event["id"], id);
 }

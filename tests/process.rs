@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::{Client, Receiver, driver, fleet, vehicle};
+use tests::{Client, Receiver, driver, fleet, vehicle, verify};
 
 /// The runner's executable as the sources stand now, which lies beside the tests'.
 fn executable() -> &'static Path {
@@ -102,6 +102,14 @@ impl Process {
     }
 }
 
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended already, but for a test that failed on the way.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
 /// A fleet, a driver and a vehicle, and a reservation two hours ahead. The reservation's id.
 async fn reserve(client: &Client) -> String {
     let fleet = client.post("/v1/fleets", fleet()).await.id();
@@ -128,7 +136,7 @@ async fn a_killed_service_goes_on_where_it_was() {
     let receiver = Receiver::start().await;
     let first = Process::start(&folder);
     let hook = json!({"url": receiver.url, "enabled_events": ["reservation.confirmed"]});
-    first
+    let endpoint = first
         .client
         .post("/v1/webhook_endpoints", hook)
         .await
@@ -146,6 +154,12 @@ async fn a_killed_service_goes_on_where_it_was() {
     second.advance(5700).await;
     assert_eq!(second.client.get(&path).await.body["status"], "confirmed");
     assert_eq!(receiver.types(), ["reservation.confirmed"]);
+    let received = receiver.received().remove(0);
+    assert_eq!(received.event["data"]["object"]["id"], id);
+    verify(
+        &received,
+        endpoint.body["secret"].as_str().expect("a secret"),
+    );
     second.kill();
 
     // The time stays moved, and nothing is said twice.
@@ -188,7 +202,7 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
             tokio::spawn(async move {
                 let mut ids = Vec::new();
                 while !ends.load(Ordering::SeqCst) {
-                    match client.try_post("/v1/fleets", fleet()).await {
+                    match client.try_post("/v1/fleets", fleet(), &[]).await {
                         Some(answer) => ids.push(answer.id()),
                         None => break,
                     }
@@ -217,6 +231,57 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
             .await
             .expect(200);
     }
+    process.kill();
+}
+
+/// Each client remembers the keys it has used and what it was answered, where it was answered at all.
+#[tokio::test]
+async fn a_request_cut_off_by_a_kill_is_repeated_without_being_done_twice() {
+    let folder = Folder::new("repeated");
+    let process = Process::start(&folder);
+    let clients = (0..4).map(|number| {
+        let client = process.client.clone();
+        tokio::spawn(async move {
+            let mut sent: Vec<(String, Option<String>)> = Vec::new();
+            for n in 0.. {
+                let key = format!("{number}-{n}");
+                let answer = client
+                    .try_post("/v1/fleets", fleet(), &[("idempotency-key", &key)])
+                    .await;
+                sent.push((key, answer.as_ref().map(tests::Answer::id)));
+                if answer.is_none() {
+                    break;
+                }
+            }
+            sent
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    process.kill();
+
+    let process = Process::start(&folder);
+    let mut ids = Vec::new();
+    for client in clients {
+        for (key, answered) in client.await.expect("a client") {
+            let headers = [("idempotency-key", key.as_str())];
+            let again = process
+                .client
+                .try_post("/v1/fleets", fleet(), &headers)
+                .await
+                .expect("an answer");
+            if let Some(answered) = answered {
+                assert_eq!(again.header("idempotent-replayed"), "true");
+                assert_eq!(again.id(), answered);
+            }
+            ids.push(again.id());
+        }
+    }
+    assert!(ids.len() > 10, "too few to prove anything: {}", ids.len());
+    let mut found = process.client.walk("/v1/fleets?limit=100").await;
+    ids.sort();
+    found.sort();
+    assert_eq!(found, ids);
     process.kill();
 }
 

@@ -4,9 +4,12 @@ use shared::models::account::Account;
 use shared::models::driver::{Driver, DriverPreferencesChange};
 use shared::models::fleet::Fleet;
 use shared::models::patch::Change;
+use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::vehicle::Vehicle;
 use shared::money::Currency;
 use shared::origin::Tenant;
+use shared::store::keys::Partition;
+use shared::store::list::Slice;
 use shared::store::row::Row;
 use shared::{App, Error, Id, Kind};
 
@@ -96,4 +99,27 @@ pub async fn currency(
             .object
             .default_currency),
     }
+}
+
+/// 409 while a pending or confirmed reservation waits for this driver or vehicle.
+pub async fn unreserved(app: &App, tenant: &Tenant, kind: Kind, id: &Id) -> Result<(), Error> {
+    for status in [ReservationStatus::Pending, ReservationStatus::Confirmed] {
+        let filter = vec![
+            ("status", status.as_str().to_owned()),
+            (kind.name(), id.to_string()),
+        ];
+        let partition = Partition::Kind {
+            tenant,
+            kind: Kind::Reservation,
+        };
+        let found = app
+            .store
+            .list::<Reservation>(partition, &Slice::first(1), filter)
+            .await?;
+        if let Some(row) = found.rows.first() {
+            let message = format!("The reservation {} still waits for it.", row.object.id);
+            return Err(Error::conflict(message, Some(kind.name())));
+        }
+    }
+    Ok(())
 }

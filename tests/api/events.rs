@@ -1,7 +1,7 @@
 //! `/v1/events`: what happened, to what, by which request.
 
 use serde_json::{Value, json};
-use tests::{TestApp, fleet, with};
+use tests::{Receiver, TestApp, driver, fleet, with};
 
 #[tokio::test]
 async fn a_change_is_an_event_that_tells_what_was_before() {
@@ -113,4 +113,82 @@ async fn events_are_found_by_type_and_time() {
         wrong.error(),
         (400, "invalid_request_error", None, Some("type"))
     );
+}
+
+#[tokio::test]
+async fn attaching_and_detaching_are_events_of_the_driver_and_of_their_request() {
+    let app = TestApp::start().await;
+    let fleet = app.alice.post("/v1/fleets", fleet()).await.id();
+    let driver = app.alice.post("/v1/drivers", driver()).await.id();
+    for (verb, kind) in [("attach", "driver.attached"), ("detach", "driver.detached")] {
+        let answer = app
+            .alice
+            .send(
+                "POST",
+                &format!("/v1/drivers/{driver}/{verb}"),
+                Some(json!({"fleet": fleet}).to_string()),
+                &[("idempotency-key", verb)],
+            )
+            .await
+            .expect(200);
+        app.drain().await;
+        let found = app.alice.get(&format!("/v1/events?type={kind}")).await;
+        let events = found.expect(200).body["data"].clone();
+        assert_eq!(events.as_array().map(Vec::len), Some(1));
+        assert_eq!(events[0]["data"], json!({"object": answer.body}));
+        assert_eq!(
+            events[0]["request"],
+            json!({"id": answer.header("service-request-id"), "idempotency_key": verb})
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_event_counts_the_deliveries_it_still_waits_for() {
+    let app = TestApp::start().await;
+    let (well, ill, other) = (
+        Receiver::start().await,
+        Receiver::start().await,
+        Receiver::start().await,
+    );
+    ill.answer(&[500, 500]);
+    for (receiver, kind) in [(&well, "*"), (&ill, "fleet.created"), (&other, "ping")] {
+        let hook = json!({"url": receiver.url, "enabled_events": [kind]});
+        app.alice
+            .post("/v1/webhook_endpoints", hook)
+            .await
+            .expect(200);
+    }
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    let id = app.alice.get("/v1/events").await.ids().remove(0);
+    let path = format!("/v1/events/{id}");
+    for (seconds, pending, attempts) in [(0, 1, 1), (7, 1, 2), (361, 0, 3)] {
+        app.advance(seconds).await;
+        assert_eq!(app.alice.get(&path).await.body["pending_webhooks"], pending);
+        assert_eq!(ill.received().len(), attempts);
+    }
+    assert_eq!((well.received().len(), other.received().len()), (1, 0));
+    // What is sent is what the event said when nothing was delivered yet.
+    assert_eq!(ill.received()[2].event["id"], id);
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_or_repeated_makes_no_event() {
+    let app = TestApp::start().await;
+    let headers = [("idempotency-key", "k")];
+    for _ in 0..3 {
+        let body = Some(fleet().to_string());
+        app.alice
+            .send("POST", "/v1/fleets", body, &headers)
+            .await
+            .expect(200);
+    }
+    app.alice.post("/v1/fleets", json!({})).await.expect(400);
+    app.alice
+        .post("/v1/fleets/flt_1", json!({"name": "Other"}))
+        .await
+        .expect(404);
+    app.drain().await;
+    assert_eq!(app.alice.get("/v1/events").await.ids().len(), 1);
 }

@@ -200,3 +200,98 @@ async fn the_list_is_newest_first_and_filtered_by_status() {
         json!({"data": [], "next_page_url": null, "previous_page_url": null})
     );
 }
+
+#[tokio::test]
+async fn a_fleet_is_deleted_when_nothing_is_left_in_it() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let path = |kind: &str, id: &str| format!("/v1/{kind}/{id}");
+    let delete = async |kind: &str, id: &str| app.alice.delete(&path(kind, id)).await;
+    let named = app
+        .alice
+        .post(
+            "/v1/vehicles",
+            with(vehicle(&crew.fleet), json!({"drivers": [crew.driver]})),
+        )
+        .await
+        .id();
+    assert_eq!(
+        delete("fleets", &crew.fleet).await.error(),
+        (409, "invalid_request_error", None, Some("fleet"))
+    );
+    delete("vehicles", &crew.vehicle).await.expect(200);
+    assert_eq!(
+        app.alice.get(&path("fleets", &crew.fleet)).await.body["total_vehicles"],
+        1
+    );
+    let gone = delete("drivers", &crew.driver).await.expect(200);
+    assert_eq!(
+        gone.body,
+        json!({"id": crew.driver, "object": "driver", "deleted": true})
+    );
+    assert_eq!(
+        app.alice.get(&path("fleets", &crew.fleet)).await.body["total_drivers"],
+        0
+    );
+    assert!(
+        app.alice
+            .get(&format!("/v1/drivers?fleet={}", crew.fleet))
+            .await
+            .ids()
+            .is_empty()
+    );
+    assert_eq!(
+        app.alice.get(&path("vehicles", &named)).await.body["drivers"],
+        json!([])
+    );
+    delete("vehicles", &named).await.expect(200);
+    delete("fleets", &crew.fleet).await.expect(200);
+    for (kind, id) in [
+        ("fleets", &crew.fleet),
+        ("drivers", &crew.driver),
+        ("vehicles", &crew.vehicle),
+    ] {
+        app.alice.get(&path(kind, id)).await.expect(404);
+        delete(kind, id).await.expect(404);
+    }
+    app.drain().await;
+    for kind in ["fleet", "driver", "vehicle"] {
+        let events = app
+            .alice
+            .get(&format!("/v1/events?type={kind}.deleted"))
+            .await;
+        assert_eq!(events.body["data"][0]["data"]["object"]["object"], kind);
+        assert!(events.body["data"][0]["request"]["id"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn what_a_reservation_waits_for_is_not_deleted() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 60))
+        .await
+        .id();
+    let (driver, vehicle) = (
+        format!("/v1/drivers/{}", crew.driver),
+        format!("/v1/vehicles/{}", crew.vehicle),
+    );
+    assert_eq!(
+        app.alice.delete(&driver).await.error(),
+        (409, "invalid_request_error", None, Some("driver"))
+    );
+    app.advance(31 * 60).await;
+    assert_eq!(
+        app.alice.delete(&vehicle).await.error(),
+        (409, "invalid_request_error", None, Some("vehicle"))
+    );
+    app.alice
+        .post(&format!("/v1/reservations/{id}/cancel"), json!({}))
+        .await
+        .expect(200);
+    app.alice.delete(&vehicle).await.expect(200);
+    app.alice.delete(&driver).await.expect(200);
+    app.drain().await;
+}

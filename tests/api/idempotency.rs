@@ -191,3 +191,96 @@ async fn deletes_are_repeatable() {
     }
     app.alice.get(&path).await.expect(404);
 }
+
+#[tokio::test]
+async fn a_repeated_update_shows_the_answer_of_the_first_and_undoes_nothing() {
+    let app = TestApp::start().await;
+    let path = format!(
+        "/v1/fleets/{}",
+        app.alice.post("/v1/fleets", fleet()).await.id()
+    );
+    let first = post(&app.alice, &path, json!({"name": "One"}), "u")
+        .await
+        .expect(200);
+    post(&app.alice, &path, json!({"name": "Two"}), "v")
+        .await
+        .expect(200);
+    let again = post(&app.alice, &path, json!({"name": "One"}), "u")
+        .await
+        .expect(200);
+    assert_eq!(
+        (again.text.as_str(), again.header("idempotent-replayed")),
+        (first.text.as_str(), "true")
+    );
+    assert_eq!(app.alice.get(&path).await.body["name"], "Two");
+}
+
+#[tokio::test]
+async fn a_conflict_stays_the_answer_when_its_cause_is_gone() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let (attach, detach) = (
+        format!("/v1/drivers/{}/attach", crew.driver),
+        format!("/v1/drivers/{}/detach", crew.driver),
+    );
+    let body = json!({"fleet": crew.fleet});
+    let conflict = post(&app.alice, &attach, body.clone(), "a")
+        .await
+        .expect(409);
+    app.alice.post(&detach, body.clone()).await.expect(200);
+    let again = post(&app.alice, &attach, body.clone(), "a")
+        .await
+        .expect(409);
+    assert_eq!(
+        (again.text.as_str(), again.header("idempotent-replayed")),
+        (conflict.text.as_str(), "true")
+    );
+    post(&app.alice, &attach, body, "b").await.expect(200);
+}
+
+#[tokio::test]
+async fn ten_changes_of_state_at_once_happen_once_and_answer_alike() {
+    let app = TestApp::start().await;
+    let fleet = app.alice.post("/v1/fleets", fleet()).await.id();
+    let driver = app.alice.post("/v1/drivers", tests::driver()).await.id();
+    let path = format!("/v1/drivers/{driver}/attach");
+    let requests = (0..10).map(|_| {
+        let (client, path, body) = (app.alice.clone(), path.clone(), json!({"fleet": fleet}));
+        tokio::spawn(async move { post(&client, &path, body, "same").await })
+    });
+    let mut answers = Vec::new();
+    for request in requests.collect::<Vec<_>>() {
+        answers.push(request.await.expect("an answer").expect(200));
+    }
+    assert!(answers.iter().all(|answer| answer.text == answers[0].text));
+    let first_hand = answers
+        .iter()
+        .filter(|answer| answer.header("idempotent-replayed") != "true");
+    assert_eq!(first_hand.count(), 1);
+    let counted = app.alice.get(&format!("/v1/fleets/{fleet}")).await.body;
+    assert_eq!(counted["total_drivers"], 1);
+    app.drain().await;
+    let events = app.alice.get("/v1/events?type=driver.attached").await;
+    assert_eq!(events.ids().len(), 1);
+}
+
+#[tokio::test]
+async fn of_rivals_with_one_key_and_other_bodies_one_is_served() {
+    let app = TestApp::start().await;
+    let requests = (0..8).map(|n| {
+        let client = app.alice.clone();
+        let body = with(fleet(), json!({"name": format!("Fleet {n}")}));
+        tokio::spawn(async move { post(&client, "/v1/fleets", body, "same").await })
+    });
+    let mut served = Vec::new();
+    for request in requests.collect::<Vec<_>>() {
+        let answer = request.await.expect("an answer");
+        if answer.status == 200 {
+            served.push(answer.id());
+        } else {
+            assert_eq!(answer.error().1, "idempotency_error");
+        }
+    }
+    assert_eq!(served.len(), 1);
+    assert_eq!(app.alice.get("/v1/fleets").await.ids(), served);
+}

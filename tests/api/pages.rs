@@ -114,6 +114,21 @@ async fn a_token_of_somebody_else_or_of_another_list_is_refused() {
         .expect("a page")
         .to_owned();
     let token = next.split("page=").nth(1).expect("a token");
+    // Whichever character is another one.
+    for at in "page_".len()..token.len() {
+        let other = if &token[at..=at] == "A" { "B" } else { "A" };
+        let edited = format!("{}{other}{}", &token[..at], &token[at + 1..]);
+        let answer = app
+            .alice
+            .get(&format!("/v1/fleets?limit=1&page={edited}"))
+            .await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some("page")),
+            "{edited}"
+        );
+    }
+    app.alice.get(&next).await.expect(200);
     let bob = app.other_account(Mode::Test).await;
     for answer in [
         bob.get(&next).await,
@@ -207,4 +222,46 @@ async fn a_page_has_1_to_100_rows() {
         .expect(200);
     assert_eq!(page.ids().len(), 100);
     assert_eq!(app.alice.get("/v1/charging_stations").await.ids().len(), 10);
+}
+
+#[tokio::test]
+async fn the_way_back_shows_once_what_was_added_meanwhile() {
+    let app = TestApp::start().await;
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        made.push(app.alice.post("/v1/drivers", driver()).await.id());
+    }
+    let mut page = app.alice.get("/v1/drivers?limit=2").await.expect(200);
+    while let Some(next) = page.body["next_page_url"].as_str() {
+        page = app.alice.get(next).await.expect(200);
+    }
+    for _ in 0..4 {
+        made.push(app.alice.post("/v1/drivers", driver()).await.id());
+    }
+    made.reverse();
+    let mut walked = page.ids();
+    while let Some(previous) = page.body["previous_page_url"].as_str() {
+        page = app.alice.get(previous).await.expect(200);
+        assert!(page.ids().len() <= 2);
+        walked.splice(0..0, page.ids());
+    }
+    assert_eq!(walked, made);
+}
+
+#[tokio::test]
+async fn times_and_types_travel_with_the_pages_of_events() {
+    let app = TestApp::start().await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    app.advance(3600).await;
+    let since = app.in_minutes(-30);
+    for _ in 0..5 {
+        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.alice.post("/v1/drivers", driver()).await.expect(200);
+    }
+    app.drain().await;
+    let query = format!("/v1/events?type=fleet.created&created[gte]={since}");
+    let whole = app.alice.get(&format!("{query}&limit=100")).await.ids();
+    assert_eq!(whole.len(), 5);
+    assert_eq!(app.alice.walk(&format!("{query}&limit=2")).await, whole);
 }

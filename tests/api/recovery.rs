@@ -84,3 +84,93 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
     app.drain().await;
     assert_eq!(receiver.received().len(), 2);
 }
+
+#[tokio::test]
+async fn a_confirmation_is_told_once_though_every_trigger_on_its_way_was_lost() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["reservation.confirmed"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 60))
+        .await
+        .id();
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(31 * 60).await;
+    let message = shared::ports::Message::Confirm {
+        tenant: shared::Tenant {
+            account: app.alice.account.clone().expect("an account"),
+            mode: shared::Mode::Test,
+        },
+        reservation: id.as_str().into(),
+    };
+    functions::work(app.app(), &message)
+        .await
+        .expect("a confirmation");
+    // The event is in the table, and nobody has heard of it.
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(3 * 60).await;
+    assert_eq!(receiver.received().len(), 0);
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    // Its deliveries are planned, and the message of the first attempt is lost.
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(3 * 60).await;
+    assert_eq!(receiver.received().len(), 0);
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    assert_eq!(receiver.types(), ["reservation.confirmed"]);
+    assert_eq!(receiver.received()[0].event["data"]["object"]["id"], id);
+    app.advance(3 * 60).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
+    app.drain().await;
+    assert_eq!(receiver.received().len(), 1);
+}
+
+#[tokio::test]
+async fn a_confirmed_reservation_expires_though_its_schedule_was_lost() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let id = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 60))
+        .await
+        .id();
+    app.advance(31 * 60).await;
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(60 * 60).await;
+    let path = format!("/v1/reservations/{id}");
+    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+}
+
+#[tokio::test]
+async fn sweeping_what_was_not_lost_repeats_nothing() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500, 500]);
+    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    let everything = shared::Timestamp::from_unix_millis(i64::MAX);
+    for _ in 0..3 {
+        assert_eq!(
+            sweep::before(app.app(), everything).await.expect("a sweep"),
+            1
+        );
+    }
+    app.advance(7).await;
+    assert_eq!(receiver.received().len(), 2);
+    app.advance(24 * 3600).await;
+    assert_eq!(receiver.types(), ["fleet.created"; 3]);
+}

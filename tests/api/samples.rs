@@ -30,6 +30,16 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     if name == "attach-driver" {
         crew.driver = alice.post("/v1/drivers", tests::driver()).await.id();
     }
+    if name.starts_with("delete-") {
+        // Nothing may be left that refers to what is deleted.
+        alice
+            .post(&format!("/v1/reservations/{reservation}/cancel"), json!({}))
+            .await
+            .expect(200);
+    }
+    if name == "delete-fleet" {
+        crew.fleet = alice.post("/v1/fleets", tests::fleet()).await.id();
+    }
     let account = alice.account.clone().expect("an account").to_string();
     let secret = alice.key.clone().expect("a key");
     let id = |prefix: &str, number: u8| format!("{prefix}_01a1f00000007000800000000000000{number}");

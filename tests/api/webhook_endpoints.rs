@@ -69,6 +69,21 @@ async fn what_is_wrong_is_named() {
 }
 
 #[tokio::test]
+async fn each_account_has_its_own_sixteen() {
+    let app = TestApp::start().await;
+    let bob = app.other_account(shared::Mode::Test).await;
+    for _ in 0..16 {
+        app.alice
+            .post("/v1/webhook_endpoints", hook())
+            .await
+            .expect(200);
+    }
+    let refused = app.alice.post("/v1/webhook_endpoints", hook()).await;
+    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    bob.post("/v1/webhook_endpoints", hook()).await.expect(200);
+}
+
+#[tokio::test]
 async fn there_are_sixteen_at_most() {
     let app = TestApp::start().await;
     let mut ids = Vec::new();

@@ -1,13 +1,9 @@
 //! Deliveries: signed, retried, claimed once, and given up in the end.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, Mac as _};
 use serde_json::{Value, json};
-use sha2::Sha256;
 use shared::ports::Message;
 use shared::{Id, Mode, Tenant, Timestamp};
-use tests::{Client, Received, Receiver, TestApp, fleet};
+use tests::{Client, Receiver, TestApp, fleet, header, hmac, verify};
 
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
     let body = json!({"url": receiver.url, "enabled_events": events});
@@ -16,48 +12,6 @@ async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
         .await
         .expect(200)
         .body
-}
-
-fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key");
-    parts.iter().for_each(|part| mac.update(part));
-    mac.finalize().into_bytes().to_vec()
-}
-
-fn header<'a>(received: &'a Received, name: &str) -> &'a str {
-    received
-        .headers
-        .get(name)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
-}
-
-/// Checks both signatures by their published recipes.
-fn verify(received: &Received, secret: &str) {
-    let (stamp, given) = header(received, "service-signature")
-        .split_once(",v1=")
-        .expect("a signature");
-    let stamp = stamp.strip_prefix("t=").expect("a time");
-    assert_eq!(
-        given,
-        hex::encode(hmac(
-            secret.as_bytes(),
-            &[stamp.as_bytes(), b".", &received.raw]
-        ))
-    );
-    let key = STANDARD
-        .decode(secret.strip_prefix("whsec_").expect("a prefix"))
-        .expect("base64");
-    let (id, unix) = (
-        header(received, "webhook-id"),
-        header(received, "webhook-timestamp"),
-    );
-    let want = STANDARD.encode(hmac(
-        &key,
-        &[id.as_bytes(), b".", unix.as_bytes(), b".", &received.raw],
-    ));
-    assert_eq!(header(received, "webhook-signature"), format!("v1,{want}"));
-    assert_eq!(received.event["id"], id);
 }
 
 #[tokio::test]
@@ -150,13 +104,76 @@ async fn a_delivery_is_given_up_after_ten_attempts() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     receiver.answer(&[500; 20]);
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let pending = async || {
+        let events = app.alice.get("/v1/events?type=fleet.created").await;
+        events.body["data"][0]["pending_webhooks"].clone()
+    };
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    assert_eq!(pending().await, 1);
+    app.advance(100 * 3600).await;
+    let attempts = receiver.received();
+    assert_eq!(attempts.len(), 10);
+    assert_eq!(pending().await, 0);
+    // Every attempt is signed for its own moment, and the moments lie as far apart as the table says.
+    let secret = endpoint["secret"].as_str().expect("a secret");
+    attempts.iter().for_each(|attempt| verify(attempt, secret));
+    let moments: Vec<f64> = attempts
+        .iter()
+        .map(|attempt| header(attempt, "webhook-timestamp").parse())
+        .collect::<Result<_, _>>()
+        .expect("Unix seconds");
+    let waits = moments.windows(2).map(|two| two[1] - two[0]);
+    let table = [
+        5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400_u32,
+    ];
+    for (wait, listed) in waits.zip(table.map(f64::from)) {
+        // Both moments are cut to whole seconds, and an attempt takes a moment itself.
+        let expected = listed * 0.8 - 1.0..=listed * 1.2 + 3.0;
+        assert!(
+            expected.contains(&wait),
+            "{wait} s where the table says {listed} s"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_failure_and_is_not_followed() {
+    let app = TestApp::start().await;
+    let (receiver, elsewhere) = (Receiver::start().await, Receiver::start().await);
+    for status in [301, 302, 303, 307, 308] {
+        receiver.answer_with(status, "location", &elsewhere.url);
+    }
     hook(&app.alice, &receiver, &["fleet.created"]).await;
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
     app.advance(100 * 3600).await;
-    assert_eq!(receiver.received().len(), 10);
-    let event = app.alice.get("/v1/events?type=fleet.created").await;
-    assert_eq!(event.body["data"][0]["pending_webhooks"], 0);
+    assert_eq!(elsewhere.received().len(), 0);
+    assert_eq!(receiver.received().len(), 6);
+}
+
+#[tokio::test]
+async fn what_happens_in_an_account_is_told_to_its_own_endpoints_alone() {
+    let app = TestApp::start().await;
+    let bob = app.other_account(Mode::Test).await;
+    let carol = app.other_account(Mode::Live).await;
+    let receivers = [
+        Receiver::start().await,
+        Receiver::start().await,
+        Receiver::start().await,
+    ];
+    for (client, receiver) in [&app.alice, &bob, &carol].into_iter().zip(&receivers) {
+        hook(client, receiver, &["*"]).await;
+    }
+    let made = bob.post("/v1/fleets", fleet()).await.id();
+    app.drain().await;
+    let [alices, bobs, carols] = &receivers;
+    assert_eq!(
+        bobs.received().remove(0).event["data"]["object"]["id"],
+        made
+    );
+    assert!(alices.received().is_empty() && carols.received().is_empty());
 }
 
 #[tokio::test]
@@ -198,7 +215,35 @@ async fn gone_disables_the_endpoint_and_the_others_are_told_without_its_secret()
     assert_eq!((&told["id"], told.get("secret")), (&json!(id), None));
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
+    app.advance(24 * 3600).await;
     assert_eq!(gone.received().len(), 1);
+    let events = app.alice.get("/v1/events").await.expect(200).body["data"].clone();
+    for event in events.as_array().expect("rows") {
+        assert_eq!(event["pending_webhooks"], 0, "{event}");
+    }
+}
+
+#[tokio::test]
+async fn gone_is_heard_among_other_answers_at_the_same_moment() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500, 500, 500, 410, 500, 500, 500, 500]);
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    for _ in 0..8 {
+        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    }
+    app.drain().await;
+    let path = format!(
+        "/v1/webhook_endpoints/{}",
+        endpoint["id"].as_str().expect("an id")
+    );
+    assert_eq!(app.alice.get(&path).await.body["disabled_reason"], "gone");
+    // What the others still waited for is given up.
+    app.advance(3600).await;
+    let events = app.alice.get("/v1/events?type=fleet.created").await.body["data"].clone();
+    for event in events.as_array().expect("rows") {
+        assert_eq!(event["pending_webhooks"], 0, "{event}");
+    }
 }
 
 #[tokio::test]
@@ -297,6 +342,8 @@ async fn many_triggers_at_once_make_one_attempt() {
 async fn what_is_left_for_a_deleted_endpoint_is_given_up() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
+    // Later than an endpoint is believed to be as it was.
+    receiver.answer_with(503, "retry-after", "60");
     receiver.answer(&[500; 5]);
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
@@ -307,11 +354,7 @@ async fn what_is_left_for_a_deleted_endpoint_is_given_up() {
     );
     app.alice.delete(&path).await.expect(200);
     app.advance(30 * 60).await;
-    assert!(
-        receiver.received().len() <= 2,
-        "{}",
-        receiver.received().len()
-    );
+    assert_eq!(receiver.received().len(), 1);
     let event = app.alice.get("/v1/events?type=fleet.created").await;
     assert_eq!(event.body["data"][0]["pending_webhooks"], 0);
 }

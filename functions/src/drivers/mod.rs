@@ -1,5 +1,6 @@
 pub mod attach;
 pub mod create;
+pub mod delete;
 pub mod detach;
 pub mod list;
 pub mod retrieve;

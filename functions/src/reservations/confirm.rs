@@ -163,10 +163,7 @@ fn confirmed(
     row.object
         .confirm(assignment, summary, &mut row.private, origin.now);
     let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
-    let cause = Cause {
-        request: None,
-        at: origin.now,
-    };
+    let cause = Cause::of(origin);
     let written = (&row.object.id, row.version + 1);
     let event = Event::of(
         EventType::ReservationConfirmed,

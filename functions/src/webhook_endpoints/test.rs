@@ -7,7 +7,7 @@ use serde_json::json;
 use shared::http::body::Nothing;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::{Cause, Delivery, Event, EventPrivate, EventRequest, EventType};
+use shared::models::event::{Cause, Delivery, Event, EventPrivate, EventType};
 use shared::models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
@@ -34,21 +34,11 @@ pub async fn handle(
         return Err(Error::conflict("The endpoint is disabled.", None));
     }
     let (origin, now) = (&caller.origin, caller.now());
-    let idempotency_key = origin
-        .idempotency
-        .as_ref()
-        .map(|idempotency| idempotency.key.clone());
+    let cause = Cause::of(origin);
     let request = origin
         .request
         .clone()
         .unwrap_or_else(|| Id::new(Kind::Request, now));
-    let cause = Cause {
-        request: Some(EventRequest {
-            id: request.clone(),
-            idempotency_key,
-        }),
-        at: now,
-    };
     let object = json!({"webhook_endpoint": id});
     let mut event = Event::of(
         EventType::Ping,

@@ -38,6 +38,9 @@ const CLAIM: i64 = MINUTE;
 /// How long an endpoint is believed to be as it was read, in milliseconds.
 const BELIEVED: i64 = 5 * SECOND;
 
+/// How often an endpoint's standing is written that other deliveries change at the same time.
+const TRIES: u32 = 8;
+
 const CONNECT: Duration = Duration::from_secs(5);
 const TOTAL: Duration = Duration::from_secs(15);
 /// How much of an answer is read, and how much of that is kept.
@@ -163,45 +166,52 @@ async fn judge(
     outcome: &Outcome,
     now: Timestamp,
 ) -> Result<()> {
-    let failing_since = known.private.failing_since;
-    let changes_nothing = match (outcome.succeeded(), failing_since) {
-        (true, since) => since.is_none(),
-        (false, Some(since)) => now.millis_since(since) < PATIENCE && outcome.status != Some(410),
-        (false, None) => false,
-    };
-    if changes_nothing {
+    if judged(known.clone(), outcome, now).is_none() {
         return Ok(());
     }
-    let Some(mut row) = app
-        .store
-        .find::<WebhookEndpoint>(&origin.tenant, &known.object.id)
-        .await?
-    else {
-        return Ok(());
-    };
-    if outcome.succeeded() {
-        row.private.failing_since = None;
-    } else {
-        let since = *row.private.failing_since.get_or_insert(now);
-        let reason = match outcome.status {
-            Some(410) => Some(DisabledReason::Gone),
-            _ if now.millis_since(since) >= PATIENCE => Some(DisabledReason::Failing),
-            _ => None,
+    for _ in 0..TRIES {
+        let row = app
+            .store
+            .find::<WebhookEndpoint>(&origin.tenant, &known.object.id)
+            .await?;
+        let Some(row) = row.and_then(|row| judged(row, outcome, now)) else {
+            return Ok(());
         };
-        if let Some(reason) = reason
-            && row.object.status == EndpointStatus::Enabled
-        {
-            row.object.disable(reason, now);
-            row = row.announcing(EventType::WebhookEndpointDisabled);
+        let mut changes = Changes::new();
+        app.store.replace(&mut changes, origin, &row)?;
+        app.sender.forget(&origin.tenant, &row.object.id);
+        match app.store.commit_later(origin, changes).await {
+            // Another delivery had something to say as well, which may not be the same.
+            Err(Error::Contended) => {}
+            done => return done,
         }
     }
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, origin, &row)?;
-    app.sender.forget(&origin.tenant, &row.object.id);
-    match app.store.commit_later(origin, changes).await {
-        // Another delivery has just said the same, or the next one will.
-        Ok(()) | Err(Error::Contended) => Ok(()),
-        Err(error) => Err(error),
+    Err(Error::Contended)
+}
+
+/// The endpoint after an outcome; none when that changes nothing.
+fn judged(
+    mut row: Row<WebhookEndpoint>,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Option<Row<WebhookEndpoint>> {
+    let before = row.private.failing_since;
+    if outcome.succeeded() {
+        row.private.failing_since = None;
+        return before.map(|_| row);
+    }
+    let since = *row.private.failing_since.get_or_insert(now);
+    let reason = match outcome.status {
+        Some(410) => Some(DisabledReason::Gone),
+        _ if now.millis_since(since) >= PATIENCE => Some(DisabledReason::Failing),
+        _ => None,
+    };
+    match reason {
+        Some(reason) if row.object.status == EndpointStatus::Enabled => {
+            row.object.disable(reason, now);
+            Some(row.announcing(EventType::WebhookEndpointDisabled))
+        }
+        _ => before.is_none().then_some(row),
     }
 }
 

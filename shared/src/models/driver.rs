@@ -261,6 +261,12 @@ impl Driver {
         Ok(())
     }
 
+    /// Forgets a vehicle that is gone.
+    pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
+        self.vehicles.retain(|id| id != vehicle);
+        self.updated = now;
+    }
+
     pub fn is_active(&self) -> bool {
         self.status == Standing::Active
     }

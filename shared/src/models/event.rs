@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{Id, Kind};
-use crate::origin::Tenant;
+use crate::origin::{Origin, Tenant};
 use crate::time::{DAY, Timestamp};
 
 /// How long events and delivery attempts are kept, in milliseconds.
@@ -201,6 +201,24 @@ impl fmt::Display for EventType {
 pub struct Cause {
     pub request: Option<EventRequest>,
     pub at: Timestamp,
+}
+
+impl Cause {
+    /// What a request, or the service by itself, causes now.
+    pub fn of(origin: &Origin) -> Self {
+        let key = origin
+            .idempotency
+            .as_ref()
+            .map(|idempotency| idempotency.key.clone());
+        let request = origin.request.clone().map(|id| EventRequest {
+            id,
+            idempotency_key: key,
+        });
+        Self {
+            request,
+            at: origin.now,
+        }
+    }
 }
 
 impl Event {

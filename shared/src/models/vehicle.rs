@@ -177,6 +177,12 @@ impl Vehicle {
         Ok(())
     }
 
+    /// Forgets a driver who is gone.
+    pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
+        self.drivers.retain(|id| id != driver);
+        self.updated = now;
+    }
+
     pub fn is_active(&self) -> bool {
         self.status == VehicleStatus::Active
     }

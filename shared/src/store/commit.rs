@@ -12,6 +12,7 @@ use aws_sdk_dynamodb::types::{
 use super::row::{Record, Row};
 use super::{Answer, Item, Store, client, idempotency, n, number};
 use crate::error::{Error, Result};
+use crate::models::event::{Cause, Event, EventPrivate, EventType};
 use crate::origin::Origin;
 
 /// Changes that are written together. Each knows what it means when its condition fails.
@@ -116,6 +117,35 @@ impl Store {
             Error::Contended,
         );
         Ok(())
+    }
+
+    /// Removes a row that was read, and writes the event that this stands for: there will be no row to announce it.
+    ///
+    /// # Errors
+    /// The row has no key, or the object no JSON.
+    pub fn remove_telling<T: Record>(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        row: &Row<T>,
+        kind: EventType,
+    ) -> Result<()> {
+        self.remove(changes, origin, row)?;
+        let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
+        let written = (row.object.id(), row.version + 1);
+        let event = Event::of(
+            kind,
+            &origin.tenant,
+            written,
+            object,
+            None,
+            &Cause::of(origin),
+        );
+        self.create(
+            changes,
+            origin,
+            &Row::with_private(event, EventPrivate::unplanned(origin.now)),
+        )
     }
 
     pub(super) fn put(&self, item: Item) -> aws_sdk_dynamodb::types::builders::PutBuilder {

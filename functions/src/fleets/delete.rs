@@ -1,0 +1,30 @@
+//! `DELETE /v1/fleets/{id}`: removes a fleet that has neither vehicles nor drivers any more.
+
+use axum::extract::State;
+use shared::http::{Caller, PathId, Route};
+use shared::models::api_key::Resource;
+use shared::models::event::EventType;
+use shared::models::fleet::Fleet;
+use shared::store::{Answer, Changes};
+use shared::{App, Error, Kind};
+
+pub const ROUTE: Route = Route::delete("delete-fleet", "/v1/fleets/{id}", Resource::Fleets);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Answer, Error> {
+    let row = app.store.load::<Fleet>(caller.tenant(), &id).await?;
+    if row.object.total_vehicles > 0 || row.object.total_drivers > 0 {
+        return Err(Error::conflict(
+            "The fleet still has vehicles or drivers.",
+            Some("fleet"),
+        ));
+    }
+    let answer = caller.deleted(&id, Kind::Fleet)?;
+    let mut changes = Changes::new();
+    app.store
+        .remove_telling(&mut changes, &caller.origin, &row, EventType::FleetDeleted)?;
+    app.store.commit(&caller.origin, changes, answer).await
+}

@@ -1,0 +1,44 @@
+//! `DELETE /v1/vehicles/{id}`: removes a vehicle that no pending or confirmed reservation waits for.
+
+use axum::extract::State;
+use shared::http::{Caller, PathId, Route};
+use shared::models::api_key::Resource;
+use shared::models::driver::Driver;
+use shared::models::event::EventType;
+use shared::models::vehicle::Vehicle;
+use shared::store::fleets::Counter;
+use shared::store::{Answer, Changes};
+use shared::{App, Error, Kind};
+
+use crate::references;
+
+pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Answer, Error> {
+    let (origin, store) = (&caller.origin, &app.store);
+    let row = store.load::<Vehicle>(caller.tenant(), &id).await?;
+    references::unreserved(&app, caller.tenant(), Kind::Vehicle, &id).await?;
+    let answer = caller.deleted(&id, Kind::Vehicle)?;
+    let mut changes = Changes::new();
+    for mut driver in store
+        .get_all::<Driver>(caller.tenant(), &row.object.drivers)
+        .await?
+    {
+        driver.object.forget_vehicle(&id, caller.now());
+        store.replace(&mut changes, origin, &driver)?;
+    }
+    store.count(
+        &mut changes,
+        origin,
+        &row.object.fleet,
+        Counter::Vehicles,
+        -1,
+        Error::Contended,
+    )?;
+    store.remove_telling(&mut changes, origin, &row, EventType::VehicleDeleted)?;
+    store.commit(origin, changes, answer).await
+}
