@@ -85,7 +85,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(vehicles::delete::ROUTE, vehicles::delete::handle),
         endpoint(vehicles::list::ROUTE, vehicles::list::handle),
         endpoint(vehicles::retrieve::ROUTE, vehicles::retrieve::handle),
+        endpoint(
+            vehicles::retrieve_telemetry::ROUTE,
+            vehicles::retrieve_telemetry::handle,
+        ),
         endpoint(vehicles::update::ROUTE, vehicles::update::handle),
+        endpoint(
+            vehicles::update_telemetry::ROUTE,
+            vehicles::update_telemetry::handle,
+        ),
         endpoint(
             webhook_endpoints::create::ROUTE,
             webhook_endpoints::create::handle,

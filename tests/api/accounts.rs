@@ -122,3 +122,98 @@ async fn a_fleet_takes_its_currency_from_the_account_and_a_reservation_from_the_
     assert_eq!(currency().await, "jpy");
     app.drain().await;
 }
+
+#[tokio::test]
+async fn what_is_wrong_in_a_new_account_is_named() {
+    let app = TestApp::start().await;
+    for (change, param) in [
+        (json!({"type": "club"}), "type"),
+        (json!({"email": "nobody"}), "email"),
+        (json!({"name": " "}), "name"),
+        (json!({"default_currency": "EUR"}), "default_currency"),
+        (json!({"plan": "gold"}), "plan"),
+        (
+            json!({"metric_system": "international_system"}),
+            "metric_system",
+        ),
+        (
+            json!({"preferences": {"reporting_enabled": 1}}),
+            "preferences.reporting_enabled",
+        ),
+        (json!({"wallet_balance": 1}), "wallet_balance"),
+        (json!({"status": "active"}), "status"),
+    ] {
+        let answer = app
+            .alice
+            .post("/v1/accounts", tests::with(child(), change.clone()))
+            .await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some(param)),
+            "{change}"
+        );
+    }
+    let method = json!({"preferences": {"default_payment_method": "pm_1"}});
+    let unknown = app
+        .alice
+        .post("/v1/accounts", tests::with(child(), method))
+        .await;
+    assert_eq!(unknown.error().2, Some("payment_method_not_found"));
+    assert!(app.alice.get("/v1/accounts").await.ids().is_empty());
+}
+
+#[tokio::test]
+async fn an_update_keeps_what_it_leaves_out_and_null_clears() {
+    let app = TestApp::start().await;
+    let id = app.alice.post("/v1/accounts", child()).await.id();
+    let path = format!("/v1/accounts/{id}");
+    let full = json!({"description": "Ours", "registration_number": "HRB 1", "business_type": "company",
+        "contact": {"phone": "1"}, "metadata": {"a": "1", "b": "2"}, "plan": "free", "metric_system": "imperial",
+        "preferences": {"notifications": false}});
+    let before = app.alice.post(&path, full).await.expect(200).body;
+    let change = json!({"description": null, "registration_number": null, "business_type": null,
+        "contact": {"phone": null}, "metadata": {"a": null, "c": "3"}, "preferences": {"report_frequency": "never"}});
+    let after = app.alice.post(&path, change).await.expect(200).body;
+    let mut want = before.clone();
+    want["description"] = Value::Null;
+    want["registration_number"] = Value::Null;
+    want["business_type"] = Value::Null;
+    want["contact"]["phone"] = Value::Null;
+    want["metadata"] = json!({"b": "2", "c": "3"});
+    want["preferences"]["report_frequency"] = json!("never");
+    want["updated"] = after["updated"].clone();
+    assert_eq!(after, want);
+    assert_eq!(before["preferences"]["notifications"], false);
+    assert_eq!(app.alice.get(&path).await.body, want);
+    for name in ["name", "email", "plan", "contact", "default_currency"] {
+        let cleared = app.alice.post(&path, json!({name: null})).await;
+        assert_eq!(cleared.error().3, Some(name));
+    }
+}
+
+#[tokio::test]
+async fn a_child_sees_neither_its_parent_nor_its_siblings() {
+    let app = TestApp::start().await;
+    let parent = app.alice.account.clone().expect("an account").to_string();
+    let one = app.alice.post("/v1/accounts", child()).await.id();
+    let two = app.alice.post("/v1/accounts", child()).await.id();
+    let acting = [("service-account", one.as_str())];
+    let key = app
+        .alice
+        .send("POST", "/v1/api_keys", Some("{}".into()), &acting)
+        .await
+        .expect(200);
+    let secret = key.body["secret"].as_str().expect("a secret").to_owned();
+    let inside = app.with_key(secret, one.as_str().into());
+    assert_eq!(inside.get(&format!("/v1/accounts/{one}")).await.id(), one);
+    for id in [&parent, &two] {
+        let path = format!("/v1/accounts/{id}");
+        assert_eq!(inside.get(&path).await.error().2, Some("account_not_found"));
+        inside
+            .post(&path, json!({"name": "Taken"}))
+            .await
+            .expect(404);
+        assert_ne!(app.alice.get(&path).await.body["name"], "Taken");
+    }
+    assert!(inside.get("/v1/accounts").await.ids().is_empty());
+}

@@ -118,3 +118,85 @@ async fn a_repeated_creation_makes_no_second_key_and_shows_no_secret() {
     assert_eq!(again.header("idempotent-replayed"), "true");
     assert_eq!(app.alice.get("/v1/api_keys").await.ids().len(), 2);
 }
+
+#[tokio::test]
+async fn the_list_shows_every_field_but_the_secret_newest_first() {
+    let app = TestApp::start().await;
+    let first = app
+        .alice
+        .post("/v1/api_keys", json!({"scopes": ["fleets:read"]}))
+        .await
+        .expect(200);
+    let second = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
+    let listed = app.alice.get("/v1/api_keys?limit=2").await.expect(200);
+    let shown = |made: &tests::Answer| {
+        let mut key = made.body.clone();
+        key.as_object_mut().expect("an object").remove("secret");
+        key
+    };
+    assert_eq!(listed.body["data"], json!([shown(&second), shown(&first)]));
+    app.alice
+        .delete(&format!("/v1/api_keys/{}", second.id()))
+        .await
+        .expect(200);
+    assert!(!app.alice.walk("/v1/api_keys").await.contains(&second.id()));
+}
+
+#[tokio::test]
+async fn an_expiry_may_have_any_offset_and_is_shown_in_utc() {
+    let app = TestApp::start().await;
+    let at = app.in_minutes(60);
+    let elsewhere = format!("{}+02:00", shifted(&at));
+    let made = app
+        .alice
+        .post("/v1/api_keys", json!({"expires_at": elsewhere}))
+        .await
+        .expect(200);
+    assert_eq!(made.body["expires_at"], at);
+    let wrong = app
+        .alice
+        .post("/v1/api_keys", json!({"expires_at": "tomorrow"}))
+        .await;
+    assert_eq!(
+        wrong.error(),
+        (400, "invalid_request_error", None, Some("expires_at"))
+    );
+}
+
+/// The time of day two hours east, without its offset.
+fn shifted(at: &str) -> String {
+    let later = shared::Timestamp::parse(at)
+        .expect("a time")
+        .plus_seconds(2 * 3600);
+    later.to_string().trim_end_matches('Z').to_owned()
+}
+
+#[tokio::test]
+async fn a_live_key_makes_live_keys_only() {
+    let app = TestApp::start().await;
+    let live = app.other_account(shared::origin::Mode::Live).await;
+    let made = live.post("/v1/api_keys", json!({})).await.expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret");
+    assert!(secret.starts_with("sk_live_"));
+    assert_eq!(made.body["livemode"], true);
+    let client = app.with_key(secret.to_owned(), live.account.clone().expect("an account"));
+    client.get("/v1/fleets").await.expect(200);
+}
+
+#[tokio::test]
+async fn reading_is_no_leave_to_write() {
+    let app = TestApp::start().await;
+    let made = app
+        .alice
+        .post("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
+        .await
+        .expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    reader.get("/v1/drivers").await.expect(200);
+    reader
+        .post("/v1/drivers", tests::driver())
+        .await
+        .expect(403);
+    assert!(app.alice.get("/v1/drivers").await.ids().is_empty());
+}

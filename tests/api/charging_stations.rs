@@ -161,3 +161,72 @@ async fn real_stations_are_read_and_matched() {
     assert_eq!(confirmed["status"], "confirmed");
     app.advance(60 * 60).await;
 }
+
+#[tokio::test]
+async fn the_list_shows_what_retrieving_shows_newest_first() {
+    let app = TestApp::start().await;
+    let page = app
+        .alice
+        .get("/v1/charging_stations?limit=5")
+        .await
+        .expect(200);
+    for station in page.body["data"].as_array().expect("rows") {
+        let id = station["id"].as_str().expect("an id");
+        assert!(id.starts_with("chst_"));
+        let shown = app.alice.get(&format!("/v1/charging_stations/{id}")).await;
+        assert_eq!(shown.expect(200).body, *station);
+    }
+    let all = app.alice.walk("/v1/charging_stations?limit=100").await;
+    assert!(all.is_sorted_by(|newer, older| newer > older));
+}
+
+#[tokio::test]
+async fn as_many_connectors_are_available_as_say_so() {
+    let app = TestApp::start().await;
+    let page = app
+        .alice
+        .get("/v1/charging_stations?limit=100")
+        .await
+        .expect(200);
+    let stations = page.body["data"].as_array().expect("rows");
+    assert_eq!(stations.len(), 100);
+    for station in stations {
+        let connectors = station["connectors"].as_array().expect("connectors");
+        let available = connectors
+            .iter()
+            .filter(|connector| connector["status"] == "available")
+            .count();
+        assert_eq!(
+            station["availability"]["connectors_available"], available,
+            "{station}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_cannot_change_a_station() {
+    let app = TestApp::start().await;
+    let id = app
+        .alice
+        .get("/v1/charging_stations?limit=1")
+        .await
+        .ids()
+        .remove(0);
+    let path = format!("/v1/charging_stations/{id}");
+    for (method, path) in [
+        ("POST", "/v1/charging_stations"),
+        ("POST", path.as_str()),
+        ("DELETE", path.as_str()),
+    ] {
+        let body = (method == "POST").then(|| "{}".to_owned());
+        let answer = app.alice.send(method, path, body, &[]).await;
+        assert_eq!(answer.error(), (405, "invalid_request_error", None, None));
+        assert!(answer.header("allow").contains("GET"), "{method} {path}");
+        assert!(!answer.header("allow").contains(method), "{method} {path}");
+    }
+    let unknown = app.alice.get("/v1/charging_stations?colour=red").await;
+    assert_eq!(
+        unknown.error(),
+        (400, "invalid_request_error", None, Some("colour"))
+    );
+}

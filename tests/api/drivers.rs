@@ -168,3 +168,155 @@ async fn the_list_is_filtered_by_fleet_and_status() {
         Some("fleet_not_found")
     );
 }
+
+#[tokio::test]
+async fn what_is_missing_or_wrong_is_named() {
+    let app = TestApp::start().await;
+    for name in ["name", "email"] {
+        let mut body = driver();
+        body.as_object_mut().expect("an object").remove(name);
+        assert_eq!(
+            app.alice.post("/v1/drivers", body).await.error(),
+            (400, "invalid_request_error", None, Some(name))
+        );
+    }
+    let many: Vec<String> = (0..101).map(|n| format!("network {n}")).collect();
+    for (change, param) in [
+        (json!({"name": "n".repeat(257)}), "name"),
+        (json!({"email": "a@"}), "email"),
+        (json!({"phone": 1}), "phone"),
+        (json!({"vehicles": []}), "vehicles"),
+        (json!({"wallet_balance": 5}), "wallet_balance"),
+        (
+            json!({"preferences": {"preferred_cpos": many}}),
+            "preferences.preferred_cpos",
+        ),
+        (
+            json!({"preferences": {"max_price_per_kwh": 0.5}}),
+            "preferences.max_price_per_kwh",
+        ),
+    ] {
+        let answer = app
+            .alice
+            .post("/v1/drivers", with(driver(), change.clone()))
+            .await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some(param)),
+            "{change}"
+        );
+    }
+    assert!(app.alice.get("/v1/drivers").await.ids().is_empty());
+}
+
+#[tokio::test]
+async fn policies_must_exist() {
+    let app = TestApp::start().await;
+    let unknown = (
+        404,
+        "invalid_request_error",
+        Some("policy_not_found"),
+        Some("policy_ids"),
+    );
+    let id = app.alice.post("/v1/drivers", driver()).await.id();
+    for policy in ["pol_1".to_owned(), format!("pol_{:032x}", 1), id.clone()] {
+        let change = json!({"policy_ids": [policy]});
+        let made = app
+            .alice
+            .post("/v1/drivers", with(driver(), change.clone()))
+            .await;
+        assert_eq!(made.error(), unknown, "{policy}");
+        let changed = app.alice.post(&format!("/v1/drivers/{id}"), change).await;
+        assert_eq!(changed.error(), unknown, "{policy}");
+    }
+}
+
+#[tokio::test]
+async fn only_an_active_driver_is_attached_and_only_to_a_fleet_of_the_same_account() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let other = app.alice.post("/v1/fleets", fleet()).await.id();
+    let bob = app.other_account(shared::origin::Mode::Test).await;
+    let theirs = bob.post("/v1/fleets", fleet()).await.id();
+    let path = format!("/v1/drivers/{}", crew.driver);
+    let act = async |verb: &str, fleet: &str| {
+        app.alice
+            .post(&format!("{path}/{verb}"), json!({"fleet": fleet}))
+            .await
+    };
+    for verb in ["attach", "detach"] {
+        assert_eq!(
+            act(verb, &theirs).await.error(),
+            (
+                404,
+                "invalid_request_error",
+                Some("fleet_not_found"),
+                Some("fleet")
+            )
+        );
+    }
+    app.alice
+        .post(&path, json!({"status": "suspended"}))
+        .await
+        .expect(200);
+    assert_eq!(
+        act("attach", &other).await.error(),
+        (
+            409,
+            "invalid_request_error",
+            Some("driver_fleet_conflict"),
+            Some("fleet")
+        )
+    );
+    // Leaving is always possible, also for a suspended driver from an archived fleet.
+    app.alice
+        .post(
+            &format!("/v1/fleets/{}", crew.fleet),
+            json!({"status": "archived"}),
+        )
+        .await
+        .expect(200);
+    let left = act("detach", &crew.fleet).await.expect(200).body;
+    assert_eq!(
+        (&left["fleets"], &left["status"]),
+        (&json!([]), &json!("suspended"))
+    );
+    for (client, fleet) in [
+        (&app.alice, &crew.fleet),
+        (&app.alice, &other),
+        (&bob, &theirs),
+    ] {
+        let shown = client.get(&format!("/v1/fleets/{fleet}")).await.body;
+        assert_eq!(shown["total_drivers"], 0);
+    }
+}
+
+#[tokio::test]
+async fn of_many_attaches_and_of_many_detaches_at_once_one_wins() {
+    let app = TestApp::start().await;
+    let fleet = app.alice.post("/v1/fleets", fleet()).await.id();
+    let driver = app.alice.post("/v1/drivers", driver()).await.id();
+    for (verb, drivers) in [("attach", 1), ("detach", 0)] {
+        let path = format!("/v1/drivers/{driver}/{verb}");
+        let requests = (0..8).map(|_| {
+            let (client, path, body) = (app.alice.clone(), path.clone(), json!({"fleet": fleet}));
+            tokio::spawn(async move { client.post(&path, body).await.status })
+        });
+        let mut statuses = Vec::new();
+        for request in requests.collect::<Vec<_>>() {
+            statuses.push(request.await.expect("an answer"));
+        }
+        let won = statuses.iter().filter(|status| **status == 200).count();
+        assert_eq!(won, 1, "{verb}: {statuses:?}");
+        let told = |status: &u16| matches!(status, 200 | 409 | 503);
+        assert!(statuses.iter().all(told), "{verb}: {statuses:?}");
+        let shown = app.alice.get(&format!("/v1/fleets/{fleet}")).await.body;
+        assert_eq!(shown["total_drivers"], drivers, "{verb}");
+        let listed = app
+            .alice
+            .get(&format!("/v1/drivers?fleet={fleet}"))
+            .await
+            .ids();
+        assert_eq!(listed.len(), drivers, "{verb}");
+    }
+}

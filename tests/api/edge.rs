@@ -102,8 +102,8 @@ async fn an_unknown_path_is_404_and_a_wrong_method_405() {
 
 #[tokio::test]
 async fn too_many_requests_are_429_with_a_time_to_wait() {
-    let app = TestApp::start_with(|options| options.rate = 2).await;
-    for remaining in ["3", "2", "1", "0"] {
+    let app = TestApp::start_with(|options| options.rate = 1).await;
+    for remaining in ["1", "0"] {
         let answer = app.alice.get("/v1/fleets").await.expect(200);
         assert_eq!(answer.header("ratelimit-remaining"), remaining);
     }
@@ -388,4 +388,323 @@ async fn a_parent_acts_inside_its_children_and_nowhere_else() {
         )
         .await
         .expect(404);
+}
+
+#[tokio::test]
+async fn without_a_key_the_error_is_whole_and_asks_for_a_bearer_key() {
+    let app = TestApp::start().await;
+    let answer = app.anon.get("/v1/fleets").await.expect(401);
+    assert_eq!(answer.header("www-authenticate"), "Bearer");
+    let message = answer.body["message"].as_str().expect("a message");
+    assert!(message.contains("Authorization: Bearer"), "{message}");
+    let want = json!({"object": "error", "type": "authentication_error", "code": null, "param": null,
+        "message": message, "request": answer.header("service-request-id"), "status": 401, "doc_url": null});
+    assert_eq!(answer.body, want);
+}
+
+#[tokio::test]
+async fn refusals_carry_the_headers_too_and_every_request_has_an_id_of_its_own() {
+    let app = TestApp::start_with(|options| options.rate = 1).await;
+    let bob = app.other_account(Mode::Test).await;
+    let version = [("service-version", "2020-01-01")];
+    let mut answers = vec![
+        app.alice
+            .send("GET", "/v1/fleets", None, &version)
+            .await
+            .expect(400),
+        bob.send("GET", "/v1/fleets", None, &[("service-account", "acct_1")])
+            .await
+            .expect(404),
+    ];
+    for _ in 0..50 {
+        let answer = app.alice.get("/v1/fleets").await;
+        let refused = answer.status == 429;
+        answers.push(answer);
+        if refused {
+            break;
+        }
+    }
+    let last = answers.last().expect("an answer");
+    assert_eq!(last.status, 429, "the rate was never reached");
+    assert_eq!(last.body["request"], last.header("service-request-id"));
+    let mut ids = Vec::new();
+    for answer in &answers {
+        for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
+            let number = answer.header(name).parse::<u64>();
+            assert!(number.is_ok(), "{name} of {}", answer.text);
+        }
+        assert_eq!(answer.header("ratelimit-limit"), "2");
+        assert_eq!(answer.header("service-version"), "2026-03-01");
+        assert_eq!(answer.header("content-type"), "application/json");
+        assert_eq!(answer.header("cache-control"), "no-store");
+        ids.push(answer.header("service-request-id"));
+    }
+    let distinct: std::collections::HashSet<_> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len());
+    assert!(ids.iter().all(|id| id.starts_with("req_")));
+}
+
+#[tokio::test]
+async fn the_rate_comes_before_the_scope() {
+    let app = TestApp::start_with(|options| options.rate = 1).await;
+    let made = app
+        .alice
+        .post("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
+        .await
+        .expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    for _ in 0..50 {
+        let answer = reader.get("/v1/fleets").await;
+        if answer.status == 429 {
+            assert_ne!(answer.header("retry-after"), "");
+            return;
+        }
+        assert_eq!(answer.error(), (403, "authentication_error", None, None));
+    }
+    panic!("the rate was never reached");
+}
+
+#[tokio::test]
+async fn the_scope_comes_before_the_version_the_idempotency_key_and_the_query() {
+    let app = TestApp::start().await;
+    let made = app
+        .alice
+        .post("/v1/api_keys", json!({"scopes": ["fleets:read"]}))
+        .await
+        .expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    let key = ("idempotency-key", "k");
+    let first = app
+        .alice
+        .send("POST", "/v1/fleets", Some(fleet().to_string()), &[key])
+        .await
+        .expect(200);
+    for (path, headers) in [
+        ("/v1/fleets", &[key][..]),
+        ("/v1/drivers", &[key][..]),
+        ("/v1/fleets", &[("idempotency-key", "")][..]),
+        ("/v1/fleets", &[("service-version", "latest")][..]),
+        ("/v1/fleets?colour=red", &[][..]),
+        ("/v1/fleets/flt_1", &[][..]),
+    ] {
+        let answer = reader
+            .send("POST", path, Some(fleet().to_string()), headers)
+            .await;
+        assert_eq!(
+            answer.error(),
+            (403, "authentication_error", None, None),
+            "{path} {headers:?}"
+        );
+        assert_eq!(answer.header("idempotent-replayed"), "");
+    }
+    assert_eq!(reader.get("/v1/fleets").await.ids(), [first.id()]);
+}
+
+#[tokio::test]
+async fn a_wrong_body_is_told_before_an_object_that_is_not_there() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let absent = |prefix: &str| format!("{prefix}{:032x}", 1);
+    let vehicle = tests::vehicle(&crew.fleet);
+    for (path, body, param) in [
+        (
+            format!("/v1/accounts/{}", absent("acct_")),
+            json!({"colour": "red"}),
+            "colour",
+        ),
+        (
+            format!("/v1/fleets/{}", absent("flt_")),
+            json!({"timezone": "Mars/Olympus"}),
+            "timezone",
+        ),
+        (
+            format!("/v1/drivers/{}", absent("drv_")),
+            json!({"status": "gone"}),
+            "status",
+        ),
+        (
+            format!("/v1/drivers/{}/attach", absent("drv_")),
+            json!({}),
+            "fleet",
+        ),
+        (
+            format!("/v1/drivers/{}/detach", absent("drv_")),
+            json!({"fleet": 1}),
+            "fleet",
+        ),
+        (
+            format!("/v1/vehicles/{}", absent("veh_")),
+            json!({"battery_capacity": 0}),
+            "battery_capacity",
+        ),
+        (
+            "/v1/vehicles".to_owned(),
+            with(
+                vehicle,
+                json!({"policy_ids": ["pol_1"], "battery_capacity": 0}),
+            ),
+            "battery_capacity",
+        ),
+    ] {
+        let answer = app.alice.post(&path, body.clone()).await;
+        assert_eq!(
+            (answer.status, answer.body["param"].as_str()),
+            (400, Some(param)),
+            "{path} {body}: {}",
+            answer.text
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_an_id_names_nothing() {
+    let app = TestApp::start().await;
+    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    let unknown = (
+        404,
+        "invalid_request_error",
+        Some("fleet_not_found"),
+        Some("fleet"),
+    );
+    for wrong in [
+        "flt_".to_owned(),
+        id.to_uppercase(),
+        id.replace("flt_", "drv_"),
+        id.replace("flt_", ""),
+        format!("{id}0"),
+        format!("{id}%20"),
+        format!("{id}%23x"),
+        format!("%00{id}"),
+        "flt_%2F..%2F".to_owned(),
+        format!("flt_{}", "0".repeat(5000)),
+        "%F0%9F%9A%97".to_owned(),
+    ] {
+        let answer = app.alice.get(&format!("/v1/fleets/{wrong}")).await;
+        assert_eq!(answer.error(), unknown, "{wrong}");
+    }
+    for wrong in [
+        "/v1/fleets/",
+        "/v1/fleets/%FF",
+        "/v1/fleets/x/y",
+        "/v1/",
+        "/",
+    ] {
+        let answer = app.alice.get(wrong).await;
+        assert_eq!(
+            answer.error(),
+            (404, "invalid_request_error", None, None),
+            "{wrong}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_largest_and_the_deepest_body_are_still_read() {
+    let app = TestApp::start().await;
+    let fleet = fleet().to_string();
+    let padded = |length: usize| format!("{fleet}{}", " ".repeat(length - fleet.len()));
+    let send = async |body: String| app.alice.send("POST", "/v1/fleets", Some(body), &[]).await;
+    send(padded(256 * 1024)).await.expect(200);
+    let large = send(padded(256 * 1024 + 1)).await.expect(400);
+    assert!(large.text.contains("256 KiB"), "{}", large.text);
+    let nested = |depth: usize| {
+        let inner = depth - 1;
+        format!(
+            "{{\"metadata\":{}{}}}",
+            "[".repeat(inner),
+            "]".repeat(inner)
+        )
+    };
+    // Sixteen levels are read, and refused for what they are; one more is too deep.
+    assert_eq!(send(nested(16)).await.error().3, Some("metadata"));
+    let deep = send(nested(17)).await;
+    assert_eq!(deep.error(), (400, "invalid_request_error", None, None));
+    assert!(deep.text.contains("16 levels"), "{}", deep.text);
+}
+
+#[tokio::test]
+async fn a_query_is_refused_where_none_is_understood() {
+    let app = TestApp::start().await;
+    let made = app.alice.post("/v1/fleets?limit=1", fleet()).await;
+    assert_eq!(
+        made.error(),
+        (400, "invalid_request_error", None, Some("limit"))
+    );
+    let deleted = app.alice.delete("/v1/api_keys/key_1?x=1").await;
+    assert_eq!(deleted.error().3, Some("x"));
+    assert!(app.alice.get("/v1/fleets").await.ids().is_empty());
+}
+
+#[tokio::test]
+async fn metadata_at_its_limits_is_kept_whole() {
+    let app = TestApp::start().await;
+    let metadata = json!({"ключ".repeat(10): "ü".repeat(500), "k": " "});
+    let made = app
+        .alice
+        .post("/v1/fleets", with(fleet(), json!({"metadata": metadata})))
+        .await
+        .expect(200);
+    assert_eq!(made.body["metadata"], metadata);
+    let path = format!("/v1/fleets/{}", made.id());
+    assert_eq!(app.alice.get(&path).await.body["metadata"], metadata);
+    let refused = app
+        .alice
+        .post(
+            &path,
+            json!({"name": "New", "metadata": {"k": "v".repeat(501)}}),
+        )
+        .await;
+    assert_eq!(refused.status, 400);
+    let kept = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&kept["metadata"], &kept["name"]),
+        (&metadata, &made.body["name"])
+    );
+}
+
+#[tokio::test]
+async fn a_grandchild_and_a_sibling_are_strangers() {
+    let app = TestApp::start().await;
+    let body = json!({"email": "c@d.example", "name": "Child", "type": "business"});
+    let child = app.alice.post("/v1/accounts", body.clone()).await.id();
+    let sibling = app.alice.post("/v1/accounts", body.clone()).await.id();
+    let acting = [("service-account", child.as_str())];
+    let grandchild = app
+        .alice
+        .send("POST", "/v1/accounts", Some(body.to_string()), &acting)
+        .await
+        .id();
+    let key = app
+        .alice
+        .send(
+            "POST",
+            "/v1/api_keys",
+            Some(json!({"scopes": ["fleets:read"]}).to_string()),
+            &acting,
+        )
+        .await
+        .expect(200);
+    let secret = key.body["secret"].as_str().expect("a secret").to_owned();
+    let inside = app.with_key(secret, child.as_str().into());
+    let act = async |client: &tests::Client, account: &str| {
+        client
+            .send("GET", "/v1/fleets", None, &[("service-account", account)])
+            .await
+            .status
+    };
+    assert_eq!(act(&app.alice, &grandchild).await, 404);
+    assert_eq!(act(&inside, &sibling).await, 404);
+    assert_eq!(act(&inside, &grandchild).await, 200);
+    // A restricted key is as restricted inside a child.
+    let refused = inside
+        .send(
+            "POST",
+            "/v1/fleets",
+            Some(fleet().to_string()),
+            &[("service-account", grandchild.as_str())],
+        )
+        .await;
+    assert_eq!(refused.error(), (403, "authentication_error", None, None));
 }

@@ -295,3 +295,81 @@ async fn what_a_reservation_waits_for_is_not_deleted() {
     app.alice.delete(&driver).await.expect(200);
     app.drain().await;
 }
+
+#[tokio::test]
+async fn metadata_merges_and_unknown_policies_and_methods_change_nothing() {
+    let app = TestApp::start().await;
+    let body = with(fleet(), json!({"metadata": {"a": "1", "b": "2"}}));
+    let made = app.alice.post("/v1/fleets", body).await.expect(200);
+    let path = format!("/v1/fleets/{}", made.id());
+    let merged = app
+        .alice
+        .post(&path, json!({"metadata": {"a": null, "c": "3"}}))
+        .await
+        .expect(200);
+    assert_eq!(merged.body["metadata"], json!({"b": "2", "c": "3"}));
+    let policy = json!({"name": "Other", "policy_ids": [format!("pol_{:032x}", 1)]});
+    assert_eq!(
+        app.alice.post(&path, policy).await.error(),
+        (
+            404,
+            "invalid_request_error",
+            Some("policy_not_found"),
+            Some("policy_ids")
+        )
+    );
+    let method = json!({"name": "Other", "preferences": {"default_payment_method": "pm_1"}});
+    assert_eq!(
+        app.alice.post(&path, method).await.error().2,
+        Some("payment_method_not_found")
+    );
+    assert_eq!(app.alice.get(&path).await.body["name"], "Night shift");
+    let none = app.alice.post(&path, json!({"policy_ids": []})).await;
+    assert_eq!(none.expect(200).body["policy_ids"], json!([]));
+    for (name, value) in [
+        ("total_vehicles", json!(7)),
+        ("wallet_balance", json!(1)),
+        ("id", json!("flt_1")),
+    ] {
+        let fixed = app.alice.post(&path, json!({name: value})).await;
+        assert_eq!(fixed.error().3, Some(name));
+    }
+}
+
+#[tokio::test]
+async fn updates_and_counts_at_the_same_time_lose_nothing() {
+    let app = TestApp::start().await;
+    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    let path = format!("/v1/fleets/{id}");
+    let work = (0..10).map(|n| {
+        let (client, id, path) = (app.alice.clone(), id.clone(), path.clone());
+        tokio::spawn(async move {
+            let body = json!({"metadata": {format!("k{n}"): "v"}});
+            let (made, changed) = tokio::join!(
+                client.post("/v1/vehicles", vehicle(&id)),
+                client.post(&path, body)
+            );
+            (n, made, changed)
+        })
+    });
+    let (mut made, mut changed) = (Vec::new(), Vec::new());
+    for one in work.collect::<Vec<_>>() {
+        let (n, create, update) = one.await.expect("two answers");
+        // Where so many meet a request may be told to come back, but what was answered 200 has to hold.
+        for answer in [&create, &update] {
+            assert!(matches!(answer.status, 200 | 503), "{}", answer.text);
+        }
+        made.extend((create.status == 200).then(|| create.id()));
+        changed.extend((update.status == 200).then(|| format!("k{n}")));
+    }
+    assert!(!made.is_empty() && !changed.is_empty());
+    let shown = app.alice.get(&path).await.body;
+    let missing = |key: &&String| shown["metadata"][key.as_str()] != "v";
+    assert_eq!(changed.iter().find(missing), None, "{shown}");
+    let listed = app
+        .alice
+        .walk(&format!("/v1/vehicles?fleet={id}&limit=100"))
+        .await;
+    assert!(made.iter().all(|id| listed.contains(id)));
+    assert_eq!(shown["total_vehicles"], listed.len());
+}

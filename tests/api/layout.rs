@@ -229,3 +229,115 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
     );
     app.drain().await;
 }
+
+#[test]
+fn every_route_asks_for_the_scope_of_its_resource() {
+    for endpoint in functions::endpoints() {
+        let route = endpoint.route;
+        let resource = route.path.split('/').nth(2).expect("a resource");
+        let verb = match route.method {
+            Method::Get => "read",
+            Method::Post | Method::Delete => "write",
+        };
+        assert_eq!(
+            route.scope.to_string(),
+            format!("{resource}:{verb}"),
+            "{}",
+            route.name
+        );
+    }
+}
+
+/// A key of the client's own account for the live mode.
+async fn live_key(app: &TestApp, client: &Client) -> Client {
+    use shared::models::api_key::{ApiKey, NewApiKey, Scope};
+    let account = client.account.clone().expect("an account");
+    let tenant = shared::Tenant {
+        account: account.clone(),
+        mode: Mode::Live,
+    };
+    let (key, private) = ApiKey::new(
+        NewApiKey::default(),
+        &tenant,
+        &[Scope::Everything],
+        app.now(),
+    )
+    .expect("a key");
+    let secret = key.secret.clone().expect("a secret");
+    let row = shared::store::row::Row::with_private(
+        ApiKey {
+            secret: None,
+            ..key
+        },
+        private,
+    );
+    let origin = shared::origin::Origin::later(tenant, app.now());
+    let store = &app.app().store;
+    let mut changes = shared::store::Changes::new();
+    store
+        .create(&mut changes, &origin, &row)
+        .expect("a row of the key");
+    store
+        .commit_later(&origin, changes)
+        .await
+        .expect("the key is stored");
+    app.with_key(secret, account)
+}
+
+/// The account is the same on both sides, so only the mode can tell the objects apart.
+#[tokio::test]
+async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let reservation = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .id();
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let key = app.alice.post("/v1/api_keys", json!({})).await.id();
+    app.drain().await;
+    let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
+    let station = app
+        .alice
+        .get("/v1/charging_stations?limit=1")
+        .await
+        .ids()
+        .remove(0);
+    let live = live_key(&app, &app.alice).await;
+    let own_fleet = live.post("/v1/fleets", fleet()).await.id();
+    for route in functions::endpoints().iter().map(|one| one.route) {
+        let resource = route.path.split('/').nth(2).expect("a resource");
+        let id = match resource {
+            // An account is one in both modes.
+            "accounts" => continue,
+            "api_keys" => &key,
+            "charging_stations" => &station,
+            "drivers" => &crew.driver,
+            "events" => &event,
+            "fleets" => &crew.fleet,
+            "reservations" => &reservation,
+            "vehicles" => &crew.vehicle,
+            "webhook_endpoints" => &endpoint,
+            other => panic!("no object of {other} to ask for"),
+        };
+        if route.path.contains("{id}") {
+            let path = route.path.replace("{id}", id);
+            let body =
+                (route.method == Method::Post).then(|| body(route.name, &own_fleet).to_string());
+            let answer = live.send(route.method.as_str(), &path, body, &[]).await;
+            assert_eq!(answer.status, 404, "{}: {}", route.name, answer.text);
+        } else if route.method == Method::Get {
+            let listed = live.walk(route.path).await;
+            assert!(!listed.contains(id), "{} shows {id}", route.name);
+        }
+    }
+    let attach = format!("/v1/drivers/{}/attach", crew.driver);
+    let across = json!({"fleet": own_fleet});
+    assert_eq!(
+        app.alice.post(&attach, across).await.error().2,
+        Some("fleet_not_found")
+    );
+    app.drain().await;
+}

@@ -37,6 +37,13 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
             .await
             .expect(200);
     }
+    if name == "retrieve-vehicle-telemetry" {
+        let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+        alice
+            .post(&path, json!({"battery": {"level": 1}}))
+            .await
+            .expect(200);
+    }
     if name == "delete-fleet" {
         crew.fleet = alice.post("/v1/fleets", tests::fleet()).await.id();
     }

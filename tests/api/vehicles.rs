@@ -209,3 +209,194 @@ async fn the_list_is_filtered_by_fleet_driver_and_status() {
         Some("fleet_not_found")
     );
 }
+
+#[tokio::test]
+async fn telemetry_is_what_was_last_read() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let none = app.alice.get(&path).await;
+    let absent = (
+        404,
+        "invalid_request_error",
+        Some("vehicle_telemetry_not_found"),
+        Some("vehicle_telemetry"),
+    );
+    assert_eq!(none.error(), absent);
+    let reading = json!({"battery": {"level": 64.5, "range": 210_000, "status": "idle"},
+        "location": {"latitude": 51.5, "longitude": -0.1}});
+    let first = app.alice.post(&path, reading).await.expect(200).body;
+    let at = &first["updated"];
+    let vehicle = app
+        .alice
+        .get(&format!("/v1/vehicles/{}", crew.vehicle))
+        .await
+        .body;
+    let want = json!({"id": vehicle["telemetry"], "object": "vehicle_telemetry", "created": at, "updated": at,
+        "battery": {"capacity": 60_000, "level": 64.5, "range": 210_000, "status": "idle", "temperature": null, "updated": at},
+        "firmware_version": null, "location": {"latitude": 51.5, "longitude": -0.1, "updated": at}, "odometer": null,
+        "vehicle": crew.vehicle});
+    assert_eq!(first, want);
+    app.advance(5).await;
+    let next = json!({"odometer": {"unit": "MILES", "value": 12.5}, "firmware_version": "1.2"});
+    let second = app.alice.post(&path, next).await.expect(200).body;
+    assert_eq!(
+        (&second["battery"], &second["location"]),
+        (&first["battery"], &first["location"])
+    );
+    assert_eq!(
+        (&second["odometer"]["unit"], &second["firmware_version"]),
+        (&json!("MILES"), &json!("1.2"))
+    );
+    assert_ne!(second["updated"], *at);
+    assert_eq!(app.alice.get(&path).await.body, second);
+    for (wrong, param) in [
+        (json!({"battery": {"level": 101}}), "battery.level"),
+        (json!({"battery": {}}), "battery.level"),
+        (
+            json!({"battery": {"level": 1, "status": "hot"}}),
+            "battery.status",
+        ),
+        (
+            json!({"location": {"latitude": 91, "longitude": 0}}),
+            "location.latitude",
+        ),
+        (
+            json!({"odometer": {"unit": "M", "value": 1}}),
+            "odometer.unit",
+        ),
+        (
+            json!({"odometer": {"unit": "KMS", "value": -1}}),
+            "odometer.value",
+        ),
+    ] {
+        assert_eq!(
+            app.alice.post(&path, wrong.clone()).await.error().3,
+            Some(param),
+            "{wrong}"
+        );
+    }
+    app.alice
+        .get("/v1/vehicles/veh_1/telemetry")
+        .await
+        .expect(404);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_update_keeps_what_it_leaves_out() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = with(
+        vehicle(&crew.fleet),
+        json!({"metadata": {"a": "1", "b": "2"}, "drivers": [crew.driver]}),
+    );
+    let made = app.alice.post("/v1/vehicles", body).await.expect(200);
+    let path = format!("/v1/vehicles/{}", made.id());
+    let change = json!({"registration_plate": "XY34 ZZZ", "battery_capacity": 75000, "charging_standard": "CCS",
+        "metadata": {"a": "", "c": "3"}});
+    let changed = app.alice.post(&path, change).await.expect(200).body;
+    let want = with(
+        made.body,
+        json!({"registration_plate": "XY34 ZZZ", "battery_capacity": 75000, "charging_standard": "CCS",
+            "metadata": {"b": "2", "c": "3"}, "updated": changed["updated"]}),
+    );
+    assert_eq!(changed, want);
+    assert_eq!(app.alice.get(&path).await.body, want);
+    for (wrong, param) in [
+        (json!({"fleet": crew.fleet}), "fleet"),
+        (json!({"vin": "V2"}), "vin"),
+        (json!({"drivers": []}), "drivers"),
+        (json!({"telemetry": null}), "telemetry"),
+        (json!({"registration_plate": null}), "registration_plate"),
+        (json!({"battery_capacity": 0}), "battery_capacity"),
+        (json!({"status": "suspended"}), "status"),
+    ] {
+        assert_eq!(
+            app.alice.post(&path, wrong.clone()).await.error(),
+            (400, "invalid_request_error", None, Some(param)),
+            "{wrong}"
+        );
+    }
+    assert_eq!(app.alice.get(&path).await.body, want);
+}
+
+#[tokio::test]
+async fn policies_must_exist() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let unknown = (
+        404,
+        "invalid_request_error",
+        Some("policy_not_found"),
+        Some("policy_ids"),
+    );
+    let change = json!({"policy_ids": [format!("pol_{:032x}", 1)]});
+    let made = app
+        .alice
+        .post("/v1/vehicles", with(vehicle(&crew.fleet), change.clone()))
+        .await;
+    assert_eq!(made.error(), unknown);
+    let path = format!("/v1/vehicles/{}", crew.vehicle);
+    assert_eq!(app.alice.post(&path, change).await.error(), unknown);
+}
+
+#[tokio::test]
+async fn a_refused_vehicle_leaves_no_trace_at_its_drivers() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = with(
+        vehicle(&crew.fleet),
+        json!({"drivers": [crew.driver, format!("drv_{:032x}", 1)]}),
+    );
+    let refused = app.alice.post("/v1/vehicles", body).await;
+    assert_eq!(
+        refused.error(),
+        (
+            404,
+            "invalid_request_error",
+            Some("vehicle_owner_not_found"),
+            Some("drivers")
+        )
+    );
+    let driver = app.alice.get(&format!("/v1/drivers/{}", crew.driver)).await;
+    assert_eq!(driver.body["vehicles"], json!([]));
+    let fleet = app.alice.get(&format!("/v1/fleets/{}", crew.fleet)).await;
+    assert_eq!(fleet.body["total_vehicles"], 1);
+    assert_eq!(
+        app.alice.get("/v1/vehicles").await.ids(),
+        std::slice::from_ref(&crew.vehicle)
+    );
+}
+
+#[tokio::test]
+async fn a_driver_names_every_vehicle_made_at_the_same_time() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = with(vehicle(&crew.fleet), json!({"drivers": [crew.driver]}));
+    let requests = (0..10).map(|_| {
+        let (client, body) = (app.alice.clone(), body.clone());
+        tokio::spawn(async move { client.post("/v1/vehicles", body).await.id() })
+    });
+    let mut made = Vec::new();
+    for request in requests.collect::<Vec<_>>() {
+        made.push(request.await.expect("a vehicle"));
+    }
+    made.sort_unstable();
+    let driver = app
+        .alice
+        .get(&format!("/v1/drivers/{}", crew.driver))
+        .await
+        .body;
+    let mut named: Vec<String> =
+        serde_json::from_value(driver["vehicles"].clone()).expect("a list of ids");
+    named.sort_unstable();
+    assert_eq!(named, made);
+    made.reverse();
+    assert_eq!(
+        app.alice
+            .walk(&format!("/v1/vehicles?driver={}&limit=3", crew.driver))
+            .await,
+        made
+    );
+}

@@ -88,8 +88,8 @@ async fn failures_are_tried_again_by_the_table() {
     after(4, 2).await;
     after(230, 2).await;
     after(140, 3).await;
-    after(23 * 60, 3).await;
-    after(14 * 60, 4).await;
+    after(21 * 60, 3).await;
+    after(16 * 60, 4).await;
     after(30 * 3600, 4).await;
     let ids: std::collections::HashSet<_> = receiver
         .received()
@@ -226,21 +226,30 @@ async fn gone_disables_the_endpoint_and_the_others_are_told_without_its_secret()
 #[tokio::test]
 async fn gone_is_heard_among_other_answers_at_the_same_moment() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    receiver.answer(&[500, 500, 500, 410, 500, 500, 500, 500]);
-    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    for _ in 0..8 {
-        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    // Whether the answers meet is a matter of luck: of five rounds, some do.
+    for _ in 0..5 {
+        let receiver = Receiver::start().await;
+        receiver.answer(&[500, 500, 500, 500, 500, 500, 500, 410, 500, 500]);
+        let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+        for _ in 0..10 {
+            app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        }
+        app.drain().await;
+        let path = format!(
+            "/v1/webhook_endpoints/{}",
+            endpoint["id"].as_str().expect("an id")
+        );
+        let shown = app.alice.get(&path).await.expect(200).body;
+        assert_eq!(shown["disabled_reason"], "gone");
     }
-    app.drain().await;
-    let path = format!(
-        "/v1/webhook_endpoints/{}",
-        endpoint["id"].as_str().expect("an id")
-    );
-    assert_eq!(app.alice.get(&path).await.body["disabled_reason"], "gone");
     // What the others still waited for is given up.
     app.advance(3600).await;
-    let events = app.alice.get("/v1/events?type=fleet.created").await.body["data"].clone();
+    let events = app
+        .alice
+        .get("/v1/events?type=fleet.created&limit=100")
+        .await;
+    let events = events.expect(200).body["data"].clone();
+    assert_eq!(events.as_array().map(Vec::len), Some(50));
     for event in events.as_array().expect("rows") {
         assert_eq!(event["pending_webhooks"], 0, "{event}");
     }
@@ -342,19 +351,18 @@ async fn many_triggers_at_once_make_one_attempt() {
 async fn what_is_left_for_a_deleted_endpoint_is_given_up() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
-    // Later than an endpoint is believed to be as it was.
-    receiver.answer_with(503, "retry-after", "60");
     receiver.answer(&[500; 5]);
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
+    app.advance(7).await;
     let path = format!(
         "/v1/webhook_endpoints/{}",
         endpoint["id"].as_str().expect("an id")
     );
     app.alice.delete(&path).await.expect(200);
     app.advance(30 * 60).await;
-    assert_eq!(receiver.received().len(), 1);
+    assert_eq!(receiver.received().len(), 2);
     let event = app.alice.get("/v1/events?type=fleet.created").await;
     assert_eq!(event.body["data"][0]["pending_webhooks"], 0);
 }

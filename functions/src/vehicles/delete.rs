@@ -1,4 +1,4 @@
-//! `DELETE /v1/vehicles/{id}`: removes a vehicle that no pending or confirmed reservation waits for.
+//! `DELETE /v1/vehicles/{id}`: removes a vehicle that no pending or confirmed reservation waits for, with its telemetry.
 
 use axum::extract::State;
 use shared::http::{Caller, PathId, Route};
@@ -6,6 +6,7 @@ use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
+use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
@@ -30,6 +31,12 @@ pub async fn handle(
     {
         driver.object.forget_vehicle(&id, caller.now());
         store.replace(&mut changes, origin, &driver)?;
+    }
+    if let Some(telemetry) = store
+        .find::<VehicleTelemetry>(caller.tenant(), &row.object.telemetry)
+        .await?
+    {
+        store.remove(&mut changes, origin, &telemetry)?;
     }
     store.count(
         &mut changes,

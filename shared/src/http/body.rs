@@ -31,6 +31,7 @@ impl RequestBody for crate::models::fleet::NewFleet {}
 impl RequestBody for crate::models::fleet::FleetChange {}
 impl RequestBody for crate::models::vehicle::NewVehicle {}
 impl RequestBody for crate::models::vehicle::VehicleChange {}
+impl RequestBody for crate::models::vehicle_telemetry::Reading {}
 impl RequestBody for crate::models::webhook_endpoint::NewWebhookEndpoint {}
 impl RequestBody for crate::models::webhook_endpoint::WebhookEndpointChange {}
 impl RequestBody for crate::models::reservation::NewReservation {

@@ -12,6 +12,7 @@ pub mod patch;
 pub mod reservation;
 pub mod text;
 pub mod vehicle;
+pub mod vehicle_telemetry;
 pub mod webhook_endpoint;
 
 use std::collections::HashSet;

@@ -1,5 +1,7 @@
 //! Vehicles: each belongs to one fleet and may name its drivers.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 
 use super::distinct;
@@ -87,7 +89,7 @@ pub struct NewVehicle {
     pub registration_plate: Text<64>,
     pub vin: Text<64>,
     /// Wh, at least 1.
-    pub battery_capacity: u32,
+    pub battery_capacity: NonZeroU32,
     pub charging_standard: ConnectorType,
     #[serde(default)]
     pub drivers: Option<Vec<Id>>,
@@ -103,7 +105,7 @@ pub struct NewVehicle {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VehicleChange {
-    pub battery_capacity: Change<u32>,
+    pub battery_capacity: Change<NonZeroU32>,
     pub charging_standard: Change<ConnectorType>,
     pub information: Change<InformationChange>,
     pub metadata: MetadataChange,
@@ -116,7 +118,7 @@ impl Vehicle {
     /// A new, active vehicle with a telemetry record of its own.
     ///
     /// # Errors
-    /// A battery of no capacity; metadata or a list beyond its limits.
+    /// Metadata or a list beyond its limits.
     pub fn new(new: NewVehicle, now: Timestamp) -> Result<Self> {
         let drivers = distinct("drivers", new.drivers.unwrap_or_default())?;
         if drivers.len() > MAX_DRIVERS {
@@ -130,7 +132,7 @@ impl Vehicle {
         Ok(Self {
             id: Id::new(Kind::Vehicle, now),
             object: Kind::Vehicle,
-            battery_capacity: positive(new.battery_capacity)?,
+            battery_capacity: new.battery_capacity.get(),
             charging_standard: new.charging_standard,
             created: now,
             drivers,
@@ -149,7 +151,7 @@ impl Vehicle {
     /// Applies an update; what the body leaves out stays, `information` key by key.
     ///
     /// # Errors
-    /// A battery of no capacity; metadata or a list beyond its limits.
+    /// Metadata or a list beyond its limits.
     pub fn update(&mut self, change: VehicleChange, now: Timestamp) -> Result<()> {
         let VehicleChange {
             battery_capacity,
@@ -161,7 +163,7 @@ impl Vehicle {
             status,
         } = change;
         if let Change::Set(capacity) = battery_capacity {
-            self.battery_capacity = positive(capacity)?;
+            self.battery_capacity = capacity.get();
         }
         charging_standard.apply(&mut self.charging_standard);
         if let Change::Set(information) = information {
@@ -195,11 +197,4 @@ impl Information {
         model.apply(&mut self.model);
         year.apply(&mut self.year);
     }
-}
-
-fn positive(capacity: u32) -> Result<u32> {
-    if capacity == 0 {
-        return Err(Error::invalid("battery_capacity", "must be at least 1 Wh"));
-    }
-    Ok(capacity)
 }

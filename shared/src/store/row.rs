@@ -17,6 +17,7 @@ use crate::models::event::{self, Event, EventPrivate, EventRequest, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::models::vehicle::Vehicle;
+use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::models::webhook_endpoint::{EndpointPrivate, WebhookEndpoint};
 use crate::origin::{Origin, Tenant};
 use crate::time::Timestamp;
@@ -227,6 +228,28 @@ impl Record for Vehicle {
 }
 
 impl ById for Vehicle {}
+
+impl Record for VehicleTelemetry {
+    type Private = ();
+    const KIND: Kind = Kind::VehicleTelemetry;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        Vec::new()
+    }
+}
+
+impl ById for VehicleTelemetry {}
 
 impl Record for Reservation {
     type Private = ReservationPrivate;
