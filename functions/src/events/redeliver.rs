@@ -5,11 +5,8 @@ use shared::http::body::Nothing;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::{Delivery, Event};
-use shared::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
-use shared::store::keys::Partition;
-use shared::store::list::Slice;
 use shared::store::{Answer, Changes};
-use shared::{App, Error, Kind};
+use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
     "redeliver-event",
@@ -23,18 +20,12 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::WebhookEndpoint);
+    let tenant = caller.tenant();
     let mut row = app.store.load::<Event>(tenant, &id).await?;
-    let slice = Slice::first(MAX_ENDPOINTS);
-    let endpoints = app
-        .store
-        .list::<WebhookEndpoint>(Partition::Kind { tenant, kind }, &slice, Vec::new())
-        .await?;
     let mut deliveries = row.private.deliveries.clone().unwrap_or_default();
+    let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints
-        .rows
         .into_iter()
-        .map(|row| row.object)
         .filter(|endpoint| endpoint.wants(row.object.kind));
     for endpoint in wanting {
         let attempts = deliveries

@@ -6,7 +6,7 @@ use shared::charging::calendar::Window;
 use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
 use shared::models::charging_station::Point;
 use shared::models::driver::Driver;
-use shared::models::event::{Cause, Event, EventPrivate, EventType};
+use shared::models::event::{Event, EventType};
 use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
@@ -162,21 +162,8 @@ fn confirmed(
     let mut row = row.clone();
     row.object
         .confirm(assignment, summary, &mut row.private, origin.now);
-    let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
-    let cause = Cause::of(origin);
-    let written = (&row.object.id, row.version + 1);
-    let event = Event::of(
-        EventType::ReservationConfirmed,
-        &origin.tenant,
-        written,
-        object,
-        None,
-        &cause,
-    );
-    Ok((
-        row,
-        Row::with_private(event, EventPrivate::unplanned(origin.now)),
-    ))
+    let event = row.event(EventType::ReservationConfirmed, origin)?;
+    Ok((row, event))
 }
 
 /// Notes that the attempt found nothing.

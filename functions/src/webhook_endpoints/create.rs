@@ -4,11 +4,9 @@ use axum::extract::State;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::{MAX_ENDPOINTS, NewWebhookEndpoint, WebhookEndpoint};
-use shared::store::keys::Partition;
-use shared::store::list::Slice;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error, Kind};
+use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
     "create-webhook-endpoint",
@@ -23,15 +21,7 @@ pub async fn handle(
 ) -> Result<Answer, Error> {
     let tenant = caller.tenant();
     let endpoint = WebhookEndpoint::new(new, tenant, app.settings.targets, caller.now())?;
-    let partition = Partition::Kind {
-        tenant,
-        kind: Kind::WebhookEndpoint,
-    };
-    let others = app
-        .store
-        .list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new())
-        .await?;
-    if others.rows.len() >= MAX_ENDPOINTS {
+    if app.store.webhook_endpoints(tenant).await?.len() >= MAX_ENDPOINTS {
         return Err(Error::conflict(
             "There are 16 webhook endpoints already, the most there can be.",
             None,

@@ -16,11 +16,10 @@ use crate::models::event::{
 use crate::models::fleet::Fleet;
 use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::vehicle::Vehicle;
-use crate::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
+use crate::models::webhook_endpoint::WebhookEndpoint;
 use crate::origin::{Origin, Tenant};
 use crate::ports::Message;
-use crate::store::keys::{self, Partition};
-use crate::store::list::Slice;
+use crate::store::keys;
 use crate::store::row::Row;
 use crate::store::sweep::Waiting;
 use crate::time::Timestamp;
@@ -151,19 +150,10 @@ fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Row<
 
 /// A delivery for each endpoint that wants the event.
 async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMap<Id, Delivery>> {
-    let partition = Partition::Kind {
-        tenant,
-        kind: Kind::WebhookEndpoint,
-    };
-    let endpoints = app
-        .store
-        .list::<WebhookEndpoint>(partition, &Slice::first(MAX_ENDPOINTS), Vec::new())
-        .await?;
+    let endpoints = app.store.webhook_endpoints(tenant).await?;
     let first = Delivery::waiting(0, event.created);
     let wanting = endpoints
-        .rows
         .into_iter()
-        .map(|row| row.object)
         .filter(|endpoint| endpoint.wants(event.kind));
     Ok(wanting
         .map(|endpoint| (endpoint.id, first.clone()))

@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::types::{
 use super::row::{Record, Row};
 use super::{Answer, Item, Store, client, idempotency, n, number};
 use crate::error::{Error, Result};
-use crate::models::event::{Cause, Event, EventPrivate, EventType};
+use crate::models::event::EventType;
 use crate::origin::Origin;
 
 /// Changes that are written together. Each knows what it means when its condition fails.
@@ -131,21 +131,7 @@ impl Store {
         kind: EventType,
     ) -> Result<()> {
         self.remove(changes, origin, row)?;
-        let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
-        let written = (row.object.id(), row.version + 1);
-        let event = Event::of(
-            kind,
-            &origin.tenant,
-            written,
-            object,
-            None,
-            &Cause::of(origin),
-        );
-        self.create(
-            changes,
-            origin,
-            &Row::with_private(event, EventPrivate::unplanned(origin.now)),
-        )
+        self.create(changes, origin, &row.event(kind, origin)?)
     }
 
     pub(super) fn put(&self, item: Item) -> aws_sdk_dynamodb::types::builders::PutBuilder {

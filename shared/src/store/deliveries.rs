@@ -8,13 +8,15 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Update};
 use serde::Serialize;
 
 use super::commit::{Changes, Refused, Write};
-use super::keys::{self, Key};
+use super::keys::{self, Key, Partition};
+use super::list::Slice;
 use super::row::{Record as _, Row};
 use super::{Store, client, key_item, n, s};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::models::event::{Delivery, DeliveryState, Event, EventPrivate, KEPT};
-use crate::origin::Origin;
+use crate::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
+use crate::origin::{Origin, Tenant};
 use crate::time::Timestamp;
 
 /// What became of one attempt, as the endpoint's log keeps it.
@@ -32,6 +34,21 @@ pub struct Attempt {
 }
 
 impl Store {
+    /// Every webhook endpoint of a tenant, newest first.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn webhook_endpoints(&self, tenant: &Tenant) -> Result<Vec<WebhookEndpoint>> {
+        let partition = Partition::Kind {
+            tenant,
+            kind: Kind::WebhookEndpoint,
+        };
+        let found = self
+            .list(partition, &Slice::first(MAX_ENDPOINTS), Vec::new())
+            .await?;
+        Ok(found.rows.into_iter().map(|row| row.object).collect())
+    }
+
     /// Puts an event into the table that the relay made from a change, with its deliveries. False when it is there
     /// already.
     ///

@@ -13,7 +13,7 @@ use crate::models::account::{Account, AccountPrivate};
 use crate::models::api_key::{ApiKey, ApiKeyPrivate};
 use crate::models::charging_station::ChargingStation;
 use crate::models::driver::{Driver, DriverPrivate};
-use crate::models::event::{self, Event, EventPrivate, EventRequest, EventType};
+use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::models::vehicle::Vehicle;
@@ -89,6 +89,28 @@ impl<T: Record> Row<T> {
         self
     }
 
+    /// The event that the next write of the row stands for, to go into the same transaction; the relay plans its
+    /// deliveries.
+    ///
+    /// # Errors
+    /// The object has no JSON.
+    pub fn event(&self, kind: EventType, origin: &Origin) -> Result<Row<Event>> {
+        let object = serde_json::to_value(&self.object).map_err(Error::internal)?;
+        let written = (self.object.id(), self.version + 1);
+        let event = Event::of(
+            kind,
+            &origin.tenant,
+            written,
+            object,
+            None,
+            &Cause::of(origin),
+        );
+        Ok(Row::with_private(
+            event,
+            EventPrivate::unplanned(origin.now),
+        ))
+    }
+
     /// The row as the next write leaves it.
     pub(super) fn to_item(&self, origin: &Origin) -> Result<Item> {
         let tenant = &origin.tenant;
@@ -108,15 +130,7 @@ impl<T: Record> Row<T> {
         if let Some(at) = self.object.expires() {
             item.insert("ttl".into(), n(at.unix_seconds()));
         }
-        if let Some(request) = &origin.request {
-            let idempotency_key = origin
-                .idempotency
-                .as_ref()
-                .map(|idempotency| idempotency.key.clone());
-            let request = EventRequest {
-                id: request.clone(),
-                idempotency_key,
-            };
+        if let Some(request) = Cause::of(origin).request {
             item.insert(
                 "request".into(),
                 serde_dynamo::to_attribute_value(request).map_err(Error::internal)?,
