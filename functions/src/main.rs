@@ -1,6 +1,9 @@
 //! The one executable behind every Lambda function: it serves the route or trigger that `_HANDLER` names, and every
 //! route by path when that names none of them, as under cargo-lambda.
 
+// The layout of the SDK's nested futures is deeper than the compiler's default allows.
+#![recursion_limit = "256"]
+
 use aws_lambda_events::event::dynamodb::{Event as StreamEvent, EventRecord};
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
@@ -29,13 +32,17 @@ async fn serve() -> Result<(), Error> {
     let app = App::from_env()?;
     let handler = std::env::var("_HANDLER").unwrap_or_default();
     match handler.as_str() {
-        relay::NAME => lambda_runtime::run(service_fn(|event| on_stream(&app, event))).await,
-        sweep::NAME => lambda_runtime::run(service_fn(|event| on_schedule(&app, event))).await,
+        relay::NAME => {
+            lambda_runtime::run(service_fn(|event| Box::pin(on_stream(&app, event)))).await
+        }
+        sweep::NAME => {
+            lambda_runtime::run(service_fn(|event| Box::pin(on_schedule(&app, event)))).await
+        }
         bootstrap::NAME => {
-            lambda_runtime::run(service_fn(|event| on_invocation(&app, event))).await
+            lambda_runtime::run(service_fn(|event| Box::pin(on_invocation(&app, event)))).await
         }
         name if Work::ALL.iter().any(|work| work.function() == name) => {
-            lambda_runtime::run(service_fn(|event| on_messages(&app, event))).await
+            lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
         }
         name => {
             let router = functions::router_of(app.clone(), name);
