@@ -3,14 +3,17 @@
 pub mod account;
 pub mod address;
 pub mod api_key;
+pub mod charging_session;
 pub mod charging_station;
 pub mod driver;
 pub mod event;
 pub mod fleet;
 pub mod metadata;
 pub mod patch;
+pub mod payment_method;
 pub mod reservation;
 pub mod text;
+pub mod transaction;
 pub mod vehicle;
 pub mod vehicle_telemetry;
 pub mod webhook_endpoint;

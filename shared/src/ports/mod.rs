@@ -1,5 +1,7 @@
 //! What the service needs from outside besides the table: a clock, queues, and one-time schedules.
 
+pub mod payments;
+
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -11,11 +11,14 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountPrivate};
 use crate::models::api_key::{ApiKey, ApiKeyPrivate};
+use crate::models::charging_session::{ChargingSession, SessionPrivate};
 use crate::models::charging_station::ChargingStation;
 use crate::models::driver::{Driver, DriverPrivate};
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
 use crate::models::fleet::Fleet;
+use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use crate::models::reservation::{Reservation, ReservationPrivate};
+use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::models::webhook_endpoint::{EndpointPrivate, WebhookEndpoint};
@@ -208,6 +211,8 @@ macro_rules! objects_of_tenants {
 objects_of_tenants! {
     Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
+    PaymentMethod, PaymentMethodPrivate, PaymentMethod;
+    Transaction, (), Transaction;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
 }
 
@@ -293,6 +298,41 @@ impl Record for Reservation {
 }
 
 impl ById for Reservation {}
+
+impl Record for ChargingSession {
+    type Private = SessionPrivate;
+    const KIND: Kind = Kind::ChargingSession;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionPrivate) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionPrivate) -> Vec<Partition<'a>> {
+        let kind = Self::KIND;
+        let fleet = &self.fleet;
+        vec![
+            Partition::Kind { tenant, kind },
+            Partition::Fleet {
+                tenant,
+                fleet,
+                kind,
+            },
+        ]
+    }
+
+    fn due(private: &SessionPrivate) -> Option<Timestamp> {
+        private.due
+    }
+}
+
+impl ById for ChargingSession {}
 
 impl Record for Event {
     type Private = EventPrivate;
