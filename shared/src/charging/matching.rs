@@ -2,6 +2,7 @@
 //! station that falls out the reason why.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::calendar::Window;
 use super::opening_hours;
@@ -33,14 +34,14 @@ pub struct Assignment {
 }
 
 /// How many stations were in the radius, and how many each filter refused.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatchSummary {
     pub stations_in_radius: u32,
     pub refused: Refused,
 }
 
 /// The stations each filter refused; a station counts at the first that does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
     /// Not active, or takes no reservations.
     pub not_reservable: u32,

@@ -1,6 +1,7 @@
 //! Accounts: the tenants. An account owns everything its keys make; a parent may act inside its children.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::address::Address;
 use super::fleet::{BillingCycle, ReportFrequency};
@@ -12,7 +13,7 @@ use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Account {
     pub id: Id,
     pub object: Kind,
@@ -44,20 +45,20 @@ pub struct AccountPrivate {
     pub parent: Option<Id>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BillingDetails {
     pub billing_address: Option<Address>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Contact {
     pub email: Email,
     pub name: Name,
     pub phone: Option<Phone>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BusinessType {
     Company,
@@ -65,7 +66,7 @@ pub enum BusinessType {
     GovernmentEntity,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountMetricSystem {
     #[default]
@@ -73,7 +74,7 @@ pub enum AccountMetricSystem {
     Imperial,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Plan {
     Free,
@@ -83,7 +84,7 @@ pub enum Plan {
     Enterprise,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountStatus {
     Active,
@@ -91,14 +92,14 @@ pub enum AccountStatus {
     Closed,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountType {
     Individual,
     Business,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccountPreferences {
     pub billing_cycle: BillingCycle,
     pub default_currency: Currency,
@@ -109,7 +110,7 @@ pub struct AccountPreferences {
 }
 
 /// The body of `POST /v1/accounts`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAccount {
     pub email: Email,
@@ -131,40 +132,61 @@ pub struct NewAccount {
     pub preferences: Option<AccountPreferencesChange>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct AccountPreferencesChange {
+    #[serde(default)]
     pub billing_cycle: Change<BillingCycle>,
+    #[serde(default)]
     pub default_currency: Change<Currency>,
+    #[serde(default)]
     pub default_payment_method: Patch<Id>,
+    #[serde(default)]
     pub notifications: Change<bool>,
+    #[serde(default)]
     pub report_frequency: Change<ReportFrequency>,
+    #[serde(default)]
     pub reporting_enabled: Change<bool>,
 }
 
 /// The body of `POST /v1/accounts/{id}`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct AccountChange {
+    #[serde(default)]
     pub billing_details: Change<BillingDetails>,
+    #[serde(default)]
     pub business_type: Patch<BusinessType>,
+    #[serde(default)]
     pub contact: Change<ContactChange>,
+    #[serde(default)]
     pub default_currency: Change<Currency>,
+    #[serde(default)]
     pub description: Patch<Description>,
+    #[serde(default)]
     pub email: Change<Email>,
+    #[serde(default)]
     pub metadata: MetadataChange,
+    #[serde(default)]
     pub metric_system: Change<AccountMetricSystem>,
+    #[serde(default)]
     pub name: Change<Name>,
+    #[serde(default)]
     pub plan: Change<Plan>,
+    #[serde(default)]
     pub preferences: Change<AccountPreferencesChange>,
+    #[serde(default)]
     pub registration_number: Patch<Text<256>>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ContactChange {
+    #[serde(default)]
     pub email: Change<Email>,
+    #[serde(default)]
     pub name: Change<Name>,
+    #[serde(default)]
     pub phone: Patch<Phone>,
 }
 

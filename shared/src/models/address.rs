@@ -1,10 +1,11 @@
 //! A postal address, the same shape wherever one appears.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::text::{Memo, Text};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Address {
     pub city: Text<256>,

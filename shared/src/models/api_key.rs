@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
 use super::distinct;
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use crate::id::{Id, Kind};
 use crate::origin::{Mode, Tenant};
 use crate::time::{HOUR, Timestamp};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ApiKey {
     pub id: Id,
     pub object: Kind,
@@ -40,12 +41,14 @@ pub struct ApiKeyPrivate {
 }
 
 /// The body of `POST /v1/api_keys`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewApiKey {
     /// What a restricted key may do; without it the key has full access.
+    #[serde(default)]
     pub scopes: Option<Vec<Scope>>,
     /// In the future.
+    #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
 
@@ -122,6 +125,12 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// Every scope there is.
+    pub fn every() -> impl Iterator<Item = Scope> {
+        let of = |resource: &Resource| [Self::Read(*resource), Self::Write(*resource)];
+        std::iter::once(Self::Everything).chain(Resource::ALL.iter().flat_map(of))
+    }
+
     /// Whether holding this scope is enough where the other is asked for.
     pub fn covers(self, wanted: Scope) -> bool {
         match (self, wanted) {
@@ -153,15 +162,10 @@ impl TryFrom<String> for Scope {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        every_scope()
+        Self::every()
             .find(|scope| scope.to_string() == text)
             .ok_or("expected *, <resource>:read or <resource>:write")
     }
-}
-
-fn every_scope() -> impl Iterator<Item = Scope> {
-    let of = |resource: &Resource| [Scope::Read(*resource), Scope::Write(*resource)];
-    std::iter::once(Scope::Everything).chain(Resource::ALL.iter().flat_map(of))
 }
 
 impl ApiKey {
@@ -339,7 +343,7 @@ mod tests {
 
     #[test]
     fn scopes_read_as_they_are_written() {
-        for scope in every_scope() {
+        for scope in Scope::every() {
             assert_eq!(Scope::try_from(scope.to_string()), Ok(scope));
         }
         assert!(Scope::try_from("fleets".to_owned()).is_err());

@@ -3,6 +3,7 @@
 //! active → completed | cancelled | failed.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::address::Country;
 use super::charging_station::Price;
@@ -10,7 +11,7 @@ use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChargingSession {
     pub id: Id,
     pub object: Kind,
@@ -39,7 +40,7 @@ pub struct ChargingSession {
     pub vehicle: Id,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
     Active,

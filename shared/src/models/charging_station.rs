@@ -1,6 +1,7 @@
 //! Charging stations: shared by all tenants of a mode, read-only for clients.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::address::Address;
 use super::text::ZoneName;
@@ -9,7 +10,7 @@ use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChargingStation {
     pub id: Id,
     pub object: Kind,
@@ -28,13 +29,13 @@ pub struct ChargingStation {
     pub updated: Timestamp,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Point {
     pub latitude: f64,
     pub longitude: f64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Availability {
     pub connectors_available: u32,
     pub connectors_total: u32,
@@ -43,7 +44,7 @@ pub struct Availability {
     pub range: Vec<Range>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OpeningHours {
     pub day: Weekday,
     /// `HH:MM`
@@ -52,7 +53,7 @@ pub struct OpeningHours {
     pub until: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weekday {
     Mon,
@@ -76,13 +77,13 @@ impl Weekday {
     ];
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Range {
     pub from: Timestamp,
     pub until: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Capabilities {
     #[serde(rename = "24_7_access")]
     pub access_24_7: bool,
@@ -92,7 +93,7 @@ pub struct Capabilities {
     pub reservable: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Connector {
     /// Unique within the station.
     pub id: String,
@@ -111,7 +112,7 @@ pub enum Plug {
     Other(String),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectorStatus {
     Available,
@@ -122,7 +123,7 @@ pub enum ConnectorStatus {
     Unknown,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StationStatus {
     Active,
@@ -132,7 +133,7 @@ pub enum StationStatus {
     Removed,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Price {
     pub currency: Currency,
     /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), rounded to a whole number.
@@ -150,7 +151,7 @@ pub struct Price {
     pub kind: PriceType,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tax {
     Vat,
@@ -159,7 +160,7 @@ pub enum Tax {
     None,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum PriceType {
     Energy,

@@ -1,6 +1,7 @@
 //! Drivers: the people who charge. A driver may be attached to several fleets.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::account::Account;
 use super::fleet::{Fleet, Standing};
@@ -13,7 +14,7 @@ use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Driver {
     pub id: Id,
     pub object: Kind,
@@ -43,7 +44,7 @@ pub struct DriverPrivate {
 }
 
 /// What a driver would like: a preference, never a filter.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChargingSpeed {
     #[default]
@@ -56,7 +57,7 @@ pub enum ChargingSpeed {
     UltraFast,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DriverPreferences {
     pub charging_speed: ChargingSpeed,
     pub currency: Currency,
@@ -69,20 +70,27 @@ pub struct DriverPreferences {
     pub preferred_cpos: Vec<Text<256>>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DriverPreferencesChange {
+    #[serde(default)]
     pub charging_speed: Change<ChargingSpeed>,
+    #[serde(default)]
     pub currency: Change<Currency>,
+    #[serde(default)]
     pub default_payment_method: Patch<Id>,
+    #[serde(default)]
     pub max_price_per_kwh: Patch<u32>,
+    #[serde(default)]
     pub notifications: Change<bool>,
+    #[serde(default)]
     pub preferred_charging_stations: Change<Vec<Id>>,
+    #[serde(default)]
     pub preferred_cpos: Change<Vec<Text<256>>>,
 }
 
 /// The body of `POST /v1/drivers`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDriver {
     pub name: Name,
@@ -100,21 +108,29 @@ pub struct NewDriver {
 }
 
 /// The body of `POST /v1/drivers/{id}`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DriverChange {
+    #[serde(default)]
     pub email: Change<Email>,
+    #[serde(default)]
     pub license_number: Patch<Text<256>>,
+    #[serde(default)]
     pub metadata: MetadataChange,
+    #[serde(default)]
     pub name: Change<Name>,
+    #[serde(default)]
     pub phone: Patch<Phone>,
+    #[serde(default)]
     pub policy_ids: Change<Vec<Id>>,
+    #[serde(default)]
     pub preferences: Change<DriverPreferencesChange>,
+    #[serde(default)]
     pub status: Change<Standing>,
 }
 
 /// The body of `POST /v1/drivers/{id}/attach` and `…/detach`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetOfDriver {
     pub fleet: Id,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::id::{Id, Kind};
 use crate::origin::{Origin, Tenant};
@@ -13,7 +14,7 @@ use crate::time::{DAY, Timestamp};
 /// How long events and delivery attempts are kept, in milliseconds.
 pub const KEPT: i64 = 30 * DAY;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     pub id: Id,
     pub object: Kind,
@@ -31,7 +32,7 @@ pub struct Event {
     pub kind: EventType,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventData {
     /// The resource as it was when the event happened.
     pub object: Value,
@@ -40,7 +41,7 @@ pub struct EventData {
     pub previous_attributes: Option<Value>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventRequest {
     pub id: Id,
     pub idempotency_key: Option<String>,

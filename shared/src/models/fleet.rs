@@ -1,6 +1,7 @@
 //! Fleets: groups of vehicles and drivers that are billed together.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::account::Account;
 use super::address::Address;
@@ -12,7 +13,7 @@ use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fleet {
     pub id: Id,
     pub object: Kind,
@@ -39,7 +40,7 @@ pub struct Fleet {
     pub wallet_balance: i64,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricSystem {
     #[default]
@@ -50,7 +51,7 @@ pub enum MetricSystem {
 
 /// Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
 /// sessions and attachments.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     #[default]
@@ -69,7 +70,7 @@ impl Standing {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BillingCycle {
     Weekly,
@@ -79,7 +80,7 @@ pub enum BillingCycle {
     Yearly,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportFrequency {
     Never,
@@ -90,7 +91,7 @@ pub enum ReportFrequency {
     Quarterly,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FleetPreferences {
     pub billing_cycle: BillingCycle,
     pub default_currency: Currency,
@@ -100,18 +101,23 @@ pub struct FleetPreferences {
     pub report_frequency: ReportFrequency,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FleetPreferencesChange {
+    #[serde(default)]
     pub billing_cycle: Change<BillingCycle>,
+    #[serde(default)]
     pub default_currency: Change<Currency>,
+    #[serde(default)]
     pub default_payment_method: Patch<Id>,
+    #[serde(default)]
     pub notifications: Change<bool>,
+    #[serde(default)]
     pub report_frequency: Change<ReportFrequency>,
 }
 
 /// The body of `POST /v1/fleets`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFleet {
     pub name: Name,
@@ -136,19 +142,30 @@ pub struct NewFleet {
 }
 
 /// The body of `POST /v1/fleets/{id}`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FleetChange {
+    #[serde(default)]
     pub address: Change<Address>,
+    #[serde(default)]
     pub description: Change<Memo<1000>>,
+    #[serde(default)]
     pub email: Change<Email>,
+    #[serde(default)]
     pub metadata: MetadataChange,
+    #[serde(default)]
     pub metric_system: Change<MetricSystem>,
+    #[serde(default)]
     pub name: Change<Name>,
+    #[serde(default)]
     pub phone: Patch<Phone>,
+    #[serde(default)]
     pub policy_ids: Change<Vec<Id>>,
+    #[serde(default)]
     pub preferences: Change<FleetPreferencesChange>,
+    #[serde(default)]
     pub status: Change<Standing>,
+    #[serde(default)]
     pub timezone: Change<ZoneName>,
 }
 

@@ -12,6 +12,7 @@ pub mod metadata;
 pub mod patch;
 pub mod payment_method;
 pub mod reservation;
+mod schema;
 pub mod text;
 pub mod transaction;
 pub mod vehicle;

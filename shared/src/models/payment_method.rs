@@ -2,12 +2,13 @@
 //! seen here.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::metadata::Metadata;
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PaymentMethod {
     pub id: Id,
     pub object: Kind,
@@ -22,7 +23,7 @@ pub struct PaymentMethod {
     pub updated: Timestamp,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentMethodType {
     Card,
@@ -31,7 +32,7 @@ pub enum PaymentMethodType {
     Wallet,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Card {
     pub brand: String,
     /// 1 to 12.

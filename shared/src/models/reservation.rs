@@ -3,6 +3,7 @@
 //! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
@@ -25,7 +26,7 @@ const HORIZON: i64 = 90 * DAY;
 const SHORTEST: i64 = 15 * MINUTE;
 const LONGEST: i64 = 24 * HOUR;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Reservation {
     pub id: Id,
     pub object: Kind,
@@ -77,7 +78,7 @@ impl Default for ReservationPrivate {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReservationStatus {
     Pending,
@@ -114,7 +115,7 @@ impl ReservationStatus {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailedReason {
     NoAvailableConnectors,
@@ -126,7 +127,7 @@ pub enum FailedReason {
     Other,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CancellationPolicy {
     #[serde(rename = "type")]
     pub kind: CancellationType,
@@ -134,7 +135,7 @@ pub struct CancellationPolicy {
     pub free_until_before: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CancellationType {
     FreeCancellation,
@@ -142,7 +143,7 @@ pub enum CancellationType {
 }
 
 /// The circle in which a station is sought.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
     pub latitude: f64,
@@ -152,7 +153,7 @@ pub struct Area {
 }
 
 /// The body of `POST /v1/reservations`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewReservation {
     pub driver: Id,
@@ -176,15 +177,22 @@ pub struct NewReservation {
 }
 
 /// The body of `POST /v1/reservations/{id}`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ReservationChange {
+    #[serde(default)]
     pub ideal_start: Change<Timestamp>,
+    #[serde(default)]
     pub ideal_end: Change<Timestamp>,
+    #[serde(default)]
     pub connector_type: Change<Vec<ConnectorType>>,
+    #[serde(default)]
     pub location: Change<Area>,
+    #[serde(default)]
     pub earliest_start: Patch<Timestamp>,
+    #[serde(default)]
     pub latest_end: Patch<Timestamp>,
+    #[serde(default)]
     pub metadata: MetadataChange,
 }
 

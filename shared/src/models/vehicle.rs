@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::distinct;
 use super::metadata::{Metadata, MetadataChange};
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Vehicle {
     pub id: Id,
     pub object: Kind,
@@ -34,7 +35,9 @@ pub struct Vehicle {
 }
 
 /// The plugs that are matched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
 pub enum ConnectorType {
     #[serde(rename = "CHAdeMO")]
     Chademo,
@@ -43,7 +46,7 @@ pub enum ConnectorType {
     Type2,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VehicleStatus {
     #[default]
@@ -63,18 +66,21 @@ impl VehicleStatus {
 }
 
 /// Make, model and year; "" when unset.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Information {
     pub make: Memo<256>,
     pub model: Memo<256>,
     pub year: Memo<16>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct InformationChange {
+    #[serde(default)]
     pub make: Change<Memo<256>>,
+    #[serde(default)]
     pub model: Change<Memo<256>>,
+    #[serde(default)]
     pub year: Change<Memo<16>>,
 }
 
@@ -82,13 +88,14 @@ pub struct InformationChange {
 pub const MAX_DRIVERS: usize = 90;
 
 /// The body of `POST /v1/vehicles`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewVehicle {
     pub fleet: Id,
     pub registration_plate: Text<64>,
     pub vin: Text<64>,
     /// Wh, at least 1.
+    #[schema(value_type = u32, minimum = 1)]
     pub battery_capacity: NonZeroU32,
     pub charging_standard: ConnectorType,
     #[serde(default)]
@@ -102,15 +109,23 @@ pub struct NewVehicle {
 }
 
 /// The body of `POST /v1/vehicles/{id}`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct VehicleChange {
+    #[serde(default)]
+    #[schema(value_type = u32, minimum = 1)]
     pub battery_capacity: Change<NonZeroU32>,
+    #[serde(default)]
     pub charging_standard: Change<ConnectorType>,
+    #[serde(default)]
     pub information: Change<InformationChange>,
+    #[serde(default)]
     pub metadata: MetadataChange,
+    #[serde(default)]
     pub policy_ids: Change<Vec<Id>>,
+    #[serde(default)]
     pub registration_plate: Change<Text<64>>,
+    #[serde(default)]
     pub status: Change<VehicleStatus>,
 }
 

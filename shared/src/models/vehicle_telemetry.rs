@@ -1,6 +1,7 @@
 //! Vehicle telemetry: the last reading of a vehicle, one record per vehicle.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::patch::{Change, Patch};
 use super::text::Text;
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct VehicleTelemetry {
     pub id: Id,
     pub object: Kind,
@@ -22,7 +23,7 @@ pub struct VehicleTelemetry {
     pub vehicle: Id,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Battery {
     /// Wh
     pub capacity: u32,
@@ -36,7 +37,7 @@ pub struct Battery {
     pub updated: Timestamp,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatteryStatus {
     Charging,
@@ -46,21 +47,21 @@ pub enum BatteryStatus {
     Unknown,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Position {
     pub latitude: f64,
     pub longitude: f64,
     pub updated: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Odometer {
     pub unit: OdometerUnit,
     pub updated: Timestamp,
     pub value: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum OdometerUnit {
     #[serde(rename = "KMS")]
     Kilometres,
@@ -69,16 +70,20 @@ pub enum OdometerUnit {
 }
 
 /// The body of `POST /v1/vehicles/{id}/telemetry`: a reading, in whole or in part.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Reading {
+    #[serde(default)]
     pub battery: Change<BatteryReading>,
+    #[serde(default)]
     pub firmware_version: Patch<Text<256>>,
+    #[serde(default)]
     pub location: Change<PositionReading>,
+    #[serde(default)]
     pub odometer: Change<OdometerReading>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatteryReading {
     /// Wh; the vehicle's when left out.
@@ -93,14 +98,14 @@ pub struct BatteryReading {
     pub temperature: Option<f64>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PositionReading {
     pub latitude: f64,
     pub longitude: f64,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OdometerReading {
     pub unit: OdometerUnit,

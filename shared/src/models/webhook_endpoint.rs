@@ -5,6 +5,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::distinct;
 use super::event::EventType;
@@ -22,7 +23,7 @@ pub const MAX_ENDPOINTS: usize = 16;
 /// How long deliveries may fail before the endpoint is disabled, in milliseconds.
 pub const PATIENCE: i64 = 120 * HOUR;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookEndpoint {
     pub id: Id,
     pub object: Kind,
@@ -69,14 +70,14 @@ impl EndpointPrivate {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointStatus {
     Enabled,
     Disabled,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DisabledReason {
     /// The receiver answered 410.
@@ -86,7 +87,7 @@ pub enum DisabledReason {
     Manual,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SignatureTimestamp {
     /// RFC 3339 with milliseconds.
@@ -163,7 +164,7 @@ impl fmt::Debug for SigningSecret {
 }
 
 /// The body of `POST /v1/webhook_endpoints`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhookEndpoint {
     pub url: WebUrl,
@@ -183,16 +184,24 @@ pub struct NewWebhookEndpoint {
 }
 
 /// The body of `POST /v1/webhook_endpoints/{id}`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct WebhookEndpointChange {
+    #[serde(default)]
     pub api_version: Change<String>,
+    #[serde(default)]
     pub application: Patch<Text<256>>,
+    #[serde(default)]
     pub description: Patch<Description>,
+    #[serde(default)]
     pub enabled_events: Change<Vec<Subscription>>,
+    #[serde(default)]
     pub metadata: MetadataChange,
+    #[serde(default)]
     pub signature_timestamp: Change<SignatureTimestamp>,
+    #[serde(default)]
     pub status: Change<EndpointStatus>,
+    #[serde(default)]
     pub url: Change<WebUrl>,
 }
 
