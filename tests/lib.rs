@@ -61,6 +61,7 @@ impl TestApp {
             json: true,
             table: format!("test-{}", unique()),
             by_hand: true,
+            versions: Default::default(),
         };
         change(&mut options);
         let running = Running::start(options).await.expect("the service starts");

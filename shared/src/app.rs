@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
+use crate::http::version::Versions;
 use crate::models::webhook_endpoint::Targets;
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
@@ -46,6 +47,7 @@ pub struct Settings {
     pub reservation_fee: i64,
     /// Where webhooks may go.
     pub targets: Targets,
+    pub versions: Versions,
 }
 
 impl Settings {
@@ -79,6 +81,7 @@ impl Settings {
                 Some("true") => Targets::PublicAndLoopback,
                 _ => Targets::Public,
             },
+            versions: Versions::default(),
         })
     }
 }

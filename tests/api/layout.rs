@@ -260,6 +260,7 @@ async fn live_key(app: &TestApp, client: &Client) -> Client {
         NewApiKey::default(),
         &tenant,
         &[Scope::Everything],
+        "2026-03-01",
         app.now(),
     )
     .expect("a key");

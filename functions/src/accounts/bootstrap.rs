@@ -1,7 +1,8 @@
 //! `bootstrap-account`: makes an account without a parent, and its first key. Only an operator may invoke it.
 
 use serde::{Deserialize, Serialize};
-use shared::models::account::{Account, NewAccount};
+use shared::http::version;
+use shared::models::account::{Account, AccountPrivate, NewAccount};
 use shared::models::api_key::{ApiKey, NewApiKey, Scope};
 use shared::origin::{Mode, Origin, Tenant};
 use shared::store::Changes;
@@ -33,15 +34,23 @@ pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Err
         account: account.id.clone(),
         mode: bootstrap.mode,
     };
-    let (api_key, private) = ApiKey::new(NewApiKey::default(), &tenant, &[Scope::Everything], now)?;
+    let (new, held) = (NewApiKey::default(), [Scope::Everything]);
+    let (api_key, private) = ApiKey::new(new, &tenant, &held, version::CURRENT, now)?;
     let stored = ApiKey {
         secret: None,
         ..api_key.clone()
     };
+    let of_account = AccountPrivate {
+        parent: None,
+        version: Some(version::CURRENT.to_owned()),
+    };
     let origin = Origin::later(tenant, now);
     let mut changes = Changes::new();
-    app.store
-        .create(&mut changes, &origin, &Row::new(account.clone()))?;
+    app.store.create(
+        &mut changes,
+        &origin,
+        &Row::with_private(account.clone(), of_account),
+    )?;
     app.store
         .create(&mut changes, &origin, &Row::with_private(stored, private))?;
     app.store.commit_later(&origin, changes).await?;

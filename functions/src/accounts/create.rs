@@ -1,7 +1,7 @@
 //! `POST /v1/accounts`: makes a child of the caller's account.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route};
+use shared::http::{Body, Caller, Route, version};
 use shared::models::account::{Account, AccountPrivate, NewAccount};
 use shared::models::api_key::Resource;
 use shared::store::row::Row;
@@ -26,6 +26,7 @@ pub async fn handle(
     let answer = caller.answer(&account)?;
     let private = AccountPrivate {
         parent: Some(caller.tenant().account.clone()),
+        version: Some(version::CURRENT.to_owned()),
     };
     let mut changes = Changes::new();
     app.store.create(

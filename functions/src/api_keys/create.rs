@@ -15,7 +15,13 @@ pub async fn handle(
     State(app): State<App>,
     Body(new): Body<NewApiKey>,
 ) -> Result<Answer, Error> {
-    let (key, private) = ApiKey::new(new, caller.tenant(), &caller.scopes, caller.now())?;
+    let (key, private) = ApiKey::new(
+        new,
+        caller.tenant(),
+        &caller.scopes,
+        &caller.default_version,
+        caller.now(),
+    )?;
     let shown = caller.answer(&key)?;
     let stored = ApiKey {
         secret: None,

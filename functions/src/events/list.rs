@@ -31,9 +31,12 @@ pub async fn handle(
         tenant: caller.tenant(),
         kind: Kind::Event,
     };
-    let found = app
+    let mut found = app
         .store
         .list::<Event>(partition, &slice, filter.into_iter().collect())
         .await?;
+    for row in &mut found.rows {
+        row.object = row.clone().shown(&app.settings.versions);
+    }
     page::answer(&caller, &query, found)
 }

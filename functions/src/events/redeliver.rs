@@ -37,7 +37,7 @@ pub async fn handle(
         .values()
         .filter(|delivery| delivery.is_open())
         .count() as u32;
-    let answer = caller.answer(&row.object)?;
+    let answer = caller.answer(&row.clone().shown(&app.settings.versions))?;
     let mut changes = Changes::new();
     app.store
         .deliver_anew(&mut changes, &caller.origin, &row, &deliveries)?;

@@ -15,5 +15,5 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Answer, Error> {
     let row = app.store.get::<Event>(caller.tenant(), &id).await?;
-    caller.answer(&row.object)
+    caller.answer(&row.shown(&app.settings.versions))
 }

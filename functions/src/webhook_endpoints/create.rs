@@ -20,7 +20,11 @@ pub async fn handle(
     Body(new): Body<NewWebhookEndpoint>,
 ) -> Result<Answer, Error> {
     let tenant = caller.tenant();
-    let endpoint = WebhookEndpoint::new(new, tenant, app.settings.targets, caller.now())?;
+    if let Some(version) = &new.api_version {
+        app.settings.versions.existing(version, "api_version")?;
+    }
+    let (version, targets) = (&caller.default_version, app.settings.targets);
+    let endpoint = WebhookEndpoint::new(new, tenant, version, targets, caller.now())?;
     if app.store.webhook_endpoints(tenant).await?.len() >= MAX_ENDPOINTS {
         return Err(Error::conflict(
             "There are 16 webhook endpoints already, the most there can be.",

@@ -34,7 +34,10 @@ pub async fn handle(
         return Err(Error::conflict("The endpoint is disabled.", None));
     }
     let (origin, now) = (&caller.origin, caller.now());
-    let cause = Cause::of(origin);
+    let cause = Cause {
+        version: caller.default_version.clone(),
+        ..Cause::of(origin)
+    };
     let request = origin
         .request
         .clone()

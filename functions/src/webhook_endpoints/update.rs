@@ -23,6 +23,9 @@ pub async fn handle(
         .store
         .load::<WebhookEndpoint>(caller.tenant(), &id)
         .await?;
+    if let Some(version) = change.api_version.set() {
+        app.settings.versions.existing(version, "api_version")?;
+    }
     row.object
         .update(change, &mut row.private, app.settings.targets, caller.now())?;
     let answer = caller.answer(&row.object)?;

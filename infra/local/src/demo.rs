@@ -78,6 +78,7 @@ pub async fn create(app: &App) -> Result<()> {
             key,
             ApiKeyPrivate {
                 hash: secret.hash(),
+                version: None,
             },
         ),
     )?;

@@ -23,6 +23,7 @@ use functions::accounts::bootstrap::{self, Bootstrap};
 use serde::{Deserialize, Serialize};
 use shared::app::{App, Settings, TABLE};
 use shared::error::{Error, Result};
+use shared::http::Versions;
 use shared::http::errors;
 use shared::http::rate_limit::Rates;
 use shared::models::webhook_endpoint::Targets;
@@ -71,6 +72,9 @@ pub struct Options {
     /// For tests: nothing happens later but when [`Running::drain`] or [`Running::advance`] says so.
     #[arg(skip)]
     pub by_hand: bool,
+    /// For tests: versions before the current one.
+    #[arg(skip)]
+    pub versions: Versions,
 }
 
 /// The service, running.
@@ -161,6 +165,7 @@ impl Running {
             },
             reservation_fee: 0,
             targets: Targets::PublicAndLoopback,
+            versions: options.versions.clone(),
         };
         let app = App::new(
             store,

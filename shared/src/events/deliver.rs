@@ -73,6 +73,17 @@ impl Outcome {
     }
 }
 
+/// The event in the version of the endpoint it goes to.
+fn rendered(app: &App, event: &Row<Event>, receiver: &WebhookEndpoint) -> Event {
+    let (versions, version) = (&app.settings.versions, &receiver.api_version);
+    let mut rendered = event.object.clone();
+    rendered
+        .data
+        .downgrade(versions, &event.private.shape, version);
+    rendered.api_version = version.min(&event.private.shape).clone();
+    rendered
+}
+
 /// Makes one attempt, if nobody else has made it and it is still wanted.
 ///
 /// # Errors
@@ -98,7 +109,10 @@ pub async fn deliver(
         .as_ref()
         .filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
     let outcome = match wanted {
-        Some(receiver) => app.sender.send(receiver, &event.object, now).await,
+        Some(receiver) => {
+            let rendered = rendered(app, &event, &receiver.object);
+            app.sender.send(receiver, &rendered, now).await
+        }
         None => Outcome {
             response: "the endpoint is disabled or deleted".into(),
             ..Outcome::default()

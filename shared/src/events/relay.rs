@@ -96,6 +96,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     let cause = Cause {
         request: read::<EventRequest>(new, "request")?,
         at,
+        version: app.keys.version(app, tenant, app.now()).await?,
     };
     for kind in announced {
         let event = Event::of(
@@ -171,7 +172,11 @@ async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Re
             read(new, "object")?.ok_or_else(|| Error::internal("an event without content"))?;
         let deliveries = deliveries(app, tenant, &event).await?;
         let origin = Origin::later(tenant.clone(), app.now());
-        return app.store.plan_deliveries(&origin, id, &deliveries).await;
+        let version = app.keys.version(app, tenant, origin.now).await?;
+        let plan = app
+            .store
+            .plan_deliveries(&origin, id, &deliveries, &version);
+        return plan.await;
     };
     let before: Option<EventPrivate> = change
         .old
@@ -271,7 +276,10 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let origin = Origin::later(tenant.clone(), app.now());
             let Some(planned) = &row.private.deliveries else {
                 let deliveries = deliveries(app, tenant, &row.object).await?;
-                app.store.plan_deliveries(&origin, id, &deliveries).await?;
+                let version = app.keys.version(app, tenant, origin.now).await?;
+                app.store
+                    .plan_deliveries(&origin, id, &deliveries, &version)
+                    .await?;
                 return Ok(true);
             };
             let open: Vec<_> = planned

@@ -7,10 +7,12 @@ use axum::http::{HeaderMap, header};
 
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::http::version::CURRENT;
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountStatus};
 use crate::models::api_key::{ApiKey, Scope, Secret};
 use crate::origin::Tenant;
+use crate::store::row::Row;
 use crate::time::{MINUTE, Timestamp};
 
 /// How long a key or an account is believed to be as it was, in milliseconds. A revocation holds after that at the latest.
@@ -28,13 +30,15 @@ pub struct Principal {
     /// The account the request acts in, and the key's mode.
     pub tenant: Tenant,
     pub scopes: Vec<Scope>,
+    /// The version of the account the request acts in.
+    pub version: String,
 }
 
 /// Keys and accounts as they were read, with when.
 #[derive(Default)]
 pub struct KeyRing {
-    keys: Mutex<HashMap<String, (Timestamp, Option<ApiKey>)>>,
-    accounts: Mutex<HashMap<(Tenant, Id), (Timestamp, Account)>>,
+    keys: Mutex<HashMap<String, (Timestamp, Option<Row<ApiKey>>)>>,
+    accounts: Mutex<HashMap<(Tenant, Id), (Timestamp, Row<Account>)>>,
 }
 
 /// Authenticates a request.
@@ -55,7 +59,7 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
         Error::unauthenticated("This is not an API key, or it has a typing error.")
     })?;
     let key = app.keys.key(app, &own, &secret, now).await?;
-    let key = key.filter(|key| !key.is_expired(now));
+    let key = key.filter(|key| !key.object.is_expired(now));
     let key = key.ok_or_else(|| {
         Error::unauthenticated("This API key does not exist, has expired or was revoked.")
     })?;
@@ -64,15 +68,18 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
         Some(Ok(id)) => Some(Id::from(id)),
         Some(Err(_)) => return Err(Error::not_found(Kind::Account).at("Service-Account")),
     };
+    let mut version = key.private.version;
     let tenant = match acting_in {
         Some(id) if id != own.account => {
-            app.keys
-                .account(app, &own, &id, now)
-                .await
-                .map_err(|error| match error {
-                    Error::Refused(_) => error.at("Service-Account"),
-                    other => other,
-                })?;
+            let account =
+                app.keys
+                    .account(app, &own, &id, now)
+                    .await
+                    .map_err(|error| match error {
+                        Error::Refused(_) => error.at("Service-Account"),
+                        other => other,
+                    })?;
+            version = account.private.version;
             Tenant {
                 account: id,
                 mode: own.mode,
@@ -82,7 +89,8 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
     };
     Ok(Principal {
         tenant,
-        scopes: key.scopes,
+        scopes: key.object.scopes,
+        version: version.unwrap_or_else(|| CURRENT.to_owned()),
     })
 }
 
@@ -98,17 +106,15 @@ impl KeyRing {
         tenant: &Tenant,
         secret: &Secret,
         now: Timestamp,
-    ) -> Result<Option<ApiKey>> {
+    ) -> Result<Option<Row<ApiKey>>> {
         let hash = secret.hash();
         if let Some(known) = remembered(&self.keys, &hash, now) {
             return Ok(known);
         }
-        let key = app
-            .store
-            .api_key(tenant, secret)
-            .await?
-            .map(|row| row.object);
-        if key.as_ref().is_some_and(|key| key.is_use_worth_noting(now))
+        let key = app.store.api_key(tenant, secret).await?;
+        if key
+            .as_ref()
+            .is_some_and(|key| key.object.is_use_worth_noting(now))
             && let Err(error) = app.store.note_use(tenant, secret, now).await
         {
             // The hour of last use is a courtesy: the request goes on without it.
@@ -118,6 +124,21 @@ impl KeyRing {
         Ok(key)
     }
 
+    /// The version of an account, for what nobody asked a version of.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn version(&self, app: &App, tenant: &Tenant, now: Timestamp) -> Result<String> {
+        match self.account(app, tenant, &tenant.account, now).await {
+            Ok(account) => Ok(account
+                .private
+                .version
+                .unwrap_or_else(|| CURRENT.to_owned())),
+            Err(Error::Refused(_)) => Ok(CURRENT.to_owned()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The account, if the caller may act in it and it is active.
     async fn account(
         &self,
@@ -125,17 +146,17 @@ impl KeyRing {
         caller: &Tenant,
         id: &Id,
         now: Timestamp,
-    ) -> Result<Account> {
+    ) -> Result<Row<Account>> {
         let place = (caller.clone(), id.clone());
         let account = match remembered(&self.accounts, &place, now) {
             Some(account) => account,
             None => {
-                let account = app.store.account(caller, id).await?.object;
+                let account = app.store.account(caller, id).await?;
                 remember(&self.accounts, place, account.clone(), now);
                 account
             }
         };
-        if account.status == AccountStatus::Active {
+        if account.object.status == AccountStatus::Active {
             Ok(account)
         } else {
             Err(Error::not_found(Kind::Account))

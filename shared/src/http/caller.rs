@@ -17,8 +17,8 @@ pub struct Caller {
     pub origin: Origin,
     /// What the key may do.
     pub scopes: Vec<Scope>,
-    /// The version the answer is rendered in.
-    pub version: String,
+    /// The version of the account, for what asks for none.
+    pub default_version: String,
     /// The address the client uses: `https://api.example.com`.
     pub base_url: String,
 }

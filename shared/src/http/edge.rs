@@ -10,12 +10,14 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::auth::{Principal, authenticate};
 use super::body::MAX_BODY;
 use super::caller::Caller;
 use super::errors::{self, Failure};
+use super::expand::{self, Wanted};
 use super::query::Query;
 use super::rate_limit::Standing;
 use super::route::{Method, Route};
@@ -98,9 +100,16 @@ pub async fn admit(
     };
     let (parts, body) = request.into_parts();
     let mut response = match prepare(&app, route, arrival, &parts, body).await {
-        Ok((caller, query, body)) => {
-            let version = caller.version.clone();
-            let mut response = run(&app, caller, query, parts, body, next).await;
+        Ok(Prepared {
+            caller,
+            query,
+            body,
+            wanted,
+            version,
+        }) => {
+            let tenant = caller.tenant().clone();
+            let response = run(&app, caller, query, parts, body, next).await;
+            let mut response = show(&app, &tenant, response, &wanted, &version).await;
             response.extensions_mut().insert(Rendered(version));
             response
         }
@@ -110,6 +119,16 @@ pub async fn admit(
     response
 }
 
+/// A request that may go to its handler.
+struct Prepared {
+    caller: Caller,
+    query: Query,
+    body: Bytes,
+    wanted: Wanted,
+    /// The version of the request and its answer.
+    version: String,
+}
+
 /// Checks what can be checked before the handler, and reads the body.
 async fn prepare(
     app: &App,
@@ -117,7 +136,7 @@ async fn prepare(
     arrival: Arrival,
     parts: &Parts,
     body: Body,
-) -> Result<(Caller, Query, Bytes)> {
+) -> Result<Prepared> {
     if !arrival
         .principal
         .scopes
@@ -126,7 +145,7 @@ async fn prepare(
     {
         return Err(Error::missing_scope(&route.scope.to_string()));
     }
-    let version = asked_version(&parts.headers)?;
+    let version = asked_version(app, &parts.headers, &arrival.principal.version)?;
     let bytes = axum::body::to_bytes(body, MAX_BODY).await;
     let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
     let idempotency = match route.method {
@@ -140,20 +159,84 @@ async fn prepare(
         idempotency,
     };
     let base_url = base_url(app, &parts.headers);
-    let query = match Query::parse(parts.uri.query().unwrap_or_default(), route.query) {
-        Ok(query) => query,
+    let scopes = arrival.principal.scopes;
+    let read = || {
+        let mut known = route.query.to_vec();
+        if expand::is_taken(&route) {
+            known.push(expand::NAME);
+        }
+        let query = Query::parse(parts.uri.query().unwrap_or_default(), &known)?;
+        let wanted = Wanted::read(&query, &route, &scopes)?;
+        Ok((query, wanted))
+    };
+    let (query, wanted) = match read() {
+        Ok(read) => read,
         Err(error) => return Err(recalled(app, &origin, error).await),
     };
-    Ok((
-        Caller {
-            origin,
-            scopes: arrival.principal.scopes,
-            version,
-            base_url,
-        },
+    let body = upgraded(app, &route, bytes, &version)?;
+    let caller = Caller {
+        origin,
+        scopes,
+        default_version: arrival.principal.version,
+        base_url,
+    };
+    Ok(Prepared {
+        caller,
         query,
-        bytes,
-    ))
+        body,
+        wanted,
+        version,
+    })
+}
+
+/// The body in the current version. What is no object is left to the handler to refuse.
+fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Bytes> {
+    if version == version::CURRENT {
+        return Ok(body);
+    }
+    let Ok(Value::Object(mut members)) = serde_json::from_slice(&body) else {
+        return Ok(body);
+    };
+    app.settings
+        .versions
+        .upgrade(route.name, &mut members, version);
+    serde_json::to_vec(&members)
+        .map(Bytes::from)
+        .map_err(Error::internal)
+}
+
+/// Shows a successful answer as it was asked for: with whole objects in place of ids, in an older version.
+async fn show(
+    app: &App,
+    tenant: &Tenant,
+    response: Response,
+    wanted: &Wanted,
+    version: &str,
+) -> Response {
+    let as_it_is = wanted.is_empty() && version == version::CURRENT;
+    if as_it_is || !response.status().is_success() {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let shown = async {
+        let bytes = axum::body::to_bytes(body, usize::MAX)
+            .await
+            .map_err(Error::internal)?;
+        let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
+        expand::expand(app, tenant, &mut answer, wanted).await?;
+        app.settings
+            .versions
+            .downgrade(&mut answer, version::CURRENT, version);
+        serde_json::to_vec(&answer).map_err(Error::internal)
+    };
+    match shown.await {
+        Ok(body) => {
+            let mut parts = parts;
+            parts.headers.remove(header::CONTENT_LENGTH);
+            Response::from_parts(parts, Body::from(body))
+        }
+        Err(error) => error.into_response(),
+    }
 }
 
 /// The error, unless the idempotency key was used with other parameters: that goes first.
@@ -169,12 +252,14 @@ async fn recalled(app: &App, origin: &Origin, error: Error) -> Error {
     }
 }
 
-fn asked_version(headers: &HeaderMap) -> Result<String> {
-    match headers.get(version::HEADER).map(HeaderValue::to_str) {
-        None => Ok(version::CURRENT.to_owned()),
-        Some(Ok(asked)) if version::exists(asked) => Ok(asked.to_owned()),
-        Some(_) => Err(Error::invalid("Service-Version", "no such version")),
-    }
+/// The version of a request: the one its header asks for, else the account's.
+fn asked_version(app: &App, headers: &HeaderMap, default: &str) -> Result<String> {
+    let Some(header) = headers.get(version::HEADER) else {
+        return Ok(default.to_owned());
+    };
+    let asked = header.to_str().unwrap_or_default();
+    app.settings.versions.existing(asked, "Service-Version")?;
+    Ok(asked.to_owned())
 }
 
 fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idempotency>> {

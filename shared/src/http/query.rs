@@ -33,6 +33,12 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Every value of a list.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = move |pair: &&(String, String)| pair.0 == name;
+        self.0.iter().filter(named).map(|(_, value)| value.as_str())
+    }
+
     /// All but the page and its size, in the order of their names: what a sequence of pages is bound to.
     pub fn filters(&self) -> Vec<(&str, &str)> {
         let mut filters: Vec<_> = self

@@ -1,5 +1,7 @@
 //! What the edge has to know about a route before its handler runs.
 
+use crate::error::Code;
+use crate::id::Kind;
 use crate::models::api_key::{Resource, Scope};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,6 +32,25 @@ pub struct Route {
     pub scope: Scope,
     /// The query names it understands; any other is refused.
     pub query: &'static [&'static str],
+    pub shows: Shows,
+    /// The codes it may refuse with, besides those of its body and of the object in its path.
+    pub refuses: &'static [Code],
+}
+
+/// What a route's answer shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    Object(Kind),
+    Page(Kind),
+    Deleted(Kind),
+}
+
+impl Shows {
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Object(kind) | Self::Page(kind) | Self::Deleted(kind) => kind,
+        }
+    }
 }
 
 impl Route {
@@ -41,6 +62,8 @@ impl Route {
             path,
             scope: Scope::Read(resource),
             query: &[],
+            shows: Shows::Object(resource.kind()),
+            refuses: &[],
         }
     }
 
@@ -52,6 +75,8 @@ impl Route {
             path,
             scope: Scope::Read(resource),
             query: &["limit", "page"],
+            shows: Shows::Page(resource.kind()),
+            refuses: &[],
         }
     }
 
@@ -63,6 +88,8 @@ impl Route {
             path,
             scope: Scope::Write(resource),
             query: &[],
+            shows: Shows::Object(resource.kind()),
+            refuses: &[],
         }
     }
 
@@ -74,7 +101,27 @@ impl Route {
             path,
             scope: Scope::Write(resource),
             query: &[],
+            shows: Shows::Deleted(resource.kind()),
+            refuses: &[],
         }
+    }
+
+    /// The same, answering with an object of another kind than its resource.
+    #[must_use]
+    pub const fn showing(mut self, kind: Kind) -> Self {
+        self.shows = match self.shows {
+            Shows::Object(_) => Shows::Object(kind),
+            Shows::Page(_) => Shows::Page(kind),
+            Shows::Deleted(_) => Shows::Deleted(kind),
+        };
+        self
+    }
+
+    /// The same with these codes among its refusals.
+    #[must_use]
+    pub const fn refusing(mut self, codes: &'static [Code]) -> Self {
+        self.refuses = codes;
+        self
     }
 
     /// The same with these query names, `limit` and `page` among them.

@@ -1,14 +1,172 @@
-//! Versions of the interface, by date. A newer version comes with a small module that maps its payloads to the older.
+//! Versions of the interface, by date. Everything inside speaks the current one. For each older version there is one
+//! [`VersionChange`] that maps what came after it to what it knew; a request, an event or a delivery in an old version
+//! passes through all of them in turn.
 
-/// The version requests, events and endpoints have unless they ask for another.
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// The version everything inside has, and new accounts begin with.
 pub const CURRENT: &str = "2026-03-01";
-
-/// Every version there is, the oldest first.
-pub const ALL: &[&str] = &[CURRENT];
 
 /// The header that asks for a version, and tells which was used.
 pub const HEADER: &str = "service-version";
 
-pub fn exists(version: &str) -> bool {
-    ALL.contains(&version)
+/// What changed after an older version.
+#[derive(Debug, Clone, Copy)]
+pub struct VersionChange {
+    /// The version before the change: `YYYY-MM-DD`.
+    pub older: &'static str,
+    /// Turns an object of this type, as it is after the change, into what it was before.
+    pub downgrade: fn(&str, &mut Map<String, Value>),
+    /// Turns the body of the route with this name, as it was before the change, into what it is after.
+    pub upgrade: fn(&str, &mut Map<String, Value>),
+}
+
+/// The versions that are served.
+#[derive(Debug, Clone, Default)]
+pub struct Versions(Vec<VersionChange>);
+
+impl Versions {
+    /// The current version, and these before it, the oldest first.
+    pub fn before_current(changes: Vec<VersionChange>) -> Self {
+        Self(changes)
+    }
+
+    pub fn exists(&self, version: &str) -> bool {
+        version == CURRENT || self.0.iter().any(|change| change.older == version)
+    }
+
+    /// The version, if there is one of that name.
+    ///
+    /// # Errors
+    /// 400 with that parameter.
+    pub fn existing(&self, version: &str, param: &str) -> Result<()> {
+        if self.exists(version) {
+            Ok(())
+        } else {
+            Err(Error::invalid(param, "no such version"))
+        }
+    }
+
+    /// The changes after a version, the newest first.
+    fn since(&self, version: &str) -> impl DoubleEndedIterator<Item = &VersionChange> {
+        self.0
+            .iter()
+            .rev()
+            .filter(move |change| change.older >= version)
+    }
+
+    /// Turns a payload of one version into an older one, objects inside objects too. One that is not older is the same.
+    pub fn downgrade(&self, payload: &mut Value, from: &str, to: &str) {
+        let changes: Vec<_> = self
+            .since(to)
+            .filter(|change| change.older < from)
+            .collect();
+        if !changes.is_empty() {
+            downgrade(payload, &changes);
+        }
+    }
+
+    /// Turns a body of a version into one of the current version.
+    pub fn upgrade(&self, route: &str, body: &mut Map<String, Value>, from: &str) {
+        for change in self.since(from).rev() {
+            (change.upgrade)(route, body);
+        }
+    }
+}
+
+fn downgrade(payload: &mut Value, changes: &[&VersionChange]) {
+    match payload {
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| downgrade(entry, changes)),
+        Value::Object(members) => {
+            let kind = members
+                .get("object")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
+            for (name, member) in members.iter_mut() {
+                // The snapshot in an event has the version of the event.
+                if !(kind.as_deref() == Some(crate::Kind::Event.name()) && name == "data") {
+                    downgrade(member, changes);
+                }
+            }
+            if let Some(kind) = kind {
+                changes
+                    .iter()
+                    .for_each(|change| (change.downgrade)(&kind, members));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn rename(members: &mut Map<String, Value>, from: &str, to: &str) {
+        if let Some(value) = members.remove(from) {
+            members.insert(to.to_owned(), value);
+        }
+    }
+
+    /// `title` became `name`, which became `label`.
+    fn versions() -> Versions {
+        Versions::before_current(vec![
+            VersionChange {
+                older: "2024-01-01",
+                downgrade: |_, members| rename(members, "name", "title"),
+                upgrade: |_, body| rename(body, "title", "name"),
+            },
+            VersionChange {
+                older: "2025-01-01",
+                downgrade: |_, members| rename(members, "label", "name"),
+                upgrade: |_, body| rename(body, "name", "label"),
+            },
+        ])
+    }
+
+    #[test]
+    fn a_payload_goes_back_through_every_change() {
+        let now = json!({"data": [{"object": "fleet", "label": "a", "driver": {"object": "driver", "label": "b"}}]});
+        let shown = |from: &str, to: &str| {
+            let mut payload = now.clone();
+            versions().downgrade(&mut payload, from, to);
+            payload
+        };
+        assert_eq!(shown(CURRENT, CURRENT), now);
+        let last = json!({"data": [{"object": "fleet", "name": "a", "driver": {"object": "driver", "name": "b"}}]});
+        assert_eq!(shown(CURRENT, "2025-01-01"), last);
+        let first = json!({"data": [{"object": "fleet", "title": "a", "driver": {"object": "driver", "title": "b"}}]});
+        assert_eq!(shown(CURRENT, "2024-01-01"), first);
+        // What is old already is not changed by what came before it.
+        assert_eq!(shown("2025-01-01", "2025-01-01"), now);
+    }
+
+    #[test]
+    fn a_body_comes_forward_through_every_change() {
+        for (version, member) in [
+            ("2024-01-01", "title"),
+            ("2025-01-01", "name"),
+            (CURRENT, "label"),
+        ] {
+            let mut body = Map::from_iter([(member.to_owned(), json!("a"))]);
+            versions().upgrade("create-fleet", &mut body, version);
+            assert_eq!(Value::Object(body), json!({"label": "a"}), "{version}");
+        }
+        assert!(versions().exists("2024-01-01") && !versions().exists("2023-01-01"));
+    }
+
+    #[test]
+    fn the_snapshot_of_an_event_keeps_its_version() {
+        let mut event = json!({"object": "event", "label": "e", "data": {"object": {"object": "fleet", "label": "a"}}});
+        versions().downgrade(&mut event, CURRENT, "2025-01-01");
+        assert_eq!(
+            event,
+            json!({"object": "event", "name": "e", "data": {"object": {"object": "fleet", "label": "a"}}})
+        );
+    }
 }

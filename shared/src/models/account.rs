@@ -43,6 +43,9 @@ pub struct Account {
 pub struct AccountPrivate {
     /// The account this one was made by; none for one made by an operator.
     pub parent: Option<Id>,
+    /// The version requests and events have that name none.
+    #[serde(default)]
+    pub version: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -38,6 +38,9 @@ pub struct ApiKey {
 pub struct ApiKeyPrivate {
     /// SHA-256 of the secret, in hexadecimal.
     pub hash: String,
+    /// The account's default version: what requests with this key have that ask for none.
+    #[serde(default)]
+    pub version: Option<String>,
 }
 
 /// The body of `POST /v1/api_keys`.
@@ -92,6 +95,28 @@ impl Resource {
         Self::Vehicles,
         Self::WebhookEndpoints,
     ];
+
+    /// The kind of its objects.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Accounts => Kind::Account,
+            Self::ApiKeys => Kind::ApiKey,
+            Self::ChargingSessions => Kind::ChargingSession,
+            Self::ChargingStations => Kind::ChargingStation,
+            Self::Drivers => Kind::Driver,
+            Self::Estimations => Kind::Estimation,
+            Self::Events => Kind::Event,
+            Self::Fleets => Kind::Fleet,
+            Self::Invoices => Kind::Invoice,
+            Self::PaymentMethods => Kind::PaymentMethod,
+            Self::Policies => Kind::Policy,
+            Self::Reports => Kind::Report,
+            Self::Reservations => Kind::Reservation,
+            Self::Transactions => Kind::Transaction,
+            Self::Vehicles => Kind::Vehicle,
+            Self::WebhookEndpoints => Kind::WebhookEndpoint,
+        }
+    }
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -177,6 +202,7 @@ impl ApiKey {
         new: NewApiKey,
         tenant: &Tenant,
         held: &[Scope],
+        version: &str,
         now: Timestamp,
     ) -> Result<(Self, ApiKeyPrivate)> {
         let scopes = match new.scopes {
@@ -211,6 +237,7 @@ impl ApiKey {
             key,
             ApiKeyPrivate {
                 hash: secret.hash(),
+                version: Some(version.to_owned()),
             },
         ))
     }
@@ -327,6 +354,7 @@ mod tests {
                 },
                 &tenant(),
                 &held,
+                "2026-03-01",
                 now,
             )
         };

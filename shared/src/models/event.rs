@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::http::version::{CURRENT, Versions};
 use crate::id::{Id, Kind};
 use crate::origin::{Origin, Tenant};
 use crate::time::{DAY, Timestamp};
@@ -54,6 +55,13 @@ pub struct EventPrivate {
     pub deliveries: Option<BTreeMap<Id, Delivery>>,
     /// When an event was written that still waits for the relay to plan its deliveries.
     pub unplanned_since: Option<Timestamp>,
+    /// The version in whose shapes the snapshot is stored.
+    #[serde(default = "current")]
+    pub shape: String,
+}
+
+fn current() -> String {
+    CURRENT.to_owned()
 }
 
 /// How far the delivery to one endpoint has come.
@@ -97,6 +105,7 @@ impl EventPrivate {
         Self {
             deliveries: None,
             unplanned_since: Some(since),
+            shape: current(),
         }
     }
 
@@ -105,6 +114,7 @@ impl EventPrivate {
         Self {
             deliveries: Some(deliveries),
             unplanned_since: None,
+            shape: current(),
         }
     }
 
@@ -202,6 +212,8 @@ impl fmt::Display for EventType {
 pub struct Cause {
     pub request: Option<EventRequest>,
     pub at: Timestamp,
+    /// The version of the account.
+    pub version: String,
 }
 
 impl Cause {
@@ -218,6 +230,7 @@ impl Cause {
         Self {
             request,
             at: origin.now,
+            version: current(),
         }
     }
 }
@@ -245,7 +258,7 @@ impl Event {
             ),
             object: Kind::Event,
             account: tenant.account.clone(),
-            api_version: crate::http::version::CURRENT.to_owned(),
+            api_version: cause.version.clone(),
             created: cause.at,
             data: EventData {
                 object,
@@ -255,6 +268,24 @@ impl Event {
             pending_webhooks: 0,
             request: cause.request.clone(),
             kind,
+        }
+    }
+}
+
+impl EventData {
+    /// Turns the snapshot from the shapes of one version into those of another that is older.
+    pub fn downgrade(&mut self, versions: &Versions, from: &str, to: &str) {
+        versions.downgrade(&mut self.object, from, to);
+        let kind = self.object.get("object").cloned();
+        if let (Some(Value::Object(previous)), Some(kind)) = (&mut self.previous_attributes, kind) {
+            // Members of an object without its type: it is lent for the time of the change.
+            previous.insert("object".into(), kind);
+            let mut lent = Value::Object(std::mem::take(previous));
+            versions.downgrade(&mut lent, from, to);
+            if let Value::Object(mut members) = lent {
+                members.remove("object");
+                *previous = members;
+            }
         }
     }
 }
@@ -304,6 +335,7 @@ mod tests {
         let cause = Cause {
             request: None,
             at: Timestamp::from_unix_millis(5),
+            version: current(),
         };
         let event = |version| {
             Event::of(

@@ -209,17 +209,15 @@ impl WebhookEndpoint {
     /// A new, enabled endpoint with a secret of its own.
     ///
     /// # Errors
-    /// 400 for an unknown version, for `http` where `https` is required, or a list beyond its limits.
+    /// 400 for `http` where `https` is required, or a list beyond its limits.
     pub fn new(
         new: NewWebhookEndpoint,
         tenant: &Tenant,
+        version: &str,
         targets: Targets,
         now: Timestamp,
     ) -> Result<Self> {
-        let api_version = match new.api_version {
-            None => crate::http::version::CURRENT.to_owned(),
-            Some(version) => existing(version)?,
-        };
+        let api_version = new.api_version.unwrap_or_else(|| version.to_owned());
         targets.check(&new.url)?;
         Ok(Self {
             id: Id::new(Kind::WebhookEndpoint, now),
@@ -261,9 +259,7 @@ impl WebhookEndpoint {
             status,
             url,
         } = change;
-        if let Change::Set(version) = api_version {
-            self.api_version = existing(version)?;
-        }
+        api_version.apply(&mut self.api_version);
         application.apply(&mut self.application);
         description.apply(&mut self.description);
         if let Change::Set(events) = enabled_events {
@@ -320,13 +316,6 @@ impl WebhookEndpoint {
     }
 }
 
-fn existing(version: String) -> Result<String> {
-    match crate::http::version::exists(&version) {
-        true => Ok(version),
-        false => Err(Error::invalid("api_version", "no such version")),
-    }
-}
-
 fn some(events: Vec<Subscription>) -> Result<Vec<Subscription>> {
     match events.is_empty() {
         true => Err(Error::invalid("enabled_events", "must not be empty")),
@@ -374,7 +363,13 @@ mod tests {
             account: Id::from_number(Kind::Account, 1),
             mode: Mode::Test,
         };
-        WebhookEndpoint::new(new, &tenant, targets, Timestamp::from_unix_millis(0))
+        WebhookEndpoint::new(
+            new,
+            &tenant,
+            "2026-03-01",
+            targets,
+            Timestamp::from_unix_millis(0),
+        )
     }
 
     #[test]

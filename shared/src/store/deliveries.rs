@@ -60,7 +60,7 @@ impl Store {
         Ok(self.write(origin, &changes, None).await?.is_none())
     }
 
-    /// Gives an event that was written without deliveries those it needs, once.
+    /// Gives an event that was written without deliveries those it needs, and the version of its account, once.
     ///
     /// # Errors
     /// The table's.
@@ -69,6 +69,7 @@ impl Store {
         origin: &Origin,
         event: &Id,
         deliveries: &BTreeMap<Id, Delivery>,
+        version: &str,
     ) -> Result<()> {
         let key = key_item(Key::Object {
             tenant: &origin.tenant,
@@ -86,7 +87,7 @@ impl Store {
             .table_name(&self.table)
             .set_key(Some(key))
             .update_expression(format!(
-                "SET #private.deliveries = :deliveries, #object.pending_webhooks = :pending{set}"
+                "SET #private.deliveries = :deliveries, #object.pending_webhooks = :pending, #object.api_version = :version{set}"
             ))
             .condition_expression("attribute_type(#private.deliveries, :null)")
             .expression_attribute_names("#private", "private")
@@ -96,6 +97,7 @@ impl Store {
                 serde_dynamo::to_attribute_value(deliveries).map_err(Error::internal)?,
             )
             .expression_attribute_values(":pending", n(deliveries.len()))
+            .expression_attribute_values(":version", s(version))
             .expression_attribute_values(":null", s("NULL"));
         if let Some(due) = due {
             call = call

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use super::keys::{self, Key, Partition};
 use super::{Item, key_item, n, number, s};
 use crate::error::{Error, Result};
+use crate::http::version::Versions;
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountPrivate};
 use crate::models::api_key::{ApiKey, ApiKeyPrivate};
@@ -366,6 +367,17 @@ impl Record for Event {
 }
 
 impl ById for Event {}
+
+impl Row<Event> {
+    /// The event with its snapshot in the version it was made with.
+    pub fn shown(self, versions: &Versions) -> Event {
+        let mut event = self.object;
+        event
+            .data
+            .downgrade(versions, &self.private.shape, &event.api_version);
+        event
+    }
+}
 
 impl Record for Account {
     type Private = AccountPrivate;

@@ -1,0 +1,207 @@
+//! Versions: with one version before the current, as a deployment has after its first change.
+
+use serde_json::{Map, Value, json};
+use shared::http::Versions;
+use shared::http::version::VersionChange;
+use tests::{Receiver, TestApp, fleet, with};
+
+const OLD: &str = "2025-01-15";
+const NEW: &str = "2026-03-01";
+
+/// In the old version a fleet had a `title`, and no `metric_system`.
+fn versions() -> Versions {
+    fn downgrade(kind: &str, object: &mut Map<String, Value>) {
+        if kind == "fleet" {
+            object.remove("metric_system");
+            if let Some(name) = object.remove("name") {
+                object.insert("title".into(), name);
+            }
+        }
+    }
+    fn upgrade(route: &str, body: &mut Map<String, Value>) {
+        if matches!(route, "create-fleet" | "update-fleet")
+            && let Some(title) = body.remove("title")
+        {
+            body.insert("name".into(), title);
+        }
+    }
+    Versions::before_current(vec![VersionChange {
+        older: OLD,
+        downgrade,
+        upgrade,
+    }])
+}
+
+async fn start() -> TestApp {
+    TestApp::start_with(|options| options.versions = versions()).await
+}
+
+fn old_fleet() -> String {
+    let mut body = with(fleet(), json!({"title": "Day shift"}));
+    body.as_object_mut().expect("an object").remove("name");
+    body.to_string()
+}
+
+#[tokio::test]
+async fn a_request_in_an_older_version_sends_and_gets_the_older_shape() {
+    let app = start().await;
+    let alice = &app.alice;
+    let old = [("service-version", OLD)];
+    let made = alice
+        .send("POST", "/v1/fleets", Some(old_fleet()), &old)
+        .await
+        .expect(200);
+    assert_eq!(made.header("service-version"), OLD);
+    assert_eq!(made.body["title"], "Day shift");
+    assert_eq!(
+        (made.body.get("name"), made.body.get("metric_system")),
+        (None, None)
+    );
+    // The same object in the current version.
+    let path = format!("/v1/fleets/{}", made.id());
+    let shown = alice.get(&path).await.expect(200);
+    assert_eq!(shown.header("service-version"), NEW);
+    assert_eq!(
+        (&shown.body["name"], shown.body.get("title")),
+        (&json!("Day shift"), None)
+    );
+    let listed = alice
+        .send("GET", "/v1/fleets", None, &old)
+        .await
+        .expect(200);
+    assert_eq!(listed.body["data"][0]["title"], "Day shift");
+    let body = tests::vehicle(&made.id()).to_string();
+    let vehicle = alice
+        .send("POST", "/v1/vehicles?expand[]=fleet", Some(body), &old)
+        .await;
+    assert_eq!(vehicle.expect(200).body["fleet"]["title"], "Day shift");
+    // Each version knows its own members only.
+    let answer = alice
+        .send("POST", "/v1/fleets", Some(old_fleet()), &[])
+        .await;
+    assert_eq!(answer.error().0, 400);
+    let answer = alice
+        .send("POST", &path, None, &[("service-version", "2025-01-16")])
+        .await;
+    assert_eq!(answer.error().3, Some("Service-Version"));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_delivery_has_the_version_its_endpoint_is_pinned_to() {
+    let app = start().await;
+    let receiver = Receiver::start().await;
+    let hook = |version: &str| json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"], "api_version": version});
+    let pinned = app
+        .alice
+        .post("/v1/webhook_endpoints", hook(OLD))
+        .await
+        .expect(200);
+    assert_eq!(pinned.body["api_version"], OLD);
+    let made = app.alice.post("/v1/fleets", fleet()).await;
+    app.drain().await;
+    let path = format!("/v1/fleets/{}", made.id());
+    app.alice
+        .post(&path, json!({"name": "Noon shift"}))
+        .await
+        .expect(200);
+    app.drain().await;
+    let received = receiver.received();
+    assert_eq!(received.len(), 2);
+    let event = &received[0].event;
+    assert_eq!(event["api_version"], OLD);
+    assert_eq!(event["data"]["object"]["title"], "Night shift");
+    assert_eq!(event["data"]["object"].get("name"), None);
+    let previous = &received[1].event["data"]["previous_attributes"];
+    assert_eq!(
+        (&previous["title"], previous.get("name")),
+        (&json!("Night shift"), None)
+    );
+    // The stored event has the account's version.
+    let path = format!("/v1/events/{}", event["id"].as_str().expect("an id"));
+    let stored = app.alice.get(&path).await.expect(200);
+    assert_eq!(stored.body["api_version"], NEW);
+    assert_eq!(stored.body["data"]["object"]["name"], "Night shift");
+    // Moving the endpoint on moves what it gets from then on.
+    let path = format!("/v1/webhook_endpoints/{}", pinned.id());
+    app.alice
+        .post(&path, json!({"api_version": NEW}))
+        .await
+        .expect(200);
+    app.advance(10).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    assert_eq!(
+        receiver.received()[2].event["data"]["object"]["name"],
+        "Night shift"
+    );
+}
+
+#[tokio::test]
+async fn an_account_of_the_older_version_has_it_everywhere_it_asks_for_none() {
+    let app = start().await;
+    let child = app
+        .alice
+        .post(
+            "/v1/accounts",
+            json!({"name": "Branch", "email": "a@b.example", "type": "business"}),
+        )
+        .await
+        .id();
+    age(&app, &child).await;
+    let inside = [("service-account", child.as_str())];
+    let made = app
+        .alice
+        .send("POST", "/v1/fleets", Some(old_fleet()), &inside)
+        .await
+        .expect(200);
+    assert_eq!(
+        (made.header("service-version"), &made.body["title"]),
+        (OLD, &json!("Day shift"))
+    );
+    app.drain().await;
+    let events = app
+        .alice
+        .send("GET", "/v1/events?type=fleet.created", None, &inside)
+        .await
+        .expect(200);
+    let event = &events.body["data"][0];
+    assert_eq!(
+        (&event["api_version"], &event["data"]["object"]["title"]),
+        (&json!(OLD), &json!("Day shift"))
+    );
+    // An event keeps its version, whatever version it is asked for in.
+    let path = format!("/v1/events/{}", event["id"].as_str().expect("an id"));
+    let newer = [inside[0], ("service-version", NEW)];
+    let shown = app.alice.send("GET", &path, None, &newer).await.expect(200);
+    assert_eq!(shown.body["data"]["object"]["title"], "Day shift");
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]}).to_string();
+    let endpoint = app
+        .alice
+        .send("POST", "/v1/webhook_endpoints", Some(hook), &inside)
+        .await
+        .expect(200);
+    assert_eq!(endpoint.body["api_version"], OLD);
+}
+
+/// Makes an account one that was there before the current version.
+async fn age(app: &TestApp, account: &str) {
+    use shared::models::account::Account;
+    let tenant = shared::Tenant {
+        account: shared::Id::from(account),
+        mode: shared::Mode::Test,
+    };
+    let store = &app.app().store;
+    let mut row = store
+        .load::<Account>(&tenant, &tenant.account)
+        .await
+        .expect("the account");
+    row.private.version = Some(OLD.to_owned());
+    let origin = shared::origin::Origin::later(tenant, app.now());
+    let mut changes = shared::store::Changes::new();
+    store.replace(&mut changes, &origin, &row).expect("a row");
+    store
+        .commit_later(&origin, changes)
+        .await
+        .expect("the row is stored");
+}
