@@ -103,6 +103,10 @@ pub fn endpoints() -> Vec<Endpoint> {
             webhook_endpoints::delete::handle,
         ),
         endpoint(
+            webhook_endpoints::list_deliveries::ROUTE,
+            webhook_endpoints::list_deliveries::handle,
+        ),
+        endpoint(
             webhook_endpoints::list::ROUTE,
             webhook_endpoints::list::handle,
         ),

@@ -56,6 +56,7 @@ kinds! {
     Transaction "transaction" "txn_" Some(Code::TransactionNotFound),
     Vehicle "vehicle" "veh_" Some(Code::VehicleNotFound),
     VehicleTelemetry "vehicle_telemetry" "vtel_" Some(Code::VehicleTelemetryNotFound),
+    WebhookDelivery "webhook_delivery" "dlv_" None,
     WebhookEndpoint "webhook_endpoint" "wh_" Some(Code::WebhookEndpointNotFound),
 }
 

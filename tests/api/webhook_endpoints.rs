@@ -1,7 +1,7 @@
 //! `/v1/webhook_endpoints`.
 
 use serde_json::{Value, json};
-use tests::{TestApp, with};
+use tests::{Receiver, TestApp, with};
 
 fn hook() -> Value {
     json!({"url": "https://fleet.example/hook", "enabled_events": ["reservation.confirmed"]})
@@ -183,4 +183,79 @@ async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
             "{wrong}"
         );
     }
+}
+
+#[tokio::test]
+async fn no_more_than_sixteen_are_made_however_many_are_asked_for_at_once() {
+    let app = TestApp::start().await;
+    let body = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    let asked = (0..24).map(|_| {
+        let (alice, body) = (app.alice.clone(), body.clone());
+        tokio::spawn(async move { alice.post("/v1/webhook_endpoints", body).await.status })
+    });
+    let mut statuses = Vec::new();
+    for one in asked.collect::<Vec<_>>() {
+        statuses.push(one.await.expect("an answer"));
+    }
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 16);
+    let ids = app.alice.walk("/v1/webhook_endpoints").await;
+    assert_eq!(ids.len(), 16);
+    let path = format!("/v1/webhook_endpoints/{}", ids[0]);
+    app.alice.delete(&path).await.expect(200);
+    app.alice
+        .post("/v1/webhook_endpoints", body.clone())
+        .await
+        .expect(200);
+    assert_eq!(
+        app.alice.post("/v1/webhook_endpoints", body).await.status,
+        409
+    );
+}
+
+#[tokio::test]
+async fn the_log_shows_every_attempt_newest_first() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer(&[500]);
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    app.alice
+        .post("/v1/fleets", tests::fleet())
+        .await
+        .expect(200);
+    app.advance(10).await;
+    let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
+    let page = app.alice.get(&path).await.expect(200);
+    let rows = page.body["data"].as_array().expect("rows");
+    let event = receiver.received()[0].event["id"].clone();
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (
+                &row["attempt"],
+                &row["status"],
+                &row["response_status"],
+                &row["event"],
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (&json!(2), &json!("succeeded"), &json!(200), &event),
+            (&json!(1), &json!("failed"), &json!(500), &event),
+        ]
+    );
+    assert_eq!(
+        (&rows[0]["next_attempt"], &rows[0]["object"]),
+        (&Value::Null, &json!("webhook_delivery"))
+    );
+    assert!(rows[1]["next_attempt"].is_string());
+    assert_eq!(app.alice.walk(&format!("{path}?limit=1")).await.len(), 2);
+    let shown = app
+        .alice
+        .get(&format!("{path}?expand[]=data.event"))
+        .await
+        .expect(200);
+    assert_eq!(shown.body["data"][0]["event"]["type"], "fleet.created");
 }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
-use shared::models::webhook_endpoint::{MAX_ENDPOINTS, NewWebhookEndpoint, WebhookEndpoint};
+use shared::models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
@@ -25,14 +25,14 @@ pub async fn handle(
     }
     let (version, targets) = (&caller.default_version, app.settings.targets);
     let endpoint = WebhookEndpoint::new(new, tenant, version, targets, caller.now())?;
-    if app.store.webhook_endpoints(tenant).await?.len() >= MAX_ENDPOINTS {
-        return Err(Error::conflict(
-            "There are 16 webhook endpoints already, the most there can be.",
-            None,
-        ));
-    }
+    let full = Error::conflict(
+        "There are 16 webhook endpoints already, the most there can be.",
+        None,
+    );
     let answer = caller.answer(&endpoint)?;
     let mut changes = Changes::new();
+    app.store
+        .count_endpoint(&mut changes, &caller.origin, 1, full)?;
     app.store
         .create(&mut changes, &caller.origin, &Row::new(endpoint))?;
     app.store.commit(&caller.origin, changes, answer).await

@@ -1,6 +1,7 @@
 pub mod create;
 pub mod delete;
 pub mod list;
+pub mod list_deliveries;
 pub mod retrieve;
 pub mod rotate;
 pub mod test;

@@ -8,14 +8,14 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::events::signature;
 use crate::events::targets::Resolver;
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::models::event::{Delivery, DeliveryState, Event, EventType};
+use crate::models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use crate::models::webhook_endpoint::{
     DisabledReason, EndpointStatus, PATIENCE, Targets, WebhookEndpoint,
 };
 use crate::origin::{Origin, Tenant};
 use crate::store::Changes;
-use crate::store::deliveries::Attempt;
 use crate::store::row::Row;
 use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
@@ -120,22 +120,30 @@ pub async fn deliver(
     };
     let concluded = app.now();
     let delivery = next(&outcome, wanted.is_some(), attempt, concluded, jitter()?);
-    let log = Attempt {
-        number: attempt,
-        at: now,
-        succeeded: outcome.succeeded(),
-        status: outcome.status,
-        latency_ms: outcome.latency_ms,
-        response: outcome.response.clone(),
+    let log = WebhookDelivery {
+        id: WebhookDelivery::id_of(&event.object.id, endpoint, attempt, now),
+        object: Kind::WebhookDelivery,
+        attempt,
+        created: now,
+        event: event.object.id.clone(),
+        event_type: event.object.kind,
+        latency: outcome.latency_ms,
         next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
+        response: outcome.response.clone(),
+        response_status: outcome.status,
+        status: match outcome.succeeded() {
+            true => DeliveryStatus::Succeeded,
+            false => DeliveryStatus::Failed,
+        },
+        webhook_endpoint: endpoint.clone(),
     };
+    // First what the attempt says about the endpoint: whoever dies in between leaves the attempt to be made again.
+    if let Some(receiver) = wanted {
+        judge(app, &origin, receiver, &outcome, concluded).await?;
+    }
     app.store
         .conclude_attempt(&origin, &event, endpoint, &delivery, &log)
-        .await?;
-    match wanted {
-        Some(receiver) => judge(app, &origin, receiver, &outcome, concluded).await,
-        None => Ok(()),
-    }
+        .await
 }
 
 /// What a delivery is after an attempt. `jitter` lies between −0.2 and 0.2.

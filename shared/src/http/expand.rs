@@ -85,6 +85,7 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
     (Kind::Vehicle, "fleet", Kind::Fleet),
     (Kind::Vehicle, "telemetry", Kind::VehicleTelemetry),
     (Kind::VehicleTelemetry, "vehicle", Kind::Vehicle),
+    (Kind::WebhookDelivery, "event", Kind::Event),
 ];
 
 /// The members of a kind that may be expanded, each with the kind it names.

@@ -17,6 +17,7 @@ pub mod text;
 pub mod transaction;
 pub mod vehicle;
 pub mod vehicle_telemetry;
+pub mod webhook_delivery;
 pub mod webhook_endpoint;
 
 use std::collections::HashSet;

@@ -5,33 +5,19 @@ use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Update};
-use serde::Serialize;
 
 use super::commit::{Changes, Refused, Write};
 use super::keys::{self, Key, Partition};
-use super::list::Slice;
+use super::list::{Found, Slice};
 use super::row::{Record as _, Row};
 use super::{Store, client, key_item, n, s};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::models::event::{Delivery, DeliveryState, Event, EventPrivate, KEPT};
+use crate::models::event::{Delivery, DeliveryState, Event, EventPrivate};
+use crate::models::webhook_delivery::WebhookDelivery;
 use crate::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
 use crate::origin::{Origin, Tenant};
 use crate::time::Timestamp;
-
-/// What became of one attempt, as the endpoint's log keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Attempt {
-    pub number: u32,
-    pub at: Timestamp,
-    pub succeeded: bool,
-    /// The receiver's HTTP status; none when there was no answer.
-    pub status: Option<u16>,
-    pub latency_ms: u64,
-    /// The beginning of the receiver's answer, or why there was none.
-    pub response: String,
-    pub next_attempt: Option<Timestamp>,
-}
 
 impl Store {
     /// Every webhook endpoint of a tenant, newest first.
@@ -47,6 +33,51 @@ impl Store {
             .list(partition, &Slice::first(MAX_ENDPOINTS), Vec::new())
             .await?;
         Ok(found.rows.into_iter().map(|row| row.object).collect())
+    }
+
+    /// Counts a tenant's webhook endpoints up, as long as there is room for one more, or down.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn count_endpoint(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        by: i8,
+        full: Error,
+    ) -> Result<()> {
+        let key = Key::EndpointCount {
+            tenant: &origin.tenant,
+        };
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(key)))
+            .update_expression("ADD #count :by")
+            .condition_expression("attribute_not_exists(#count) OR #count <= :most")
+            .expression_attribute_names("#count", "count")
+            .expression_attribute_values(":by", n(by))
+            .expression_attribute_values(":most", n(MAX_ENDPOINTS as i64 - i64::from(by)));
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            full,
+        );
+        Ok(())
+    }
+
+    /// One page of the log of an endpoint, newest first.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn deliveries(
+        &self,
+        tenant: &Tenant,
+        endpoint: &Id,
+        slice: &Slice,
+    ) -> Result<Found<Row<WebhookDelivery>>> {
+        let found = self
+            .under(tenant, endpoint, Kind::WebhookDelivery, slice)
+            .await?;
+        found.try_map(Row::from_item)
     }
 
     /// Puts an event into the table that the relay made from a change, with its deliveries. False when it is there
@@ -255,7 +286,7 @@ impl Store {
         event: &Row<Event>,
         endpoint: &Id,
         delivery: &Delivery,
-        attempt: &Attempt,
+        log: &WebhookDelivery,
     ) -> Result<()> {
         let tenant = &origin.tenant;
         let id = event.object.id();
@@ -287,7 +318,7 @@ impl Store {
             .expression_attribute_names("#endpoint", endpoint.as_str())
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":delivery", serde_dynamo::to_attribute_value(delivery).map_err(Error::internal)?)
-            .expression_attribute_values(":attempts", n(attempt.number))
+            .expression_attribute_values(":attempts", n(log.attempt))
             .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?);
         if closes {
             update = update
@@ -299,27 +330,12 @@ impl Store {
                 .expression_attribute_values(":due_pk", s(keys::due_partition_at(due)))
                 .expression_attribute_values(":due_at", s(due.to_string()));
         }
-        let mut log = key_item(Key::Attempt {
-            tenant,
-            endpoint,
-            event: id,
-            number: attempt.number,
-        });
-        log.insert(
-            "attempt".into(),
-            serde_dynamo::to_attribute_value(attempt).map_err(Error::internal)?,
-        );
-        log.insert("type".into(), s(event.object.kind.as_str()));
-        log.insert("ttl".into(), n(origin.now.plus_millis(KEPT).unix_seconds()));
         let mut changes = Changes::new();
         changes.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,
         );
-        changes.push(
-            Write::Put(self.put(log).build().map_err(Error::internal)?),
-            Error::Contended,
-        );
+        self.create(&mut changes, origin, &Row::new(log.clone()))?;
         match self.write(origin, &changes, None).await? {
             None | Some(Refused::At(..) | Refused::Repeated(_)) => Ok(()),
         }

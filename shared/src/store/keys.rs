@@ -7,7 +7,8 @@
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
-//! | delivery attempt | `<acct>#<mode>#<wh>` | `<evt>#<n>` | `ttl` 30 days |
+//! | delivery attempt | `<acct>#<mode>#<wh>` | `<dlv>` | `ttl` 30 days |
+//! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
@@ -45,8 +46,10 @@ pub enum Key<'a> {
     Attempt {
         tenant: &'a Tenant,
         endpoint: &'a Id,
-        event: &'a Id,
-        number: u32,
+        delivery: &'a Id,
+    },
+    EndpointCount {
+        tenant: &'a Tenant,
     },
     DriverOfFleet {
         tenant: &'a Tenant,
@@ -83,12 +86,9 @@ impl Key<'_> {
             Self::Attempt {
                 tenant,
                 endpoint,
-                event,
-                number,
-            } => (
-                of_tenant(tenant, endpoint.as_str()),
-                format!("{event}#{number:03}"),
-            ),
+                delivery,
+            } => (of_tenant(tenant, endpoint.as_str()), delivery.to_string()),
+            Self::EndpointCount { tenant } => (of_tenant(tenant, "ENDPOINTS"), ALONE.into()),
             Self::DriverOfFleet {
                 tenant,
                 fleet,
@@ -213,8 +213,7 @@ mod tests {
             Key::Attempt {
                 tenant: &tenant,
                 endpoint: &id,
-                event: &other,
-                number: 1,
+                delivery: &other,
             },
             Key::DriverOfFleet {
                 tenant: &tenant,

@@ -79,6 +79,21 @@ impl<T> Found<T> {
     }
 }
 
+impl<T> Found<T> {
+    /// The same page of other things.
+    ///
+    /// # Errors
+    /// The first thing that cannot be turned into another.
+    pub fn try_map<U>(self, turn: impl FnMut(T) -> Result<U>) -> Result<Found<U>> {
+        let rows = self.rows.into_iter().map(turn).collect::<Result<_>>()?;
+        Ok(Found {
+            rows,
+            newer: self.newer,
+            older: self.older,
+        })
+    }
+}
+
 impl Slice {
     /// Everything there is, up to a limit.
     pub fn first(limit: usize) -> Self {
@@ -113,16 +128,7 @@ impl Store {
         filter: Filter<'_>,
     ) -> Result<Found<Row<T>>> {
         let found = self.slice(partition, T::KIND, slice, filter).await?;
-        let rows = found
-            .rows
-            .into_iter()
-            .map(Row::from_item)
-            .collect::<Result<_>>()?;
-        Ok(Found {
-            rows,
-            newer: found.newer,
-            older: found.older,
-        })
+        found.try_map(Row::from_item)
     }
 
     async fn slice(
@@ -224,33 +230,34 @@ impl Store {
 
     /// One page of the drivers attached to a fleet: their ids.
     async fn drivers_of(&self, tenant: &Tenant, fleet: &Id, slice: &Slice) -> Result<Found<Id>> {
-        let backward = matches!(slice.from, From::Before(_));
-        let Some((low, high)) = slice.bounds(Kind::Driver) else {
-            return Ok(Found {
-                rows: Vec::new(),
-                newer: false,
-                older: false,
-            });
+        let found = self.under(tenant, fleet, Kind::Driver, slice).await?;
+        found.try_map(|item| Ok(Id::from(string(&item, "sk"))))
+    }
+
+    /// One page of the rows that lie under an object's own, each by its id.
+    pub(super) async fn under(
+        &self,
+        tenant: &Tenant,
+        object: &Id,
+        kind: Kind,
+        slice: &Slice,
+    ) -> Result<Found<Item>> {
+        let Some((low, high)) = slice.bounds(kind) else {
+            return Ok(Found::page(Vec::new(), slice));
         };
-        let (pk, _) = super::keys::Key::Object { tenant, id: fleet }.pair();
+        let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
         let query = self.client.query().table_name(&self.table);
         let page = query
             .key_condition_expression("pk = :pk AND sk BETWEEN :low AND :high")
             .expression_attribute_values(":pk", s(pk))
             .expression_attribute_values(":low", s(low.as_str()))
             .expression_attribute_values(":high", s(high.as_str()))
-            .scan_index_forward(backward)
+            .scan_index_forward(matches!(slice.from, From::Before(_)))
             .set_limit(i32::try_from(slice.limit + 1).ok())
             .send()
             .await
             .map_err(client::failure)?;
-        let ids = page
-            .items
-            .unwrap_or_default()
-            .iter()
-            .map(|item| Id::from(string(item, "sk")))
-            .collect();
-        Ok(Found::page(ids, slice))
+        Ok(Found::page(page.items.unwrap_or_default(), slice))
     }
 }
 

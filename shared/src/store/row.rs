@@ -22,6 +22,7 @@ use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
+use crate::models::webhook_delivery::WebhookDelivery;
 use crate::models::webhook_endpoint::{EndpointPrivate, WebhookEndpoint};
 use crate::origin::{Origin, Tenant};
 use crate::time::Timestamp;
@@ -376,6 +377,31 @@ impl Row<Event> {
             .data
             .downgrade(versions, &self.private.shape, &event.api_version);
         event
+    }
+}
+
+impl Record for WebhookDelivery {
+    type Private = ();
+    const KIND: Kind = Kind::WebhookDelivery;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+        Key::Attempt {
+            tenant,
+            endpoint: &self.webhook_endpoint,
+            delivery: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        Vec::new()
+    }
+
+    fn expires(&self) -> Option<Timestamp> {
+        Some(self.created.plus_millis(event::KEPT))
     }
 }
 
