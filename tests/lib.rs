@@ -1,5 +1,8 @@
 //! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
 
+pub mod contract;
+pub mod openapi;
+
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -284,6 +287,18 @@ impl Client {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let current = shared::http::version::CURRENT;
+        if headers
+            .get("service-version")
+            .is_some_and(|version| version == current)
+        {
+            contract::check(
+                method,
+                path.strip_prefix(&self.base_url).unwrap_or(path),
+                status,
+                &body,
+            );
+        }
         Ok(Answer {
             status,
             headers,

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod api_keys;
 pub mod charging_stations;
+pub mod docs;
 pub mod drivers;
 pub mod events;
 pub mod fleets;
@@ -10,6 +11,7 @@ mod page;
 mod references;
 pub mod reservations;
 pub mod stream;
+pub mod takes;
 pub mod vehicles;
 pub mod webhook_endpoints;
 pub mod webhooks;
@@ -21,14 +23,17 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
+use takes::{Arguments, Takes};
 
 /// A route and what answers on it.
 pub struct Endpoint {
     pub route: Route,
+    /// What its handler asks of a request.
+    pub takes: fn() -> Takes,
     handler: MethodRouter<App>,
 }
 
-fn endpoint<H: Handler<T, App>, T: 'static>(route: Route, handler: H) -> Endpoint {
+fn endpoint<H: Handler<T, App>, T: Arguments + 'static>(route: Route, handler: H) -> Endpoint {
     let filter = match route.method {
         Method::Get => MethodFilter::GET,
         Method::Post => MethodFilter::POST,
@@ -36,6 +41,7 @@ fn endpoint<H: Handler<T, App>, T: 'static>(route: Route, handler: H) -> Endpoin
     };
     Endpoint {
         route,
+        takes: T::takes,
         handler: on(filter, handler),
     }
 }
@@ -129,13 +135,16 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// A router of every route.
+/// A router of every route, and of the pages.
 pub fn router(app: App) -> Router {
-    serve(app, endpoints())
+    docs::router(app.clone()).fallback_service(serve(app, endpoints()))
 }
 
 /// A router of the route with that name, if there is one.
 pub fn router_of(app: App, name: &str) -> Option<Router> {
+    if name == docs::NAME {
+        return Some(docs::router(app));
+    }
     let endpoint = endpoints()
         .into_iter()
         .find(|endpoint| endpoint.route.name == name)?;
@@ -144,7 +153,7 @@ pub fn router_of(app: App, name: &str) -> Option<Router> {
 
 fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
     let mut router = Router::new();
-    for Endpoint { route, handler } in endpoints {
+    for Endpoint { route, handler, .. } in endpoints {
         let admitted = handler.route_layer(from_fn_with_state((app.clone(), route), edge::admit));
         router = router.route(route.path, admitted);
     }

@@ -232,8 +232,8 @@ impl Error {
 }
 
 macro_rules! codes {
-    ($($variant:ident $name:literal $status:literal,)*) => {
-        /// The specific condition behind an error. Every code with its status: the only table of them.
+    ($($variant:ident $name:literal $status:literal $meaning:literal,)*) => {
+        /// The specific condition behind an error. Every code with its status and meaning: the only table of them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant,)* }
 
@@ -249,52 +249,98 @@ macro_rules! codes {
             pub fn status(self) -> u16 {
                 match self { $(Code::$variant => $status,)* }
             }
+
+            /// When it is raised, for a reader.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Code::$variant => $meaning,)* }
+            }
         }
     };
 }
 
 codes! {
-    AccountNotFound "account_not_found" 404,
-    OwnerScopeInvalid "owner_scope_invalid" 400,
-    ChargingSessionConflict "charging_session_conflict" 409,
-    ChargingSessionDependencyNotFound "charging_session_dependency_not_found" 404,
-    ChargingSessionNotFound "charging_session_not_found" 404,
-    ChargingSessionStateConflict "charging_session_state_conflict" 409,
-    ChargingStationNotFound "charging_station_not_found" 404,
-    DriverFleetConflict "driver_fleet_conflict" 409,
-    DriverNotFound "driver_not_found" 404,
-    DriverOrFleetNotFound "driver_or_fleet_not_found" 404,
-    FleetNotFound "fleet_not_found" 404,
-    EstimationNotFound "estimation_not_found" 404,
-    EstimationValidationError "estimation_validation_error" 400,
-    InvoiceFinalizeInvalidState "invoice_finalize_invalid_state" 409,
-    InvoiceNotFound "invoice_not_found" 404,
-    InvoicePaymentInvalidState "invoice_payment_invalid_state" 409,
-    InvoiceUpdateInvalidState "invoice_update_invalid_state" 409,
-    InvoiceValidationError "invoice_validation_error" 400,
-    InvoiceVoidInvalidState "invoice_void_invalid_state" 409,
-    PaymentAuthorizationFailed "payment_authorization_failed" 402,
-    PaymentMethodInvalidInput "payment_method_invalid_input" 400,
-    PaymentMethodNotFound "payment_method_not_found" 404,
-    PaymentMethodOwnerNotFound "payment_method_owner_not_found" 404,
-    PaymentMethodScopeInvalid "payment_method_scope_invalid" 400,
-    PaymentMethodScopeNotFound "payment_method_scope_not_found" 404,
-    PolicyBlocked "policy_blocked" 403,
-    PolicyNotFound "policy_not_found" 404,
-    RateLimitExceeded "rate_limit_exceeded" 429,
-    ReportNotFound "report_not_found" 404,
-    ReportValidationError "report_validation_error" 400,
-    ReservationCancelInvalidState "reservation_cancel_invalid_state" 409,
-    ReservationInvalidInput "reservation_invalid_input" 400,
-    ReservationInvalidState "reservation_invalid_state" 409,
-    ReservationNotFound "reservation_not_found" 404,
-    ReservationUpdateInvalidState "reservation_update_invalid_state" 409,
-    TransactionNotFound "transaction_not_found" 404,
-    UnsupportedExpandValue "unsupported_expand_value" 400,
-    VehicleNotFound "vehicle_not_found" 404,
-    VehicleOwnerNotFound "vehicle_owner_not_found" 404,
-    VehicleTelemetryNotFound "vehicle_telemetry_not_found" 404,
-    WebhookEndpointNotFound "webhook_endpoint_not_found" 404,
+    AccountNotFound "account_not_found" 404
+        "The account in the path, in Service-Account or of a report does not exist, or is neither your own nor your child.",
+    OwnerScopeInvalid "owner_scope_invalid" 400
+        "The owner named is of the wrong kind, or driver, vehicle and fleet do not belong together.",
+    ChargingSessionConflict "charging_session_conflict" 409
+        "The connector is busy, out of order or promised to somebody else, or the vehicle is charging already.",
+    ChargingSessionDependencyNotFound "charging_session_dependency_not_found" 404
+        "The station, connector, driver, vehicle or payment method of a start does not exist; param names which.",
+    ChargingSessionNotFound "charging_session_not_found" 404
+        "No such charging session.",
+    ChargingSessionStateConflict "charging_session_state_conflict" 409
+        "The charging session is not active.",
+    ChargingStationNotFound "charging_station_not_found" 404
+        "No such charging station.",
+    DriverFleetConflict "driver_fleet_conflict" 409
+        "The driver is attached to the fleet already, or is not attached to it, or has an active session there.",
+    DriverNotFound "driver_not_found" 404
+        "No such driver.",
+    DriverOrFleetNotFound "driver_or_fleet_not_found" 404
+        "The list is limited to a driver and a fleet that do not belong together.",
+    FleetNotFound "fleet_not_found" 404
+        "No such fleet.",
+    EstimationNotFound "estimation_not_found" 404
+        "No such estimation.",
+    EstimationValidationError "estimation_validation_error" 400
+        "The body of the estimation is not valid; param names the field.",
+    InvoiceFinalizeInvalidState "invoice_finalize_invalid_state" 409
+        "Only a draft can be finalized.",
+    InvoiceNotFound "invoice_not_found" 404
+        "No such invoice.",
+    InvoicePaymentInvalidState "invoice_payment_invalid_state" 409
+        "Only an open invoice can be paid.",
+    InvoiceUpdateInvalidState "invoice_update_invalid_state" 409
+        "Only a draft or open invoice can be updated.",
+    InvoiceValidationError "invoice_validation_error" 400
+        "The body of the invoice is not valid; param names the field.",
+    InvoiceVoidInvalidState "invoice_void_invalid_state" 409
+        "Only an open or uncollectible invoice can be voided.",
+    PaymentAuthorizationFailed "payment_authorization_failed" 402
+        "The payment was declined; decline_code says why.",
+    PaymentMethodInvalidInput "payment_method_invalid_input" 400
+        "The body of the payment method is not valid; param names the field.",
+    PaymentMethodNotFound "payment_method_not_found" 404
+        "No such payment method.",
+    PaymentMethodOwnerNotFound "payment_method_owner_not_found" 404
+        "The driver or fleet that is to own the payment method does not exist.",
+    PaymentMethodScopeInvalid "payment_method_scope_invalid" 400
+        "Two owners are named, or the payment method belongs to somebody else.",
+    PaymentMethodScopeNotFound "payment_method_scope_not_found" 404
+        "The driver or fleet that the list is limited to does not exist.",
+    PolicyBlocked "policy_blocked" 403
+        "A policy in enforcement forbids it; policy and rule say which.",
+    PolicyNotFound "policy_not_found" 404
+        "No such policy.",
+    RateLimitExceeded "rate_limit_exceeded" 429
+        "Requests come too quickly; wait as long as Retry-After says.",
+    ReportNotFound "report_not_found" 404
+        "No such report.",
+    ReportValidationError "report_validation_error" 400
+        "The body of the report is not valid; param names the field.",
+    ReservationCancelInvalidState "reservation_cancel_invalid_state" 409
+        "Only a pending or confirmed reservation can be cancelled.",
+    ReservationInvalidInput "reservation_invalid_input" 400
+        "The body of the reservation is not valid; param names the field.",
+    ReservationInvalidState "reservation_invalid_state" 409
+        "The reservation is not in a state that allows this.",
+    ReservationNotFound "reservation_not_found" 404
+        "No such reservation.",
+    ReservationUpdateInvalidState "reservation_update_invalid_state" 409
+        "Only a pending reservation can be updated.",
+    TransactionNotFound "transaction_not_found" 404
+        "No such transaction.",
+    UnsupportedExpandValue "unsupported_expand_value" 400
+        "A path of expand[] names no member that holds an id, is too deep, or there are too many.",
+    VehicleNotFound "vehicle_not_found" 404
+        "No such vehicle.",
+    VehicleOwnerNotFound "vehicle_owner_not_found" 404
+        "The fleet or a driver of the vehicle does not exist, or the fleet is not active.",
+    VehicleTelemetryNotFound "vehicle_telemetry_not_found" 404
+        "The vehicle exists and has sent no reading yet.",
+    WebhookEndpointNotFound "webhook_endpoint_not_found" 404
+        "No such webhook endpoint.",
 }
 
 impl Code {

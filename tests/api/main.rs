@@ -11,6 +11,7 @@ mod faults;
 mod fleets;
 mod idempotency;
 mod layout;
+mod openapi;
 mod pages;
 mod recovery;
 mod reservations;

@@ -1,6 +1,7 @@
 //! `POST /v1/accounts`: makes a child of the caller's account.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, Route, version};
 use shared::models::account::{Account, AccountPrivate, NewAccount};
 use shared::models::api_key::Resource;
@@ -10,7 +11,8 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts);
+pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts)
+    .refusing(&[Code::PaymentMethodNotFound]);
 
 pub async fn handle(
     caller: Caller,

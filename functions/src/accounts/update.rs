@@ -1,6 +1,7 @@
 //! `POST /v1/accounts/{id}`: updates the caller's account or one of its children.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::account::AccountChange;
 use shared::models::api_key::Resource;
@@ -10,7 +11,8 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-account", "/v1/accounts/{id}", Resource::Accounts);
+pub const ROUTE: Route = Route::post("update-account", "/v1/accounts/{id}", Resource::Accounts)
+    .refusing(&[Code::PaymentMethodNotFound]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,6 +1,7 @@
 //! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
@@ -14,7 +15,8 @@ pub const ROUTE: Route = Route::post(
     "attach-driver",
     "/v1/drivers/{id}/attach",
     Resource::Drivers,
-);
+)
+.refusing(&[Code::FleetNotFound, Code::DriverFleetConflict]);
 
 pub async fn handle(
     caller: Caller,

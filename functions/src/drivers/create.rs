@@ -1,6 +1,7 @@
 //! `POST /v1/drivers`: makes a driver, attached to no fleet yet.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
@@ -12,7 +13,12 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("create-driver", "/v1/drivers", Resource::Drivers);
+pub const ROUTE: Route =
+    Route::post("create-driver", "/v1/drivers", Resource::Drivers).refusing(&[
+        Code::PolicyNotFound,
+        Code::PaymentMethodNotFound,
+        Code::ChargingStationNotFound,
+    ]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,6 +1,7 @@
 //! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet. The driver is kept.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
@@ -14,7 +15,8 @@ pub const ROUTE: Route = Route::post(
     "detach-driver",
     "/v1/drivers/{id}/detach",
     Resource::Drivers,
-);
+)
+.refusing(&[Code::FleetNotFound, Code::DriverFleetConflict]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,6 +1,7 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, DriverChange};
@@ -10,7 +11,12 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resource::Drivers);
+pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resource::Drivers)
+    .refusing(&[
+        Code::PolicyNotFound,
+        Code::PaymentMethodNotFound,
+        Code::ChargingStationNotFound,
+    ]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,6 +1,7 @@
 //! `POST /v1/fleets`: makes a fleet.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
@@ -12,7 +13,8 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets);
+pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets)
+    .refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound]);
 
 pub async fn handle(
     caller: Caller,

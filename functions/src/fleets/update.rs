@@ -1,6 +1,7 @@
 //! `POST /v1/fleets/{id}`: updates a fleet.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
@@ -11,7 +12,8 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets);
+pub const ROUTE: Route = Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets)
+    .refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound]);
 
 pub async fn handle(
     caller: Caller,

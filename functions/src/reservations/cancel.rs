@@ -1,6 +1,7 @@
 //! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and gives its time back.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::body::Nothing;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
@@ -13,7 +14,8 @@ pub const ROUTE: Route = Route::post(
     "cancel-reservation",
     "/v1/reservations/{id}/cancel",
     Resource::Reservations,
-);
+)
+.refusing(&[Code::ReservationCancelInvalidState]);
 
 pub async fn handle(
     caller: Caller,

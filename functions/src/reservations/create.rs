@@ -1,6 +1,7 @@
 //! `POST /v1/reservations`: takes a wish for a charging window; it is confirmed later.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
@@ -17,7 +18,12 @@ pub const ROUTE: Route = Route::post(
     "create-reservation",
     "/v1/reservations",
     Resource::Reservations,
-);
+)
+.refusing(&[
+    Code::DriverNotFound,
+    Code::VehicleNotFound,
+    Code::PaymentMethodNotFound,
+]);
 
 pub async fn handle(
     caller: Caller,

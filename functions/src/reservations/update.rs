@@ -1,6 +1,7 @@
 //! `POST /v1/reservations/{id}`: updates a pending reservation.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
@@ -12,7 +13,8 @@ pub const ROUTE: Route = Route::post(
     "update-reservation",
     "/v1/reservations/{id}",
     Resource::Reservations,
-);
+)
+.refusing(&[Code::ReservationUpdateInvalidState]);
 
 pub async fn handle(
     caller: Caller,

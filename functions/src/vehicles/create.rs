@@ -1,6 +1,7 @@
 //! `POST /v1/vehicles`: makes a vehicle of a fleet, and tells its drivers.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
@@ -12,7 +13,8 @@ use shared::{App, Error, Kind};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource::Vehicles);
+pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource::Vehicles)
+    .refusing(&[Code::PolicyNotFound, Code::VehicleOwnerNotFound]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,18 +1,21 @@
 //! `GET /v1/vehicles/{id}/telemetry`: shows the last reading of a vehicle.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::store::Answer;
-use shared::{App, Error};
+use shared::{App, Error, Kind};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-vehicle-telemetry",
     "/v1/vehicles/{id}/telemetry",
     Resource::Vehicles,
-);
+)
+.refusing(&[Code::VehicleTelemetryNotFound])
+.showing(Kind::VehicleTelemetry);
 
 pub async fn handle(
     caller: Caller,

@@ -1,6 +1,7 @@
 //! `POST /v1/vehicles/{id}`: updates a vehicle.
 
 use axum::extract::State;
+use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
@@ -10,7 +11,8 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Resource::Vehicles);
+pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
+    .refusing(&[Code::PolicyNotFound]);
 
 pub async fn handle(
     caller: Caller,

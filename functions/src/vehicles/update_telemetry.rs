@@ -7,13 +7,14 @@ use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::{Reading, VehicleTelemetry};
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Error, Kind};
 
 pub const ROUTE: Route = Route::post(
     "update-vehicle-telemetry",
     "/v1/vehicles/{id}/telemetry",
     Resource::Vehicles,
-);
+)
+.showing(Kind::VehicleTelemetry);
 
 pub async fn handle(
     caller: Caller,

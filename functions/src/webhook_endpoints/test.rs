@@ -17,7 +17,8 @@ pub const ROUTE: Route = Route::post(
     "test-webhook-endpoint",
     "/v1/webhook_endpoints/{id}/test",
     Resource::WebhookEndpoints,
-);
+)
+.showing(Kind::Event);
 
 pub async fn handle(
     caller: Caller,

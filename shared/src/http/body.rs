@@ -5,6 +5,7 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::strict::Strict;
 use crate::error::{Code, Error, Result};
@@ -17,7 +18,7 @@ const MAX_DEPTH: usize = 16;
 pub struct Body<T>(pub T);
 
 /// A body's type, and the code of a 400 about it where the specification names one.
-pub trait RequestBody: DeserializeOwned {
+pub trait RequestBody: DeserializeOwned + ToSchema {
     const INVALID: Option<Code> = None;
 }
 
@@ -41,7 +42,7 @@ impl RequestBody for crate::models::reservation::ReservationChange {
     const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
 }
 /// The body of an action that takes none.
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 

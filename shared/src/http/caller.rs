@@ -71,7 +71,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        path.map(|Path(id)| Self(Id::from(id)))
-            .map_err(|_| Error::unknown_path())
+        // What is no text names nothing: the handler's look-up says so.
+        let id = path.map_or_else(|_| String::new(), |Path(id)| id);
+        Ok(Self(Id::from(id)))
     }
 }

@@ -422,7 +422,7 @@ fn is_json(response: &Response) -> bool {
 }
 
 /// The address the client uses: the configured one, else the host it asked, over https but for local runs.
-fn base_url(app: &App, headers: &HeaderMap) -> String {
+pub fn base_url(app: &App, headers: &HeaderMap) -> String {
     if let Some(configured) = &app.settings.base_url {
         return configured.clone();
     }

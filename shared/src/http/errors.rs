@@ -95,7 +95,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
 }
 
 fn doc_url(base_url: &str, code: Code) -> String {
-    format!("{base_url}/docs#error-{}", code.as_str().replace('_', "-"))
+    format!("{base_url}/docs/errors#{}", code.as_str().replace('_', "-"))
 }
 
 /// `Retry-After`, for the errors that have one.
@@ -118,7 +118,7 @@ mod tests {
         let body = answer(&Error::not_found(Kind::Fleet), &request, "https://x").body;
         let want = json!({"object": "error", "type": "invalid_request_error", "code": "fleet_not_found",
             "message": "No such fleet.", "param": "fleet", "request": request, "status": 404,
-            "doc_url": "https://x/docs#error-fleet-not-found"});
+            "doc_url": "https://x/docs/errors#fleet-not-found"});
         assert_eq!(serde_json::from_slice::<Value>(&body).unwrap(), want);
     }
 

@@ -156,6 +156,14 @@ impl Scope {
         std::iter::once(Self::Everything).chain(Resource::ALL.iter().flat_map(of))
     }
 
+    /// The resource the scope is about.
+    pub fn resource(self) -> Option<Resource> {
+        match self {
+            Self::Everything => None,
+            Self::Read(resource) | Self::Write(resource) => Some(resource),
+        }
+    }
+
     /// Whether holding this scope is enough where the other is asked for.
     pub fn covers(self, wanted: Scope) -> bool {
         match (self, wanted) {

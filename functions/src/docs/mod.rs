@@ -1,0 +1,96 @@
+//! `show-docs`: the interface's document, a page that shows it, and what every error code means. For everybody: no key.
+
+use std::sync::LazyLock;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use shared::App;
+use shared::error::Code;
+use shared::http::edge::base_url;
+
+/// The name of the function.
+pub const NAME: &str = "show-docs";
+
+/// The document as it is checked in. A test holds it against the code.
+pub const DOCUMENT: &str = include_str!("openapi.json");
+
+/// The address in the document that stands for the service's own.
+const PLACEHOLDER: &str = "http://127.0.0.1:8787";
+
+/// Redoc 2.5.4 (MIT), the renderer of the page, compressed.
+const REDOC: &[u8] = include_bytes!("redoc.standalone.js.gz");
+
+const PAGE: &str = include_str!("page.html");
+
+/// A router of the pages.
+pub fn router(app: App) -> Router {
+    Router::new()
+        .route("/v1/openapi.json", get(document))
+        .route("/docs", get(page))
+        .route("/docs/errors", get(errors))
+        .route("/docs/redoc.js", get(redoc))
+        .with_state(app)
+}
+
+/// `GET /v1/openapi.json`
+async fn document(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
+    let shown = DOCUMENT.replace(PLACEHOLDER, &base_url(&app, &headers));
+    (
+        [
+            (header::CONTENT_TYPE, "application/json"),
+            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        ],
+        shown,
+    )
+}
+
+/// `GET /docs`
+async fn page() -> impl IntoResponse {
+    Html(PAGE)
+}
+
+/// `GET /docs/redoc.js`
+async fn redoc() -> impl IntoResponse {
+    let headers = [
+        (header::CONTENT_TYPE, "text/javascript"),
+        (header::CONTENT_ENCODING, "gzip"),
+        (header::CACHE_CONTROL, "public, max-age=86400"),
+    ];
+    (headers, REDOC)
+}
+
+/// `GET /docs/errors`
+async fn errors() -> impl IntoResponse {
+    static SHOWN: LazyLock<String> = LazyLock::new(|| {
+        let rows: String = Code::ALL.iter().map(|code| row(*code)).collect();
+        include_str!("errors.html").replace("<!-- codes -->", &rows)
+    });
+    Html(SHOWN.as_str())
+}
+
+fn row(code: Code) -> String {
+    let name = code.as_str();
+    let anchor = name.replace('_', "-");
+    let (status, meaning) = (code.status(), code.meaning());
+    format!(
+        "<tr id=\"{anchor}\"><td><a href=\"#{anchor}\"><code>{name}</code></a></td><td>{status}</td><td>{meaning}</td></tr>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_explained_under_its_anchor() {
+        for code in Code::ALL {
+            let shown = row(*code);
+            let anchor = code.as_str().replace('_', "-");
+            assert!(shown.contains(&format!("id=\"{anchor}\"")));
+            assert!(code.meaning().ends_with('.') && !code.meaning().contains(['<', '&']));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The interface's document and the pages that show it.
+
+use serde_json::{Value, json};
+use shared::error::Code;
+use tests::TestApp;
+use tests::openapi::document;
+
+const FILE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../functions/src/docs/openapi.json"
+);
+
+#[test]
+fn the_document_that_is_checked_in_is_what_the_code_says() {
+    let made = serde_json::to_string_pretty(&document()).expect("JSON") + "\n";
+    if std::env::var_os("UPDATE_OPENAPI").is_some() {
+        std::fs::write(FILE, &made).expect("the document is written");
+    }
+    let checked_in = std::fs::read_to_string(FILE).expect("the document");
+    assert!(
+        made == checked_in,
+        "the document has changed: run UPDATE_OPENAPI=1 cargo test --test api openapi, and look at the difference"
+    );
+}
+
+#[test]
+fn every_route_is_an_operation_and_every_operation_a_route() {
+    let document = document();
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for method in item.as_object().expect("operations").keys() {
+            operations.push(format!("{} {path}", method.to_uppercase()));
+        }
+    }
+    let mut routes: Vec<_> = functions::endpoints()
+        .iter()
+        .map(|one| format!("{} {}", one.route.method.as_str(), one.route.path))
+        .collect();
+    routes.sort();
+    operations.sort();
+    assert_eq!(operations, routes);
+}
+
+#[tokio::test]
+async fn the_document_and_its_pages_are_for_everybody() {
+    let app = TestApp::start().await;
+    let shown = app.anon.get("/v1/openapi.json").await.expect(200);
+    assert_eq!(shown.body["openapi"], "3.1.0");
+    assert_eq!(
+        shown.body["servers"][0]["url"],
+        json!(app.running().base_url)
+    );
+    let page = app.anon.get("/docs").await.expect(200);
+    assert!(page.text.contains("/docs/redoc.js"), "{}", page.text);
+    assert!(page.header("content-type").starts_with("text/html"));
+    let script = app.anon.get("/docs/redoc.js").await.expect(200);
+    assert_eq!(script.header("content-encoding"), "gzip");
+    let errors = app.anon.get("/docs/errors").await.expect(200);
+    for code in Code::ALL {
+        assert!(errors.text.contains(code.as_str()), "{}", code.as_str());
+    }
+    // An error's link leads there.
+    let missing = app.alice.get("/v1/fleets/x").await;
+    let link = missing.body["doc_url"].as_str().expect("a link");
+    let (page, anchor) = link.split_once('#').expect("an anchor");
+    let shown = app.anon.get(page).await.expect(200);
+    assert!(shown.text.contains(&format!("id=\"{anchor}\"")));
+    // The pages answer to GET alone, and nothing else is open.
+    assert_eq!(app.anon.post("/docs", Value::Null).await.status, 405);
+    assert_eq!(app.anon.get("/docs/other").await.status, 401);
+}
