@@ -7,9 +7,12 @@ pub mod drivers;
 pub mod events;
 pub mod fleets;
 mod page;
+pub mod payment_methods;
+pub mod payments;
 mod references;
 pub mod reservations;
 pub mod stream;
+pub mod transactions;
 pub mod vehicles;
 pub mod webhook_endpoints;
 pub mod webhooks;
@@ -73,6 +76,23 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(fleets::list::ROUTE, fleets::list::handle),
         endpoint(fleets::retrieve::ROUTE, fleets::retrieve::handle),
         endpoint(fleets::update::ROUTE, fleets::update::handle),
+        endpoint(
+            payment_methods::create::ROUTE,
+            payment_methods::create::handle,
+        ),
+        endpoint(
+            payment_methods::delete::ROUTE,
+            payment_methods::delete::handle,
+        ),
+        endpoint(payment_methods::list::ROUTE, payment_methods::list::handle),
+        endpoint(
+            payment_methods::retrieve::ROUTE,
+            payment_methods::retrieve::handle,
+        ),
+        endpoint(
+            payment_methods::update::ROUTE,
+            payment_methods::update::handle,
+        ),
         endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
         endpoint(reservations::create::ROUTE, reservations::create::handle),
         endpoint(reservations::list::ROUTE, reservations::list::handle),
@@ -81,6 +101,11 @@ pub fn endpoints() -> Vec<Endpoint> {
             reservations::retrieve::handle,
         ),
         endpoint(reservations::update::ROUTE, reservations::update::handle),
+        endpoint(transactions::list::ROUTE, transactions::list::handle),
+        endpoint(
+            transactions::retrieve::ROUTE,
+            transactions::retrieve::handle,
+        ),
         endpoint(vehicles::create::ROUTE, vehicles::create::handle),
         endpoint(vehicles::delete::ROUTE, vehicles::delete::handle),
         endpoint(vehicles::list::ROUTE, vehicles::list::handle),

@@ -9,6 +9,7 @@ use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
 use crate::models::webhook_endpoint::Targets;
+use crate::ports::payments::Providers;
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
 use crate::time::Timestamp;
@@ -22,6 +23,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub queue: Arc<dyn Queue>,
     pub schedules: Arc<dyn Schedules>,
+    pub payments: Providers,
     pub settings: Settings,
     pub keys: KeyRing,
     pub rates: RateLimiter,
@@ -97,6 +99,7 @@ impl App {
         clock: Arc<dyn Clock>,
         queue: Arc<dyn Queue>,
         schedules: Arc<dyn Schedules>,
+        payments: Providers,
         settings: Settings,
     ) -> Self {
         let rates = RateLimiter::new(settings.rates);
@@ -106,6 +109,7 @@ impl App {
             clock,
             queue,
             schedules,
+            payments,
             settings,
             keys: KeyRing::default(),
             rates,
@@ -128,6 +132,7 @@ impl App {
             Arc::new(aws::SystemClock),
             queue,
             schedules,
+            Providers::default(),
             Settings::from_env()?,
         ))
     }

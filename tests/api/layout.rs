@@ -169,6 +169,9 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
     let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
     let key = app.alice.post("/v1/api_keys", json!({})).await.id();
+    let wallet = json!({"type": "wallet"});
+    let method = app.alice.post("/v1/payment_methods", wallet).await.id();
+    let transaction = app.transaction(&app.alice, json!({})).await;
     app.drain().await;
     let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
     let station = app
@@ -199,7 +202,9 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
                 "drivers" => &crew.driver,
                 "events" => &event,
                 "fleets" => &crew.fleet,
+                "payment_methods" => &method,
                 "reservations" => &reservation,
+                "transactions" => &transaction,
                 "vehicles" => &crew.vehicle,
                 "webhook_endpoints" => &endpoint,
                 other => panic!("no object of {other} to ask for"),
@@ -297,6 +302,9 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
     let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
     let key = app.alice.post("/v1/api_keys", json!({})).await.id();
+    let wallet = json!({"type": "wallet"});
+    let method = app.alice.post("/v1/payment_methods", wallet).await.id();
+    let transaction = app.transaction(&app.alice, json!({})).await;
     app.drain().await;
     let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
     let station = app
@@ -317,7 +325,9 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
             "drivers" => &crew.driver,
             "events" => &event,
             "fleets" => &crew.fleet,
+            "payment_methods" => &method,
             "reservations" => &reservation,
+            "transactions" => &transaction,
             "vehicles" => &crew.vehicle,
             "webhook_endpoints" => &endpoint,
             other => panic!("no object of {other} to ask for"),

@@ -5,6 +5,8 @@ use shared::http::{Body, Caller, PathId, Route};
 use shared::models::account::AccountChange;
 use shared::models::api_key::Resource;
 use shared::models::patch::Change;
+use shared::models::payment_method::Payer;
+use shared::origin::Tenant;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
@@ -19,8 +21,18 @@ pub async fn handle(
     Body(change): Body<AccountChange>,
 ) -> Result<Answer, Error> {
     let mut row = app.store.account(caller.tenant(), &id).await?;
+    let tenant = Tenant {
+        account: id,
+        mode: caller.tenant().mode,
+    };
     if let Change::Set(preferences) = &change.preferences {
-        references::payment_method(&app, caller.tenant(), preferences.payment_method()).await?;
+        references::default_payment_method(
+            &app,
+            &tenant,
+            preferences.payment_method(),
+            Payer::account(),
+        )
+        .await?;
     }
     row.object.update(change, caller.now())?;
     let answer = caller.answer(&row.object)?;

@@ -20,7 +20,7 @@ pub async fn handle(
     Body(new): Body<NewDriver>,
 ) -> Result<Answer, Error> {
     references::policies(&app, caller.tenant(), new.policy_ids.as_deref()).await?;
-    references::driver_preferences(&app, caller.tenant(), new.preferences.as_ref()).await?;
+    references::driver_preferences(&app, caller.tenant(), None, new.preferences.as_ref()).await?;
     let account = app
         .store
         .get::<Account>(caller.tenant(), &caller.tenant().account)

@@ -29,7 +29,8 @@ pub async fn handle(
         change.policy_ids.set().map(Vec::as_slice),
     )
     .await?;
-    references::driver_preferences(&app, caller.tenant(), change.preferences.set()).await?;
+    references::driver_preferences(&app, caller.tenant(), Some(&id), change.preferences.set())
+        .await?;
     row.object.update(change, &mut row.private, caller.now())?;
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();

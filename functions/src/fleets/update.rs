@@ -6,6 +6,7 @@ use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::fleet::{Fleet, FleetChange};
 use shared::models::patch::Change;
+use shared::models::payment_method::Payer;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
@@ -31,10 +32,11 @@ pub async fn handle(
     )
     .await?;
     if let Change::Set(preferences) = &change.preferences {
-        references::payment_method(
+        references::default_payment_method(
             &app,
             caller.tenant(),
             preferences.default_payment_method.value(),
+            Payer::fleet(&id),
         )
         .await?;
     }

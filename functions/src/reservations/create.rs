@@ -5,11 +5,12 @@ use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
+use shared::models::payment_method::Payer;
 use shared::models::reservation::{NewReservation, Reservation, Terms};
 use shared::models::vehicle::Vehicle;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Error, Kind};
 
 use crate::references;
 
@@ -30,7 +31,9 @@ pub async fn handle(
         app.store.load::<Driver>(tenant, &new.driver),
         app.store.load::<Vehicle>(tenant, &new.vehicle),
     )?;
-    references::payment_method(&app, tenant, new.payment_method.as_ref()).await?;
+    let payer = Payer::of_drive(&driver.object, &vehicle.object.fleet);
+    let method = new.payment_method.as_ref();
+    references::payment_method(&app, tenant, method, payer, Kind::PaymentMethod.name()).await?;
     let currency = references::currency(&app, tenant, &driver, &vehicle.object).await?;
     let terms = Terms {
         currency,

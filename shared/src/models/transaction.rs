@@ -25,6 +25,53 @@ pub struct Transaction {
     pub vehicle: Option<Id>,
 }
 
+/// What a transaction is about; see [`Transaction::new`].
+#[derive(Debug, Clone)]
+pub struct Movement {
+    pub kind: TransactionType,
+    /// Minor units of `currency`.
+    pub amount: i64,
+    pub currency: Currency,
+    pub description: String,
+    pub payment_method: Option<Id>,
+    pub driver: Option<Id>,
+    pub fleet: Option<Id>,
+    pub vehicle: Option<Id>,
+    pub charging_session: Option<Id>,
+}
+
+impl Transaction {
+    /// The record of money that moved, or failed to.
+    pub fn new(movement: Movement, status: TransactionStatus, now: Timestamp) -> Self {
+        let Movement {
+            kind,
+            amount,
+            currency,
+            description,
+            payment_method,
+            driver,
+            fleet,
+            vehicle,
+            charging_session,
+        } = movement;
+        Self {
+            id: Id::new(Kind::Transaction, now),
+            object: Kind::Transaction,
+            amount,
+            charging_session,
+            created: now,
+            currency,
+            description,
+            driver,
+            fleet,
+            payment_method,
+            status,
+            kind,
+            vehicle,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransactionStatus {

@@ -212,7 +212,6 @@ objects_of_tenants! {
     Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
     PaymentMethod, PaymentMethodPrivate, PaymentMethod;
-    Transaction, (), Transaction;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
 }
 
@@ -333,6 +332,36 @@ impl Record for ChargingSession {
 }
 
 impl ById for ChargingSession {}
+
+impl Record for Transaction {
+    type Private = ();
+    const KIND: Kind = Kind::Transaction;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        let kind = Self::KIND;
+        let of_fleet = |fleet| Partition::Fleet {
+            tenant,
+            fleet,
+            kind,
+        };
+        std::iter::once(Partition::Kind { tenant, kind })
+            .chain(self.fleet.as_ref().map(of_fleet))
+            .collect()
+    }
+}
+
+impl ById for Transaction {}
 
 impl Record for Event {
     type Private = EventPrivate;
