@@ -9,6 +9,7 @@ pub mod fleets;
 mod page;
 pub mod payment_methods;
 pub mod payments;
+pub mod policies;
 mod references;
 pub mod reservations;
 pub mod stream;
@@ -93,6 +94,11 @@ pub fn endpoints() -> Vec<Endpoint> {
             payment_methods::update::ROUTE,
             payment_methods::update::handle,
         ),
+        endpoint(policies::create::ROUTE, policies::create::handle),
+        endpoint(policies::delete::ROUTE, policies::delete::handle),
+        endpoint(policies::list::ROUTE, policies::list::handle),
+        endpoint(policies::retrieve::ROUTE, policies::retrieve::handle),
+        endpoint(policies::update::ROUTE, policies::update::handle),
         endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
         endpoint(reservations::create::ROUTE, reservations::create::handle),
         endpoint(reservations::list::ROUTE, reservations::list::handle),

@@ -159,6 +159,18 @@ pub async fn unused_payment_method(
     unreserved(app, tenant, Kind::PaymentMethod, &method.id).await
 }
 
+/// 409 while a fleet, driver or vehicle names the policy.
+pub async fn unnamed_policy(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let kinds = [Kind::Fleet, Kind::Driver, Kind::Vehicle];
+    match named_by(app, tenant, &kinds, "policy_ids[]", id).await? {
+        Some(named) => {
+            let message = format!("The policy is named by {named}.");
+            Err(Error::conflict(message, Some(Kind::Policy.name())))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Some driver, fleet or vehicle whose member at that path holds the id. The lists of these kinds are read for it, so
 /// this is for what is rare, such as removing what they name; somebody may name it just afterwards.
 async fn named_by(

@@ -172,6 +172,8 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
     let wallet = json!({"type": "wallet"});
     let method = app.alice.post("/v1/payment_methods", wallet).await.id();
     let transaction = app.transaction(&app.alice, json!({})).await;
+    let rules = json!({"name": "Anything", "rules": {}});
+    let policy = app.alice.post("/v1/policies", rules).await.id();
     app.drain().await;
     let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
     let station = app
@@ -203,6 +205,7 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
                 "events" => &event,
                 "fleets" => &crew.fleet,
                 "payment_methods" => &method,
+                "policies" => &policy,
                 "reservations" => &reservation,
                 "transactions" => &transaction,
                 "vehicles" => &crew.vehicle,
@@ -305,6 +308,8 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
     let wallet = json!({"type": "wallet"});
     let method = app.alice.post("/v1/payment_methods", wallet).await.id();
     let transaction = app.transaction(&app.alice, json!({})).await;
+    let rules = json!({"name": "Anything", "rules": {}});
+    let policy = app.alice.post("/v1/policies", rules).await.id();
     app.drain().await;
     let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
     let station = app
@@ -326,6 +331,7 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
             "events" => &event,
             "fleets" => &crew.fleet,
             "payment_methods" => &method,
+            "policies" => &policy,
             "reservations" => &reservation,
             "transactions" => &transaction,
             "vehicles" => &crew.vehicle,

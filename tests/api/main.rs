@@ -12,6 +12,7 @@ mod idempotency;
 mod layout;
 mod pages;
 mod payment_methods;
+mod policies;
 mod recovery;
 mod reservations;
 mod samples;

@@ -35,6 +35,8 @@ impl RequestBody for crate::models::payment_method::NewPaymentMethod {
 impl RequestBody for crate::models::payment_method::PaymentMethodChange {
     const INVALID: Option<Code> = Some(Code::PaymentMethodInvalidInput);
 }
+impl RequestBody for crate::models::policy::NewPolicy {}
+impl RequestBody for crate::models::policy::PolicyChange {}
 impl RequestBody for crate::models::vehicle::NewVehicle {}
 impl RequestBody for crate::models::vehicle::VehicleChange {}
 impl RequestBody for crate::models::vehicle_telemetry::Reading {}

@@ -17,6 +17,7 @@ use crate::models::driver::{Driver, DriverPrivate};
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
+use crate::models::policy::Policy;
 use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
@@ -212,6 +213,7 @@ objects_of_tenants! {
     Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
     PaymentMethod, PaymentMethodPrivate, PaymentMethod;
+    Policy, (), Policy;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
 }
 
