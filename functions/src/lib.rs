@@ -50,6 +50,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(accounts::create::ROUTE, accounts::create::handle),
         endpoint(accounts::list::ROUTE, accounts::list::handle),
         endpoint(accounts::retrieve::ROUTE, accounts::retrieve::handle),
+        endpoint(accounts::topup::ROUTE, accounts::topup::handle),
         endpoint(accounts::update::ROUTE, accounts::update::handle),
         endpoint(api_keys::create::ROUTE, api_keys::create::handle),
         endpoint(api_keys::delete::ROUTE, api_keys::delete::handle),
@@ -68,6 +69,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(drivers::delete::ROUTE, drivers::delete::handle),
         endpoint(drivers::list::ROUTE, drivers::list::handle),
         endpoint(drivers::retrieve::ROUTE, drivers::retrieve::handle),
+        endpoint(drivers::topup::ROUTE, drivers::topup::handle),
         endpoint(drivers::update::ROUTE, drivers::update::handle),
         endpoint(events::list::ROUTE, events::list::handle),
         endpoint(events::redeliver::ROUTE, events::redeliver::handle),
@@ -76,6 +78,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(fleets::delete::ROUTE, fleets::delete::handle),
         endpoint(fleets::list::ROUTE, fleets::list::handle),
         endpoint(fleets::retrieve::ROUTE, fleets::retrieve::handle),
+        endpoint(fleets::topup::ROUTE, fleets::topup::handle),
         endpoint(fleets::update::ROUTE, fleets::update::handle),
         endpoint(
             payment_methods::create::ROUTE,

@@ -153,6 +153,9 @@ async fn no_route_answers_without_its_scope() {
 fn body(name: &str, fleet: &str) -> serde_json::Value {
     match name {
         "attach-driver" | "detach-driver" => json!({"fleet": fleet}),
+        "topup-account" | "topup-driver" | "topup-fleet" => {
+            json!({"amount": 1, "payment_method": "pm_1"})
+        }
         _ => json!({}),
     }
 }

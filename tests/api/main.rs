@@ -18,5 +18,6 @@ mod reservations;
 mod samples;
 mod transactions;
 mod vehicles;
+mod wallets;
 mod webhook_endpoints;
 mod webhooks;

@@ -24,6 +24,7 @@ pub async fn handle(
     let answer = caller.answer(&account)?;
     let private = AccountPrivate {
         parent: Some(caller.tenant().account.clone()),
+        ..AccountPrivate::default()
     };
     let mut changes = Changes::new();
     app.store.create(

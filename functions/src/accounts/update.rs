@@ -34,8 +34,8 @@ pub async fn handle(
         )
         .await?;
     }
-    row.object.update(change, caller.now())?;
-    let answer = caller.answer(&row.object)?;
+    row.object.update(change, &row.private, caller.now())?;
+    let answer = caller.answer(&row.seen_in(tenant.mode))?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;
     app.store.commit(&caller.origin, changes, answer).await

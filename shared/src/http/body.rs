@@ -37,6 +37,7 @@ impl RequestBody for crate::models::payment_method::PaymentMethodChange {
 }
 impl RequestBody for crate::models::policy::NewPolicy {}
 impl RequestBody for crate::models::policy::PolicyChange {}
+impl RequestBody for crate::models::transaction::TopUp {}
 impl RequestBody for crate::models::vehicle::NewVehicle {}
 impl RequestBody for crate::models::vehicle::VehicleChange {}
 impl RequestBody for crate::models::vehicle_telemetry::Reading {}

@@ -12,10 +12,11 @@ use crate::origin::{Mode, Tenant};
 
 /// Takes money from what a token stands for.
 pub trait Payments: Send + Sync {
-    /// Charges at most once per `key`: the same key answers as the first time.
+    /// Charges at most once per `key`: the same charge again is answered as the first time.
     ///
     /// # Errors
-    /// The provider is out of reach. Whether it charged is then unknown: ask again with the same key.
+    /// Another charge under a key that was used before. The provider is out of reach: whether it charged is then unknown,
+    /// so ask again with the same key.
     fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<Outcome>>;
 
     /// The card behind a token, or nothing where the provider knows no such card.
