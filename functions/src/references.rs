@@ -7,7 +7,6 @@ use shared::models::fleet::Fleet;
 use shared::models::patch::Change;
 use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use shared::models::reservation::{Reservation, ReservationStatus};
-use shared::models::vehicle::Vehicle;
 use shared::money::Currency;
 use shared::origin::Tenant;
 use shared::store::keys::Partition;
@@ -234,18 +233,19 @@ async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) ->
     }
 }
 
-/// The currency of what a driver does with a vehicle: the driver's own choice, else the fleet's, else the account's.
+/// The currency of what a driver does with a vehicle of the fleet: the driver's own choice, else the fleet's, else the
+/// account's.
 pub async fn currency(
     app: &App,
     tenant: &Tenant,
     driver: &Row<Driver>,
-    vehicle: &Vehicle,
+    fleet: Option<&Fleet>,
 ) -> Result<Currency, Error> {
     if driver.private.currency_chosen {
         return Ok(driver.object.preferences.currency);
     }
-    match app.store.find::<Fleet>(tenant, &vehicle.fleet).await? {
-        Some(fleet) => Ok(fleet.object.preferences.default_currency),
+    match fleet {
+        Some(fleet) => Ok(fleet.preferences.default_currency),
         None => Ok(app
             .store
             .get::<Account>(tenant, &tenant.account)
@@ -253,6 +253,15 @@ pub async fn currency(
             .object
             .default_currency),
     }
+}
+
+/// 409 while there is money in the wallet of what is to be removed.
+pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
+    if balance == 0 {
+        return Ok(());
+    }
+    let message = format!("The {} still has money in its wallet.", kind.name());
+    Err(Error::conflict(message, Some(kind.name())))
 }
 
 /// 409 while a pending or confirmed reservation waits for this driver or vehicle.

@@ -202,3 +202,167 @@ async fn what_happens_to_a_policy_is_told() {
     assert_eq!(updated["object"]["name"], "Other");
     assert_eq!(updated["previous_attributes"]["name"], "Depot hours");
 }
+
+/// A crew whose fleet names a policy with these rules.
+async fn ruled(app: &TestApp, mode: &str, rules: Value) -> (tests::Crew, String) {
+    let crew = app.crew(&app.alice).await;
+    let body = with(policy(rules), json!({"mode": mode}));
+    let id = app.alice.post("/v1/policies", body).await.id();
+    app.alice
+        .post(
+            &format!("/v1/fleets/{}", crew.fleet),
+            json!({"policy_ids": [id]}),
+        )
+        .await
+        .expect(200);
+    (crew, id)
+}
+
+/// Times of day around a moment so many minutes from now.
+fn hour(app: &TestApp, minutes: i64) -> String {
+    app.in_minutes(minutes)[11..16].to_owned()
+}
+
+#[tokio::test]
+async fn a_reservation_at_a_forbidden_time_is_blocked() {
+    let app = TestApp::start().await;
+    let times =
+        json!({"time_windows": [{"start_time": hour(&app, 600), "end_time": hour(&app, 720)}]});
+    let (crew, id) = ruled(&app, "enforcement", times).await;
+    let reserve = async |change: Value| {
+        let body = with(app.reservation(&crew, 300), change);
+        app.alice.post("/v1/reservations", body).await
+    };
+    let blocked = reserve(json!({})).await;
+    let want = (403, "invalid_request_error", Some("policy_blocked"), None);
+    assert_eq!(blocked.error(), want);
+    assert_eq!(
+        (&blocked.body["policy"], &blocked.body["rule"]),
+        (&json!(id), &json!("time_windows"))
+    );
+    assert!(app.alice.get("/v1/reservations").await.ids().is_empty());
+    // A window that may slide into the allowed time will do.
+    let made = reserve(json!({"latest_end": app.in_minutes(700)})).await;
+    assert_eq!(made.expect(200).body["policy_warnings"], json!([]));
+    let path = format!("/v1/policies/{id}");
+    app.alice
+        .post(&path, json!({"status": "inactive"}))
+        .await
+        .expect(200);
+    reserve(json!({})).await.expect(200);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn policies_of_driver_and_vehicle_count_as_well() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let times =
+        json!({"time_windows": [{"start_time": hour(&app, 600), "end_time": hour(&app, 720)}]});
+    let id = app.alice.post("/v1/policies", policy(times)).await.id();
+    for owner in [
+        format!("/v1/drivers/{}", crew.driver),
+        format!("/v1/vehicles/{}", crew.vehicle),
+    ] {
+        let set = async |ids: Value| {
+            let change = json!({"policy_ids": ids});
+            app.alice.post(&owner, change).await.expect(200);
+        };
+        set(json!([id])).await;
+        let body = app.reservation(&crew, 300);
+        let blocked = app.alice.post("/v1/reservations", body.clone()).await;
+        assert_eq!(blocked.error().2, Some("policy_blocked"), "{owner}");
+        set(json!([])).await;
+        app.alice.post("/v1/reservations", body).await.expect(200);
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_suggestion_warns_and_blocks_nothing() {
+    let app = TestApp::start().await;
+    let rules = json!({"denied_operators": ["Nobody"],
+        "time_windows": [{"start_time": hour(&app, 600), "end_time": hour(&app, 720)}]});
+    let (crew, id) = ruled(&app, "suggestion", rules).await;
+    let made = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .expect(200);
+    let warnings = json!([{"policy": id, "rule": "time_windows",
+        "message": "The policy \"Depot hours\" does not allow this time."}]);
+    assert_eq!(made.body["policy_warnings"], warnings);
+    app.advance(125 * 60).await;
+    let path = format!("/v1/reservations/{}", made.id());
+    let confirmed = app.alice.get(&path).await.body;
+    assert_eq!(confirmed["status"], "confirmed");
+    assert_eq!(confirmed["policy_warnings"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_reservation_fails_when_policies_refuse_every_station() {
+    let app = TestApp::start().await;
+    let rules = json!({"allowed_operators": ["Nobody"]});
+    let (crew, id) = ruled(&app, "enforcement", rules).await;
+    let reserve = async || {
+        let body = app.reservation(&crew, 60);
+        app.alice.post("/v1/reservations", body).await.id()
+    };
+    let refused = reserve().await;
+    app.advance(65 * 60).await;
+    let path = format!("/v1/reservations/{refused}");
+    let failed = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&failed["status"], &failed["failed_reason"]),
+        (&json!("failed"), &json!("policy_blocked"))
+    );
+    let summary = &failed["match_summary"]["refused"];
+    assert!(summary["policy"].as_u64() > Some(0), "{summary}");
+    assert_eq!(summary["booked"], 0);
+    // A policy that changes before the last attempt lets it through.
+    let allowed = reserve().await;
+    app.advance(35 * 60).await;
+    let change = json!({"rules": {"allowed_operators": null}});
+    app.alice
+        .post(&format!("/v1/policies/{id}"), change)
+        .await
+        .expect(200);
+    app.advance(30 * 60).await;
+    let path = format!("/v1/reservations/{allowed}");
+    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+}
+
+#[tokio::test]
+async fn a_confirmed_station_keeps_every_rule() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let confirm = async || {
+        let body = app.reservation(&crew, 60);
+        let id = app.alice.post("/v1/reservations", body).await.id();
+        app.advance(31 * 60).await;
+        let path = format!("/v1/reservations/{id}");
+        let reservation = app.alice.get(&path).await.body;
+        let station = reservation["charging_station"].as_str().expect("a station");
+        let shown = format!("/v1/charging_stations/{station}");
+        let station = app.alice.get(&shown).await.body;
+        app.alice
+            .post(&format!("{path}/cancel"), json!({}))
+            .await
+            .expect(200);
+        station
+    };
+    let first = confirm().await;
+    let place = first["location"].clone();
+    let rules = json!({"denied_operators": [first["operator"]],
+        "geofences": [{"center": place, "name": "Around", "radius_meters": 20_000}]});
+    let id = app.alice.post("/v1/policies", policy(rules)).await.id();
+    app.alice
+        .post(
+            &format!("/v1/vehicles/{}", crew.vehicle),
+            json!({"policy_ids": [id]}),
+        )
+        .await
+        .expect(200);
+    assert_ne!(confirm().await["operator"], first["operator"]);
+    app.drain().await;
+}

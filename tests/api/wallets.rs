@@ -193,6 +193,52 @@ async fn a_wallet_with_money_keeps_its_currency() {
 }
 
 #[tokio::test]
+async fn whoever_has_money_is_not_removed() {
+    let app = TestApp::start().await;
+    let driver = app.alice.post("/v1/drivers", tests::driver()).await.id();
+    let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    for (owner, param) in [
+        (format!("/v1/drivers/{driver}"), "driver"),
+        (format!("/v1/fleets/{fleet}"), "fleet"),
+    ] {
+        let path = format!("{owner}/top_up");
+        app.alice.post(&path, top_up(&method, 5)).await.expect(200);
+        let refused = app.alice.delete(&owner).await;
+        let want = (409, "invalid_request_error", None, Some(param));
+        assert_eq!(refused.error(), want, "{owner}");
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn many_top_ups_at_once_all_count() {
+    let app = TestApp::start().await;
+    let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    let path = format!("/v1/fleets/{fleet}");
+    let requests = (0..8).map(|_| {
+        let (client, path, body) = (
+            app.alice.clone(),
+            format!("{path}/top_up"),
+            top_up(&method, 100),
+        );
+        tokio::spawn(async move { client.post(&path, body).await.status })
+    });
+    let mut paid = 0;
+    for request in requests.collect::<Vec<_>>() {
+        let status = request.await.expect("an answer");
+        assert!(matches!(status, 200 | 503), "{status}");
+        paid += i64::from(status == 200);
+    }
+    let shown = app.alice.get(&path).await.body;
+    assert_eq!(shown["wallet_balance"], paid * 100);
+    let told = app.alice.walk("/v1/transactions").await.len();
+    assert_eq!(told as i64, paid);
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn the_play_money_of_test_mode_is_none_in_live_mode() {
     let app = TestApp::start().await;
     let account = app.alice.account.clone().expect("an account");

@@ -1,5 +1,6 @@
 //! Fleets: groups of vehicles and drivers that are billed together.
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
@@ -236,6 +237,11 @@ impl Fleet {
         timezone.apply(&mut self.timezone);
         self.updated = now;
         Ok(())
+    }
+
+    /// The time zone of a fleet's rules; UTC where the fleet is gone.
+    pub fn zone(fleet: Option<&Self>) -> TimeZone {
+        fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
     }
 
     /// Adds what was charged to the wallet.
