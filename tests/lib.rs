@@ -160,6 +160,49 @@ impl TestApp {
     }
 }
 
+impl TestApp {
+    /// A transaction of the client's account, as a charge would leave it.
+    pub async fn transaction(&self, client: &Client, movement: Value) -> String {
+        use shared::models::transaction::{
+            Movement, Transaction, TransactionStatus, TransactionType,
+        };
+        let id = |name: &str| movement[name].as_str().map(Id::from);
+        let movement = Movement {
+            kind: TransactionType::Charge,
+            amount: 1250,
+            currency: shared::money::Currency::USD,
+            description: "Charging".into(),
+            payment_method: id("payment_method"),
+            driver: id("driver"),
+            fleet: id("fleet"),
+            vehicle: id("vehicle"),
+            charging_session: None,
+        };
+        let status = if movement.driver.is_some() {
+            TransactionStatus::Succeeded
+        } else {
+            TransactionStatus::Failed
+        };
+        let transaction = Transaction::new(movement, status, self.now());
+        let id = transaction.id.to_string();
+        let tenant = shared::Tenant {
+            account: client.account.clone().expect("an account"),
+            mode: Mode::Test,
+        };
+        let origin = shared::origin::Origin::later(tenant, self.now());
+        let (store, mut changes) = (&self.app().store, shared::store::Changes::new());
+        let row = shared::store::row::Row::new(transaction);
+        store
+            .create(&mut changes, &origin, &row)
+            .expect("a row of the transaction");
+        store
+            .commit_later(&origin, changes)
+            .await
+            .expect("the transaction is stored");
+        id
+    }
+}
+
 impl Drop for TestApp {
     fn drop(&mut self) {
         if !std::thread::panicking() && self.running.as_ref().is_some_and(Running::has_due_work) {

@@ -347,6 +347,7 @@ fn object_schemas(kind: Kind) -> (String, Schemas) {
         Kind::Event => named::<m::event::Event>(),
         Kind::Fleet => named::<m::fleet::Fleet>(),
         Kind::PaymentMethod => named::<m::payment_method::PaymentMethod>(),
+        Kind::Policy => named::<m::policy::Policy>(),
         Kind::Reservation => named::<m::reservation::Reservation>(),
         Kind::Transaction => named::<m::transaction::Transaction>(),
         Kind::Vehicle => named::<m::vehicle::Vehicle>(),
@@ -412,7 +413,8 @@ fn summary(route: &Route) -> String {
         (_, Some('a' | 'e' | 'i' | 'o' | 'A')) => "an ",
         _ => "a ",
     };
-    format!("{} {article}{object}", capital(verb))
+    let verb = verb.replace("topup", "top up");
+    format!("{} {article}{object}", capital(&verb))
 }
 
 /// What the first lines of the route's file say after the path.
@@ -860,7 +862,7 @@ fn webhook(kind: EventType, components: &mut Components) -> Value {
         "ping" => json!({"type": "object"}),
         "service" => components.object(Kind::Transaction),
         subject => match Kind::ALL.iter().find(|kind| kind.name() == subject) {
-            Some(Kind::Invoice | Kind::Report | Kind::Policy) => json!({"type": "object"}),
+            Some(Kind::Invoice | Kind::Report) => json!({"type": "object"}),
             Some(kind) => components.object(*kind),
             None => panic!("{subject} is no kind of object"),
         },

@@ -8,10 +8,14 @@ pub mod drivers;
 pub mod events;
 pub mod fleets;
 mod page;
+pub mod payment_methods;
+pub mod payments;
+pub mod policies;
 mod references;
 pub mod reservations;
 pub mod stream;
 pub mod takes;
+pub mod transactions;
 pub mod vehicles;
 pub mod webhook_endpoints;
 pub mod webhooks;
@@ -52,6 +56,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(accounts::create::ROUTE, accounts::create::handle),
         endpoint(accounts::list::ROUTE, accounts::list::handle),
         endpoint(accounts::retrieve::ROUTE, accounts::retrieve::handle),
+        endpoint(accounts::topup::ROUTE, accounts::topup::handle),
         endpoint(accounts::update::ROUTE, accounts::update::handle),
         endpoint(api_keys::create::ROUTE, api_keys::create::handle),
         endpoint(api_keys::delete::ROUTE, api_keys::delete::handle),
@@ -70,6 +75,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(drivers::delete::ROUTE, drivers::delete::handle),
         endpoint(drivers::list::ROUTE, drivers::list::handle),
         endpoint(drivers::retrieve::ROUTE, drivers::retrieve::handle),
+        endpoint(drivers::topup::ROUTE, drivers::topup::handle),
         endpoint(drivers::update::ROUTE, drivers::update::handle),
         endpoint(events::list::ROUTE, events::list::handle),
         endpoint(events::redeliver::ROUTE, events::redeliver::handle),
@@ -78,7 +84,30 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(fleets::delete::ROUTE, fleets::delete::handle),
         endpoint(fleets::list::ROUTE, fleets::list::handle),
         endpoint(fleets::retrieve::ROUTE, fleets::retrieve::handle),
+        endpoint(fleets::topup::ROUTE, fleets::topup::handle),
         endpoint(fleets::update::ROUTE, fleets::update::handle),
+        endpoint(
+            payment_methods::create::ROUTE,
+            payment_methods::create::handle,
+        ),
+        endpoint(
+            payment_methods::delete::ROUTE,
+            payment_methods::delete::handle,
+        ),
+        endpoint(payment_methods::list::ROUTE, payment_methods::list::handle),
+        endpoint(
+            payment_methods::retrieve::ROUTE,
+            payment_methods::retrieve::handle,
+        ),
+        endpoint(
+            payment_methods::update::ROUTE,
+            payment_methods::update::handle,
+        ),
+        endpoint(policies::create::ROUTE, policies::create::handle),
+        endpoint(policies::delete::ROUTE, policies::delete::handle),
+        endpoint(policies::list::ROUTE, policies::list::handle),
+        endpoint(policies::retrieve::ROUTE, policies::retrieve::handle),
+        endpoint(policies::update::ROUTE, policies::update::handle),
         endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
         endpoint(reservations::create::ROUTE, reservations::create::handle),
         endpoint(reservations::list::ROUTE, reservations::list::handle),
@@ -87,6 +116,11 @@ pub fn endpoints() -> Vec<Endpoint> {
             reservations::retrieve::handle,
         ),
         endpoint(reservations::update::ROUTE, reservations::update::handle),
+        endpoint(transactions::list::ROUTE, transactions::list::handle),
+        endpoint(
+            transactions::retrieve::ROUTE,
+            transactions::retrieve::handle,
+        ),
         endpoint(vehicles::create::ROUTE, vehicles::create::handle),
         endpoint(vehicles::delete::ROUTE, vehicles::delete::handle),
         endpoint(vehicles::list::ROUTE, vehicles::list::handle),

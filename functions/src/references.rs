@@ -1,17 +1,18 @@
 //! Checks that what a body names is there, and what follows from it.
 
 use shared::models::account::Account;
+use shared::models::charging_session::SessionStatus;
 use shared::models::driver::{Driver, DriverPreferencesChange};
 use shared::models::fleet::Fleet;
 use shared::models::patch::Change;
+use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use shared::models::reservation::{Reservation, ReservationStatus};
-use shared::models::vehicle::Vehicle;
 use shared::money::Currency;
 use shared::origin::Tenant;
 use shared::store::keys::Partition;
 use shared::store::list::Slice;
-use shared::store::row::Row;
-use shared::{App, Error, Id, Kind};
+use shared::store::row::{ById, Row};
+use shared::{App, Code, Error, Id, Kind};
 
 /// 404 `policy_not_found` unless every policy is there.
 pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
@@ -25,33 +26,185 @@ pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<
     .await
 }
 
-/// 404 `payment_method_not_found` unless it is there.
-pub async fn payment_method(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<(), Error> {
-    match id {
-        Some(id) => {
-            all(
-                app,
-                tenant,
-                Kind::PaymentMethod,
-                Kind::PaymentMethod.name(),
-                std::slice::from_ref(id),
-            )
-            .await
+/// The payment method that a body names, if it names one: 404 `payment_method_not_found` unless it is there, 400
+/// `payment_method_scope_invalid` unless the payer may use it.
+pub async fn payment_method(
+    app: &App,
+    tenant: &Tenant,
+    id: Option<&Id>,
+    payer: Payer<'_>,
+    param: &str,
+) -> Result<Option<Row<PaymentMethod>>, Error> {
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    let read = app.store.load::<PaymentMethod>(tenant, id).await;
+    let row = read.map_err(|error| error.at(param))?;
+    row.object
+        .check_payer(payer)
+        .map_err(|error| error.at(param))?;
+    Ok(Some(row))
+}
+
+/// Checks the default payment method that preferences name.
+pub async fn default_payment_method(
+    app: &App,
+    tenant: &Tenant,
+    id: Option<&Id>,
+    payer: Payer<'_>,
+) -> Result<(), Error> {
+    let param = "preferences.default_payment_method";
+    payment_method(app, tenant, id, payer, param)
+        .await
+        .map(drop)
+}
+
+/// 404 `payment_method_owner_not_found` for an owner that is not there.
+pub async fn payment_method_owner(
+    app: &App,
+    tenant: &Tenant,
+    new: &NewPaymentMethod,
+) -> Result<(), Error> {
+    let unknown = Code::PaymentMethodOwnerNotFound;
+    owner::<Driver>(app, tenant, new.driver.as_ref(), unknown).await?;
+    owner::<Fleet>(app, tenant, new.fleet.as_ref(), unknown).await
+}
+
+/// 404 `payment_method_scope_not_found` for an owner that is not there, 400 `payment_method_scope_invalid` for two.
+pub async fn payment_method_scope(
+    app: &App,
+    tenant: &Tenant,
+    driver: Option<&Id>,
+    fleet: Option<&Id>,
+) -> Result<(), Error> {
+    if driver.is_some() && fleet.is_some() {
+        return Err(Code::PaymentMethodScopeInvalid
+            .because("A payment method has one owner: filter by driver or by fleet.")
+            .at(Kind::Fleet.name()));
+    }
+    let unknown = Code::PaymentMethodScopeNotFound;
+    owner::<Driver>(app, tenant, driver, unknown).await?;
+    owner::<Fleet>(app, tenant, fleet, unknown).await
+}
+
+async fn owner<T: ById>(
+    app: &App,
+    tenant: &Tenant,
+    id: Option<&Id>,
+    unknown: Code,
+) -> Result<(), Error> {
+    let Some(id) = id else {
+        return Ok(());
+    };
+    let name = T::KIND.name();
+    match app.store.find::<T>(tenant, id).await? {
+        Some(_) => Ok(()),
+        None => Err(unknown.because(format!("No such {name}.")).at(name)),
+    }
+}
+
+/// 404 for a driver or fleet that is not there, 404 `driver_or_fleet_not_found` for a driver who is not attached to the
+/// fleet.
+pub async fn driver_and_fleet(
+    app: &App,
+    tenant: &Tenant,
+    driver: Option<&Id>,
+    fleet: Option<&Id>,
+) -> Result<(), Error> {
+    if let Some(fleet) = fleet {
+        app.store.get::<Fleet>(tenant, fleet).await?;
+    }
+    let Some(driver) = driver else {
+        return Ok(());
+    };
+    let driver = app.store.get::<Driver>(tenant, driver).await?.object;
+    match fleet {
+        Some(fleet) if !driver.fleets.contains(fleet) => Err(Code::DriverOrFleetNotFound
+            .because("The driver is not attached to this fleet.")
+            .at(Kind::Driver.name())),
+        _ => Ok(()),
+    }
+}
+
+/// 409 while a payment method is somebody's default, or a reservation or session that is under way pays with it.
+pub async fn unused_payment_method(
+    app: &App,
+    tenant: &Tenant,
+    method: &PaymentMethod,
+) -> Result<(), Error> {
+    let param = Some(Kind::PaymentMethod.name());
+    let account = app.store.load::<Account>(tenant, &tenant.account).await?;
+    let preferences = &account.object.preferences;
+    if preferences.default_payment_method.as_ref() == Some(&method.id) {
+        let message = "The payment method is the account's default.";
+        return Err(Error::conflict(message, param));
+    }
+    let path = "preferences.default_payment_method";
+    let named = named_by(app, tenant, &[Kind::Driver, Kind::Fleet], path, &method.id).await?;
+    if let Some(named) = named {
+        let message = format!("The payment method is the default of {named}.");
+        return Err(Error::conflict(message, param));
+    }
+    let filter = vec![
+        ("status", SessionStatus::Active.as_str().to_owned()),
+        (Kind::PaymentMethod.name(), method.id.to_string()),
+    ];
+    let kind = Kind::ChargingSession;
+    let partition = Partition::Kind { tenant, kind };
+    if let Some(session) = app.store.newest_id(partition, kind, filter).await? {
+        let message = format!("The session {session} pays with it.");
+        return Err(Error::conflict(message, param));
+    }
+    unreserved(app, tenant, Kind::PaymentMethod, &method.id).await
+}
+
+/// 409 while a fleet, driver or vehicle names the policy.
+pub async fn unnamed_policy(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let kinds = [Kind::Fleet, Kind::Driver, Kind::Vehicle];
+    match named_by(app, tenant, &kinds, "policy_ids[]", id).await? {
+        Some(named) => {
+            let message = format!("The policy is named by {named}.");
+            Err(Error::conflict(message, Some(Kind::Policy.name())))
         }
         None => Ok(()),
     }
 }
 
-/// 404 for a payment method or a preferred station that is not there.
+/// Some driver, fleet or vehicle whose member at that path holds the id. The lists of these kinds are read for it, so
+/// this is for what is rare, such as removing what they name; somebody may name it just afterwards.
+async fn named_by(
+    app: &App,
+    tenant: &Tenant,
+    kinds: &[Kind],
+    path: &str,
+    id: &Id,
+) -> Result<Option<Id>, Error> {
+    for kind in kinds.iter().copied() {
+        let partition = Partition::Kind { tenant, kind };
+        let found = app
+            .store
+            .newest_id(partition, kind, vec![(path, id.to_string())])
+            .await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// 404 for a preferred station that is not there, and the checks of a default payment method. A driver who is only being
+/// made has no payment methods yet.
 pub async fn driver_preferences(
     app: &App,
     tenant: &Tenant,
+    driver: Option<&Id>,
     change: Option<&DriverPreferencesChange>,
 ) -> Result<(), Error> {
     let Some(change) = change else {
         return Ok(());
     };
-    payment_method(app, tenant, change.default_payment_method.value()).await?;
+    let payer = driver.map_or(Payer::account(), Payer::driver);
+    default_payment_method(app, tenant, change.default_payment_method.value(), payer).await?;
     match &change.preferred_charging_stations {
         Change::Set(ids) => {
             all(
@@ -80,18 +233,19 @@ async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) ->
     }
 }
 
-/// The currency of what a driver does with a vehicle: the driver's own choice, else the fleet's, else the account's.
+/// The currency of what a driver does with a vehicle of the fleet: the driver's own choice, else the fleet's, else the
+/// account's.
 pub async fn currency(
     app: &App,
     tenant: &Tenant,
     driver: &Row<Driver>,
-    vehicle: &Vehicle,
+    fleet: Option<&Fleet>,
 ) -> Result<Currency, Error> {
     if driver.private.currency_chosen {
         return Ok(driver.object.preferences.currency);
     }
-    match app.store.find::<Fleet>(tenant, &vehicle.fleet).await? {
-        Some(fleet) => Ok(fleet.object.preferences.default_currency),
+    match fleet {
+        Some(fleet) => Ok(fleet.preferences.default_currency),
         None => Ok(app
             .store
             .get::<Account>(tenant, &tenant.account)
@@ -99,6 +253,15 @@ pub async fn currency(
             .object
             .default_currency),
     }
+}
+
+/// 409 while there is money in the wallet of what is to be removed.
+pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
+    if balance == 0 {
+        return Ok(());
+    }
+    let message = format!("The {} still has money in its wallet.", kind.name());
+    Err(Error::conflict(message, Some(kind.name())))
 }
 
 /// 409 while a pending or confirmed reservation waits for this driver or vehicle.

@@ -10,6 +10,7 @@ use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
 use crate::http::version::Versions;
 use crate::models::webhook_endpoint::Targets;
+use crate::ports::payments::Providers;
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
 use crate::time::Timestamp;
@@ -23,6 +24,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub queue: Arc<dyn Queue>,
     pub schedules: Arc<dyn Schedules>,
+    pub payments: Providers,
     pub settings: Settings,
     pub keys: KeyRing,
     pub rates: RateLimiter,
@@ -100,6 +102,7 @@ impl App {
         clock: Arc<dyn Clock>,
         queue: Arc<dyn Queue>,
         schedules: Arc<dyn Schedules>,
+        payments: Providers,
         settings: Settings,
     ) -> Self {
         let rates = RateLimiter::new(settings.rates);
@@ -109,6 +112,7 @@ impl App {
             clock,
             queue,
             schedules,
+            payments,
             settings,
             keys: KeyRing::default(),
             rates,
@@ -131,6 +135,7 @@ impl App {
             Arc::new(aws::SystemClock),
             queue,
             schedules,
+            Providers::default(),
             Settings::from_env()?,
         ))
     }

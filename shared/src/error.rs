@@ -176,6 +176,11 @@ impl Error {
         )
     }
 
+    /// 503: something this deployment has not been given. Trying again soon does not help.
+    pub fn not_set_up(message: &'static str) -> Self {
+        Self::refused(503, ErrorType::Api, None, message, None)
+    }
+
     pub fn internal(source: impl Into<Source>) -> Self {
         Self::Internal(source.into())
     }

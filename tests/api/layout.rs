@@ -153,6 +153,9 @@ async fn no_route_answers_without_its_scope() {
 fn body(name: &str, fleet: &str) -> serde_json::Value {
     match name {
         "attach-driver" | "detach-driver" => json!({"fleet": fleet}),
+        "topup-account" | "topup-driver" | "topup-fleet" => {
+            json!({"amount": 1, "payment_method": "pm_1"})
+        }
         _ => json!({}),
     }
 }
@@ -169,6 +172,11 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
     let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
     let key = app.alice.post("/v1/api_keys", json!({})).await.id();
+    let wallet = json!({"type": "wallet"});
+    let method = app.alice.post("/v1/payment_methods", wallet).await.id();
+    let transaction = app.transaction(&app.alice, json!({})).await;
+    let rules = json!({"name": "Anything", "rules": {}});
+    let policy = app.alice.post("/v1/policies", rules).await.id();
     app.drain().await;
     let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
     let station = app
@@ -199,7 +207,10 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
                 "drivers" => &crew.driver,
                 "events" => &event,
                 "fleets" => &crew.fleet,
+                "payment_methods" => &method,
+                "policies" => &policy,
                 "reservations" => &reservation,
+                "transactions" => &transaction,
                 "vehicles" => &crew.vehicle,
                 "webhook_endpoints" => &endpoint,
                 other => panic!("no object of {other} to ask for"),
@@ -298,6 +309,11 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
     let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
     let key = app.alice.post("/v1/api_keys", json!({})).await.id();
+    let wallet = json!({"type": "wallet"});
+    let method = app.alice.post("/v1/payment_methods", wallet).await.id();
+    let transaction = app.transaction(&app.alice, json!({})).await;
+    let rules = json!({"name": "Anything", "rules": {}});
+    let policy = app.alice.post("/v1/policies", rules).await.id();
     app.drain().await;
     let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
     let station = app
@@ -318,7 +334,10 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
             "drivers" => &crew.driver,
             "events" => &event,
             "fleets" => &crew.fleet,
+            "payment_methods" => &method,
+            "policies" => &policy,
             "reservations" => &reservation,
+            "transactions" => &transaction,
             "vehicles" => &crew.vehicle,
             "webhook_endpoints" => &endpoint,
             other => panic!("no object of {other} to ask for"),

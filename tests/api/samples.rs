@@ -20,6 +20,11 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let hook = json!({"url": receiver.url, "enabled_events": ["ping"]});
     let endpoint = alice.post("/v1/webhook_endpoints", hook).await.id();
     let key = alice.post("/v1/api_keys", json!({})).await.id();
+    let token = json!({"type": "card", "token": "tok_success"});
+    let method = alice.post("/v1/payment_methods", token).await.id();
+    let rules = json!({"name": "Anything", "rules": {}});
+    let policy = alice.post("/v1/policies", rules).await.id();
+    let transaction = app.transaction(alice, json!({"driver": crew.driver})).await;
     app.drain().await;
     let event = alice.get("/v1/events?limit=1").await.ids().remove(0);
     let station = alice
@@ -66,6 +71,9 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         (id("evt", 7), event),
         (id("key", 8), key),
         (id("chst", 9), station),
+        ("pm_01a1f00000007000800000000000000a".into(), method),
+        ("pol_01a1f00000007000800000000000000c".into(), policy),
+        ("txn_01a1f00000007000800000000000000b".into(), transaction),
         ("2027-01-15T09:00:00Z".into(), app.in_minutes(300)),
         ("2027-01-15T10:00:00Z".into(), app.in_minutes(360)),
     ] {

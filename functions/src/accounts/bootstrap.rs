@@ -41,8 +41,8 @@ pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Err
         ..api_key.clone()
     };
     let of_account = AccountPrivate {
-        parent: None,
         version: Some(version::CURRENT.to_owned()),
+        ..AccountPrivate::default()
     };
     let origin = Origin::later(tenant, now);
     let mut changes = Changes::new();

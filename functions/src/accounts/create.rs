@@ -7,28 +7,26 @@ use shared::models::account::{Account, AccountPrivate, NewAccount};
 use shared::models::api_key::Resource;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Error, Kind};
 
-use crate::references;
-
-pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts)
-    .refusing(&[Code::PaymentMethodNotFound]);
+pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts).refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,
     State(app): State<App>,
     Body(new): Body<NewAccount>,
 ) -> Result<Answer, Error> {
-    let method = new
-        .preferences
-        .as_ref()
-        .and_then(|preferences| preferences.payment_method());
-    references::payment_method(&app, caller.tenant(), method).await?;
+    let preferences = new.preferences.as_ref();
+    if preferences.is_some_and(|preferences| preferences.payment_method().is_some()) {
+        // It would have to be one of the new account's own.
+        return Err(Error::not_found(Kind::PaymentMethod).at("preferences.default_payment_method"));
+    }
     let account = Account::new(new, caller.now())?;
     let answer = caller.answer(&account)?;
     let private = AccountPrivate {
         parent: Some(caller.tenant().account.clone()),
         version: Some(version::CURRENT.to_owned()),
+        ..AccountPrivate::default()
     };
     let mut changes = Changes::new();
     app.store.create(

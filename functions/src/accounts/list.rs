@@ -21,9 +21,12 @@ pub async fn handle(
     let partition = Partition::Children {
         parent: &caller.tenant().account,
     };
-    let found = app
+    let mut found = app
         .store
         .list::<Account>(partition, &slice, Vec::new())
         .await?;
+    for row in &mut found.rows {
+        row.object = row.seen_in(caller.tenant().mode);
+    }
     page::answer(&caller, &query, found)
 }

@@ -2,4 +2,5 @@ pub mod bootstrap;
 pub mod create;
 pub mod list;
 pub mod retrieve;
+pub mod topup;
 pub mod update;

@@ -14,5 +14,5 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Answer, Error> {
     let row = app.store.account(caller.tenant(), &id).await?;
-    caller.answer(&row.object)
+    caller.answer(&row.seen_in(caller.tenant().mode))
 }

@@ -6,13 +6,14 @@ use shared::http::{Body, Caller, PathId, Route};
 use shared::models::account::AccountChange;
 use shared::models::api_key::Resource;
 use shared::models::patch::Change;
+use shared::models::payment_method::Payer;
+use shared::origin::Tenant;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-account", "/v1/accounts/{id}", Resource::Accounts)
-    .refusing(&[Code::PaymentMethodNotFound]);
+pub const ROUTE: Route = Route::post("update-account", "/v1/accounts/{id}", Resource::Accounts).refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,
@@ -21,11 +22,21 @@ pub async fn handle(
     Body(change): Body<AccountChange>,
 ) -> Result<Answer, Error> {
     let mut row = app.store.account(caller.tenant(), &id).await?;
+    let tenant = Tenant {
+        account: id,
+        mode: caller.tenant().mode,
+    };
     if let Change::Set(preferences) = &change.preferences {
-        references::payment_method(&app, caller.tenant(), preferences.payment_method()).await?;
+        references::default_payment_method(
+            &app,
+            &tenant,
+            preferences.payment_method(),
+            Payer::account(),
+        )
+        .await?;
     }
-    row.object.update(change, caller.now())?;
-    let answer = caller.answer(&row.object)?;
+    row.object.update(change, &row.private, caller.now())?;
+    let answer = caller.answer(&row.seen_in(tenant.mode))?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;
     app.store.commit(&caller.origin, changes, answer).await

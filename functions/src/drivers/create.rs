@@ -14,11 +14,7 @@ use shared::{App, Error};
 use crate::references;
 
 pub const ROUTE: Route =
-    Route::post("create-driver", "/v1/drivers", Resource::Drivers).refusing(&[
-        Code::PolicyNotFound,
-        Code::PaymentMethodNotFound,
-        Code::ChargingStationNotFound,
-    ]);
+    Route::post("create-driver", "/v1/drivers", Resource::Drivers).refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound, Code::ChargingStationNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,
@@ -26,7 +22,7 @@ pub async fn handle(
     Body(new): Body<NewDriver>,
 ) -> Result<Answer, Error> {
     references::policies(&app, caller.tenant(), new.policy_ids.as_deref()).await?;
-    references::driver_preferences(&app, caller.tenant(), new.preferences.as_ref()).await?;
+    references::driver_preferences(&app, caller.tenant(), None, new.preferences.as_ref()).await?;
     let account = app
         .store
         .get::<Account>(caller.tenant(), &caller.tenant().account)

@@ -4,4 +4,5 @@ pub mod delete;
 pub mod detach;
 pub mod list;
 pub mod retrieve;
+pub mod topup;
 pub mod update;

@@ -11,12 +11,7 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resource::Drivers)
-    .refusing(&[
-        Code::PolicyNotFound,
-        Code::PaymentMethodNotFound,
-        Code::ChargingStationNotFound,
-    ]);
+pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resource::Drivers).refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound, Code::ChargingStationNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,
@@ -35,7 +30,8 @@ pub async fn handle(
         change.policy_ids.set().map(Vec::as_slice),
     )
     .await?;
-    references::driver_preferences(&app, caller.tenant(), change.preferences.set()).await?;
+    references::driver_preferences(&app, caller.tenant(), Some(&id), change.preferences.set())
+        .await?;
     row.object.update(change, &mut row.private, caller.now())?;
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();

@@ -7,14 +7,14 @@ use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::fleet::{Fleet, NewFleet};
+use shared::models::payment_method::Payer;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets)
-    .refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound]);
+pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets).refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,
@@ -26,7 +26,7 @@ pub async fn handle(
         .preferences
         .as_ref()
         .and_then(|preferences| preferences.default_payment_method.value());
-    references::payment_method(&app, caller.tenant(), method).await?;
+    references::default_payment_method(&app, caller.tenant(), method, Payer::account()).await?;
     let account = app
         .store
         .get::<Account>(caller.tenant(), &caller.tenant().account)

@@ -1,4 +1,4 @@
-//! `DELETE /v1/fleets/{id}`: removes a fleet that has neither vehicles nor drivers any more.
+//! `DELETE /v1/fleets/{id}`: removes a fleet that has neither vehicles nor drivers nor money any more.
 
 use axum::extract::State;
 use shared::http::{Caller, PathId, Route};
@@ -7,6 +7,8 @@ use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
+
+use crate::references;
 
 pub const ROUTE: Route = Route::delete("delete-fleet", "/v1/fleets/{id}", Resource::Fleets);
 
@@ -22,6 +24,7 @@ pub async fn handle(
             Some("fleet"),
         ));
     }
+    references::empty_wallet(Kind::Fleet, row.object.wallet_balance)?;
     let answer = caller.deleted(&id, Kind::Fleet)?;
     let mut changes = Changes::new();
     app.store

@@ -7,13 +7,13 @@ use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::fleet::{Fleet, FleetChange};
 use shared::models::patch::Change;
+use shared::models::payment_method::Payer;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets)
-    .refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound]);
+pub const ROUTE: Route = Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets).refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,
@@ -33,10 +33,11 @@ pub async fn handle(
     )
     .await?;
     if let Change::Set(preferences) = &change.preferences {
-        references::payment_method(
+        references::default_payment_method(
             &app,
             caller.tenant(),
             preferences.default_payment_method.value(),
+            Payer::fleet(&id),
         )
         .await?;
     }

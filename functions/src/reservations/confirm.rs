@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use shared::charging::calendar::Window;
 use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
+use shared::charging::policies::{Limits, Plan};
 use shared::models::charging_station::Point;
 use shared::models::driver::Driver;
 use shared::models::event::{Event, EventType};
+use shared::models::fleet::Fleet;
 use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
@@ -15,6 +17,8 @@ use shared::store::calendars::{Booked, Calendars};
 use shared::store::keys::{connector_calendar, vehicle_calendar};
 use shared::store::row::Row;
 use shared::{App, Error, Id};
+
+use crate::policies;
 
 /// How often an attempt reads the calendars anew after somebody else took what it had chosen.
 const ROUNDS: usize = 20;
@@ -39,6 +43,9 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(vehicle) = vehicle.map(|row| row.object).filter(Vehicle::is_active) else {
         return miss(app, &origin, row, FailedReason::VehicleUnavailable, None).await;
     };
+    let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
+    let fleet = fleet.map(|row| row.object);
+    let rules = policies::of(app, tenant, &driver, fleet.as_ref(), &vehicle).await?;
     let area = row.object.location;
     let center = Point {
         latitude: area.latitude,
@@ -46,6 +53,12 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     };
     let (stations, in_radius) = app.store.stations_near(tenant, center, area.radius).await?;
     let windows = matching::windows(&row.object, now);
+    let plan = Plan {
+        station: None,
+        windows: &windows,
+        currency: row.object.currency,
+        zone: &Fleet::zone(fleet.as_ref()),
+    };
     let standard = vehicle.charging_standard;
     let (candidates, mut summary) = matching::candidates(
         &stations,
@@ -53,6 +66,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         standard,
         &driver.preferences,
         &windows,
+        &Limits::new(&rules, &plan),
     );
     summary.stations_in_radius = in_radius as u32;
     book(app, &origin, row, &windows, &candidates, summary).await
@@ -80,14 +94,11 @@ async fn book(
                 .map(|candidate| &candidate.station)
                 .collect();
             summary.refused.booked = stations.len() as u32;
-            return miss(
-                app,
-                origin,
-                row,
-                FailedReason::NoAvailableConnectors,
-                Some(summary),
-            )
-            .await;
+            let reason = match candidates {
+                [] if summary.refused.policy > 0 => FailedReason::PolicyBlocked,
+                _ => FailedReason::NoAvailableConnectors,
+            };
+            return miss(app, origin, row, reason, Some(summary)).await;
         };
         let booked = [
             connector_calendar(&candidate.station, &candidate.connector),

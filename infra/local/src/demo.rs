@@ -1,5 +1,5 @@
-//! The tenant of the sample events in `events/`: an account with a key, a fleet, a driver and a vehicle, under the ids the
-//! samples name. It exists on embedded tables only, so its well-known key opens nothing else.
+//! The tenant of the sample events in `events/`: an account with a key, a fleet, a driver, a vehicle, a
+//! payment method, a transaction and a policy, under the ids the samples name. It exists on embedded tables only, so its well-known key opens nothing else.
 
 use serde_json::json;
 use shared::error::{Error, Result};
@@ -7,6 +7,9 @@ use shared::models::account::Account;
 use shared::models::api_key::{ApiKey, ApiKeyPrivate, Scope, Secret};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
+use shared::models::payment_method::PaymentMethod;
+use shared::models::policy::Policy;
+use shared::models::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
 use shared::models::vehicle::Vehicle;
 use shared::origin::Origin;
 use shared::store::Changes;
@@ -57,6 +60,27 @@ pub async fn create(app: &App) -> Result<()> {
     vehicle.id = Id::from_number(Kind::Vehicle, FIRST + 3);
     fleet.total_vehicles = 1;
     driver.vehicles.push(vehicle.id.clone());
+    let body = json!({"type": "card", "token": "tok_success"});
+    let card = app.payments.of(tenant.mode)?.card("tok_success").await?;
+    let body = serde_json::from_value(body).map_err(Error::internal)?;
+    let (mut method, token) = PaymentMethod::new(body, card, now)?;
+    method.id = Id::from_number(Kind::PaymentMethod, FIRST + 9);
+    let movement = Movement {
+        kind: TransactionType::Charge,
+        amount: 1_250,
+        currency: driver.preferences.currency,
+        description: "Charging".into(),
+        payment_method: Some(method.id.clone()),
+        driver: Some(driver.id.clone()),
+        fleet: Some(fleet.id.clone()),
+        vehicle: Some(vehicle.id.clone()),
+        charging_session: None,
+    };
+    let mut transaction = Transaction::new(movement, TransactionStatus::Succeeded, now);
+    transaction.id = Id::from_number(Kind::Transaction, FIRST + 10);
+    let body = json!({"name": "Sample policy", "rules": {"max_price_per_kwh": 100}});
+    let mut policy = Policy::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
+    policy.id = Id::from_number(Kind::Policy, FIRST + 11);
     let key = ApiKey {
         id: Id::from_number(Kind::ApiKey, FIRST + 7),
         object: Kind::ApiKey,
@@ -87,5 +111,10 @@ pub async fn create(app: &App) -> Result<()> {
         .create(&mut changes, &origin, &Row::with_private(driver, private))?;
     app.store
         .create(&mut changes, &origin, &Row::new(vehicle))?;
+    app.store
+        .create(&mut changes, &origin, &Row::with_private(method, token))?;
+    app.store
+        .create(&mut changes, &origin, &Row::new(transaction))?;
+    app.store.create(&mut changes, &origin, &Row::new(policy))?;
     app.store.commit_later(&origin, changes).await
 }

@@ -28,6 +28,7 @@ use shared::http::errors;
 use shared::http::rate_limit::Rates;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
+use shared::ports::payments::Providers;
 use shared::store::Answer;
 use shared::store::Store;
 use shared::{Id, Kind, Timestamp, aws};
@@ -172,6 +173,7 @@ impl Running {
             clock.clone(),
             timeline.clone(),
             timeline.clone(),
+            Providers::default(),
             settings,
         );
         let credentials = match known {

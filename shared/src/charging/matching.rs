@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::calendar::Window;
 use super::opening_hours;
+use super::policies::Limits;
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, Connector, PriceType, StationStatus};
 use crate::models::driver::DriverPreferences;
@@ -53,6 +54,9 @@ pub struct Refused {
     pub price: u32,
     /// Closed for some of the time.
     pub closed: u32,
+    /// Forbidden by a policy.
+    #[serde(default)]
+    pub policy: u32,
     /// Every such connector, or the vehicle itself, is promised otherwise.
     pub booked: u32,
 }
@@ -106,6 +110,7 @@ pub fn candidates(
     standard: ConnectorType,
     preferences: &DriverPreferences,
     windows: &[Window],
+    limits: &Limits<'_>,
 ) -> (Vec<Candidate>, MatchSummary) {
     let mut summary = MatchSummary {
         stations_in_radius: stations.len() as u32,
@@ -144,18 +149,22 @@ pub fn candidates(
                 .collect();
             if open.is_empty() {
                 refused.closed += 1;
+                continue;
+            }
+            let open: Vec<_> = open
+                .into_iter()
+                .filter(|window| limits.allow_window(window))
+                .collect();
+            if open.is_empty() || !limits.allow_station(station) {
+                refused.policy += 1;
+                continue;
             }
             let of_station = |connector: &Connector| Candidate {
                 station: station.id.clone(),
                 connector: connector.id.clone(),
                 open: open.clone(),
             };
-            candidates.extend(
-                usable
-                    .into_iter()
-                    .filter(|_| !open.is_empty())
-                    .map(of_station),
-            );
+            candidates.extend(usable.into_iter().map(of_station));
         }
     }
     candidates.truncate(MAX_CANDIDATES);
@@ -279,14 +288,30 @@ mod tests {
         preferences.max_price_per_kwh = Some(40);
         let reservation = reservation(json!({}));
         let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
-        let mut closed = stations.clone();
+        let mut closed = stations.to_vec();
         closed[5].availability.opening_hours.clear();
+        let mut denied = base.clone();
+        denied.operator = "Denied".into();
+        closed.push(denied);
+        let body = json!({"name": "P", "rules": {"denied_operators": ["Denied"]}});
+        let policy = crate::models::policy::Policy::new(
+            serde_json::from_value(body).unwrap(),
+            at("2026-03-02T08:00:00Z"),
+        );
+        let policies = [policy.unwrap()];
+        let plan = crate::charging::policies::Plan {
+            station: None,
+            windows: &windows,
+            currency: Currency::USD,
+            zone: &jiff::tz::TimeZone::UTC,
+        };
         let (candidates, summary) = candidates(
             &closed,
             &reservation,
             ConnectorType::Type2,
             &preferences,
             &windows,
+            &Limits::new(&policies, &plan),
         );
         assert_eq!(candidates.len(), 1);
         let want = Refused {
@@ -295,12 +320,13 @@ mod tests {
             out_of_order: 1,
             price: 2,
             closed: 1,
+            policy: 1,
             booked: 0,
         };
         assert_eq!(
             summary,
             MatchSummary {
-                stations_in_radius: 8,
+                stations_in_radius: 9,
                 refused: want
             }
         );

@@ -5,7 +5,7 @@ use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 
 use super::calendar::Window;
-use crate::models::charging_station::{ChargingStation, OpeningHours, Weekday};
+use crate::models::charging_station::{ChargingStation, Weekday};
 use crate::time::Timestamp;
 
 /// Whether the station is open all the time from the window's start to its end.
@@ -27,7 +27,7 @@ pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
                 .map(move |hours| (day, hours))
         })
         .filter(|(day, hours)| weekday(*day) == hours.day)
-        .filter_map(|(day, hours)| span(day, hours, &zone))
+        .filter_map(|(day, hours)| span(day, time(&hours.from)?, time(&hours.until)?, &zone))
         .collect();
     spans.sort_by_key(|span| span.from);
     let mut open_until = window.from;
@@ -43,9 +43,8 @@ fn weekday(day: Date) -> Weekday {
     Weekday::ALL[day.weekday().to_monday_zero_offset() as usize % 7]
 }
 
-/// The span that one line of opening hours means on one day. `until` at or before `from` lies on the next day.
-fn span(day: Date, hours: &OpeningHours, zone: &TimeZone) -> Option<Window> {
-    let (from, until) = (time(&hours.from)?, time(&hours.until)?);
+/// The span that two times of day mean on one day. `until` at or before `from` lies on the next day.
+pub(super) fn span(day: Date, from: Time, until: Time, zone: &TimeZone) -> Option<Window> {
     let end_day = if until <= from {
         day.saturating_add(1.day())
     } else {
@@ -74,6 +73,7 @@ fn time(text: &str) -> Option<Time> {
 mod tests {
     use super::*;
     use crate::charging::ocpi;
+    use crate::models::charging_station::OpeningHours;
 
     fn station(zone: &str, hours: &[(Weekday, &str, &str)]) -> ChargingStation {
         let mut station = ocpi::tests::station();

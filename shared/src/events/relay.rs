@@ -14,6 +14,7 @@ use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
 };
 use crate::models::fleet::Fleet;
+use crate::models::policy::Policy;
 use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
@@ -129,6 +130,7 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
     match id.kind() {
         Some(Kind::Driver) => read_as::<Driver>(item),
         Some(Kind::Fleet) => read_as::<Fleet>(item),
+        Some(Kind::Policy) => read_as::<Policy>(item),
         Some(Kind::Reservation) => read_as::<Reservation>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
         Some(Kind::WebhookEndpoint) => {

@@ -30,6 +30,15 @@ impl RequestBody for crate::models::driver::DriverChange {}
 impl RequestBody for crate::models::driver::FleetOfDriver {}
 impl RequestBody for crate::models::fleet::NewFleet {}
 impl RequestBody for crate::models::fleet::FleetChange {}
+impl RequestBody for crate::models::payment_method::NewPaymentMethod {
+    const INVALID: Option<Code> = Some(Code::PaymentMethodInvalidInput);
+}
+impl RequestBody for crate::models::payment_method::PaymentMethodChange {
+    const INVALID: Option<Code> = Some(Code::PaymentMethodInvalidInput);
+}
+impl RequestBody for crate::models::policy::NewPolicy {}
+impl RequestBody for crate::models::policy::PolicyChange {}
+impl RequestBody for crate::models::transaction::TopUp {}
 impl RequestBody for crate::models::vehicle::NewVehicle {}
 impl RequestBody for crate::models::vehicle::VehicleChange {}
 impl RequestBody for crate::models::vehicle_telemetry::Reading {}

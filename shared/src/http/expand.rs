@@ -19,6 +19,7 @@ use crate::models::driver::Driver;
 use crate::models::event::Event;
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::PaymentMethod;
+use crate::models::policy::Policy;
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::origin::Tenant;
@@ -57,6 +58,7 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
         "preferences.preferred_charging_stations",
         Kind::ChargingStation,
     ),
+    (Kind::Driver, "policy_ids", Kind::Policy),
     (Kind::Driver, "vehicles", Kind::Vehicle),
     (Kind::Estimation, "charging_station", Kind::ChargingStation),
     (Kind::Estimation, "vehicle", Kind::Vehicle),
@@ -66,6 +68,7 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
         "preferences.default_payment_method",
         Kind::PaymentMethod,
     ),
+    (Kind::Fleet, "policy_ids", Kind::Policy),
     (Kind::Invoice, "fleet", Kind::Fleet),
     (Kind::Invoice, "payment_method", Kind::PaymentMethod),
     (Kind::PaymentMethod, "driver", Kind::Driver),
@@ -83,6 +86,7 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
     (Kind::Transaction, "vehicle", Kind::Vehicle),
     (Kind::Vehicle, "drivers", Kind::Driver),
     (Kind::Vehicle, "fleet", Kind::Fleet),
+    (Kind::Vehicle, "policy_ids", Kind::Policy),
     (Kind::Vehicle, "telemetry", Kind::VehicleTelemetry),
     (Kind::VehicleTelemetry, "vehicle", Kind::Vehicle),
     (Kind::WebhookDelivery, "event", Kind::Event),
@@ -257,13 +261,22 @@ async fn objects_of(
         shown.collect()
     }
     match kind {
-        Kind::Account => of::<Account>(app, tenant, ids).await,
+        Kind::Account => {
+            let rows = app.store.get_all::<Account>(tenant, &ids).await?;
+            let shown = rows.into_iter().map(|row| {
+                let account = row.seen_in(tenant.mode);
+                let value = serde_json::to_value(&account).map_err(Error::internal)?;
+                Ok((account.id, value))
+            });
+            shown.collect()
+        }
         Kind::ChargingSession => of::<ChargingSession>(app, tenant, ids).await,
         Kind::ChargingStation => of::<ChargingStation>(app, tenant, ids).await,
         Kind::Driver => of::<Driver>(app, tenant, ids).await,
         Kind::Event => of::<Event>(app, tenant, ids).await,
         Kind::Fleet => of::<Fleet>(app, tenant, ids).await,
         Kind::PaymentMethod => of::<PaymentMethod>(app, tenant, ids).await,
+        Kind::Policy => of::<Policy>(app, tenant, ids).await,
         Kind::Vehicle => of::<Vehicle>(app, tenant, ids).await,
         Kind::VehicleTelemetry => of::<VehicleTelemetry>(app, tenant, ids).await,
         other => Err(Error::internal(format!("{other:?} is expanded nowhere"))),

@@ -8,6 +8,7 @@ use super::fleet::{BillingCycle, ReportFrequency};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Description, Email, Name, Phone, Text};
+use super::transaction::check_currency;
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -46,6 +47,9 @@ pub struct AccountPrivate {
     /// The version requests and events have that name none.
     #[serde(default)]
     pub version: Option<String>,
+    /// What the account's wallet holds in test mode; `wallet_balance` of the stored object is live mode's.
+    #[serde(default)]
+    pub test_wallet_balance: i64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -239,8 +243,13 @@ impl Account {
     /// Applies an update; what the body leaves out stays.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
-    pub fn update(&mut self, change: AccountChange, now: Timestamp) -> Result<()> {
+    /// 409 for another currency while there is money in the wallet; metadata beyond its limits.
+    pub fn update(
+        &mut self,
+        change: AccountChange,
+        private: &AccountPrivate,
+        now: Timestamp,
+    ) -> Result<()> {
         let AccountChange {
             billing_details,
             business_type,
@@ -255,6 +264,14 @@ impl Account {
             preferences,
             registration_number,
         } = change;
+        let balances = [self.wallet_balance, private.test_wallet_balance];
+        let empty = balances == [0, 0];
+        check_currency(
+            "default_currency",
+            &default_currency,
+            self.default_currency,
+            empty,
+        )?;
         billing_details.apply(&mut self.billing_details);
         business_type.apply(&mut self.business_type);
         if let Change::Set(ContactChange { email, name, phone }) = contact {

@@ -8,6 +8,7 @@ use super::fleet::{Fleet, Standing};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Name, Phone, Text};
+use super::transaction::{Transaction, check_currency};
 use super::{MAX_LIST, distinct};
 use crate::error::{Code, Result};
 use crate::id::{Id, Kind};
@@ -175,7 +176,7 @@ impl Driver {
     /// Applies an update; what the body leaves out stays.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
+    /// 409 for another currency while there is money in the wallet; metadata or a list beyond its limits.
     pub fn update(
         &mut self,
         change: DriverChange,
@@ -223,6 +224,13 @@ impl Driver {
             preferred_cpos,
         } = change;
         let preferences = &mut self.preferences;
+        let empty = self.wallet_balance == 0;
+        check_currency(
+            "preferences.currency",
+            &currency,
+            preferences.currency,
+            empty,
+        )?;
         charging_speed.apply(&mut preferences.charging_speed);
         private.currency_chosen |= currency != Change::Keep;
         currency.apply(&mut preferences.currency);
@@ -281,6 +289,16 @@ impl Driver {
     pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
         self.vehicles.retain(|id| id != vehicle);
         self.updated = now;
+    }
+
+    /// Adds what was charged to the wallet.
+    ///
+    /// # Errors
+    /// The wallet has another currency by now.
+    pub fn top_up(&mut self, payment: &Transaction, now: Timestamp) -> Result<()> {
+        payment.add_to(&mut self.wallet_balance, self.preferences.currency)?;
+        self.updated = now;
+        Ok(())
     }
 
     pub fn is_active(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Fleets: groups of vehicles and drivers that are billed together.
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -8,6 +9,7 @@ use super::address::Address;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Memo, Name, Phone, ZoneName};
+use super::transaction::{Transaction, check_currency};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -210,7 +212,7 @@ impl Fleet {
     /// Applies an update; what the body leaves out stays.
     ///
     /// # Errors
-    /// Metadata or `policy_ids` beyond their limits.
+    /// 409 for another currency while there is money in the wallet; metadata or `policy_ids` beyond their limits.
     pub fn update(&mut self, change: FleetChange, now: Timestamp) -> Result<()> {
         let FleetChange {
             address,
@@ -225,6 +227,16 @@ impl Fleet {
             status,
             timezone,
         } = change;
+        if let Change::Set(FleetPreferencesChange {
+            default_currency, ..
+        }) = &preferences
+        {
+            let (param, current) = (
+                "preferences.default_currency",
+                self.preferences.default_currency,
+            );
+            check_currency(param, default_currency, current, self.wallet_balance == 0)?;
+        }
         address.apply(&mut self.address);
         description.apply(&mut self.description);
         email.apply(&mut self.email);
@@ -240,6 +252,21 @@ impl Fleet {
         }
         status.apply(&mut self.status);
         timezone.apply(&mut self.timezone);
+        self.updated = now;
+        Ok(())
+    }
+
+    /// The time zone of a fleet's rules; UTC where the fleet is gone.
+    pub fn zone(fleet: Option<&Self>) -> TimeZone {
+        fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
+    }
+
+    /// Adds what was charged to the wallet.
+    ///
+    /// # Errors
+    /// The wallet has another currency by now.
+    pub fn top_up(&mut self, payment: &Transaction, now: Timestamp) -> Result<()> {
+        payment.add_to(&mut self.wallet_balance, self.preferences.default_currency)?;
         self.updated = now;
         Ok(())
     }

@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod metadata;
 pub mod patch;
 pub mod payment_method;
+pub mod policy;
 pub mod reservation;
 mod schema;
 pub mod text;

@@ -4,8 +4,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::metadata::Metadata;
+use super::driver::Driver;
+use super::metadata::{Metadata, MetadataChange};
+use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
+use crate::origin::Mode;
+use crate::ports::payments::{is_test_token, test_tokens};
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -48,4 +52,293 @@ pub struct Card {
 pub struct PaymentMethodPrivate {
     /// The provider's name for it; none for a wallet.
     pub token: Option<String>,
+}
+
+/// The body of `POST /v1/payment_methods`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPaymentMethod {
+    #[serde(rename = "type")]
+    pub kind: PaymentMethodType,
+    /// What the payment provider gave for the card or bank account; never its number. Required unless the type is
+    /// `wallet`, which takes none. In test mode one of `tok_success`, `tok_declined`, `tok_insufficient_funds`,
+    /// `tok_expired`; in live mode a provider's token such as `tok_…` or `pm_…`.
+    #[serde(default)]
+    pub token: Option<String>,
+    /// The driver who owns it; not together with `fleet`. Without either the account does.
+    #[serde(default)]
+    pub driver: Option<Id>,
+    /// The fleet that owns it; not together with `driver`.
+    #[serde(default)]
+    pub fleet: Option<Id>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+}
+
+/// The body of `POST /v1/payment_methods/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PaymentMethodChange {
+    #[serde(default)]
+    pub metadata: MetadataChange,
+}
+
+/// The longest token, in characters.
+const MAX_TOKEN: usize = 255;
+
+fn invalid(param: &str, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Code::PaymentMethodInvalidInput.because(message).at(param)
+}
+
+impl NewPaymentMethod {
+    /// Checks what can be told from the body alone, and gives the token.
+    ///
+    /// # Errors
+    /// `payment_method_scope_invalid` for two owners; `payment_method_invalid_input` for a token that is missing, not of
+    /// this mode, or the number of a card.
+    pub fn check(&self, mode: Mode) -> Result<Option<&str>> {
+        if self.driver.is_some() && self.fleet.is_some() {
+            return Err(Code::PaymentMethodScopeInvalid
+                .because("A payment method belongs to a driver, to a fleet, or to the account.")
+                .at("fleet"));
+        }
+        match (self.kind, self.token.as_deref()) {
+            (PaymentMethodType::Wallet, None) => Ok(None),
+            (PaymentMethodType::Wallet, Some(_)) => {
+                Err(invalid("token", "a wallet takes no token"))
+            }
+            (_, None) => Err(invalid("token", "is required")),
+            (_, Some(token)) => check_token(token, mode).map(|()| Some(token)),
+        }
+    }
+}
+
+fn check_token(token: &str, mode: Mode) -> Result<()> {
+    if is_card_number(token) {
+        return Err(invalid(
+            "token",
+            "this looks like the number of a card: send the token your payment provider gave for it, never the number",
+        ));
+    }
+    match mode {
+        Mode::Test if !is_test_token(token) => Err(invalid(
+            "token",
+            format!("in test mode the token must be one of {}", test_tokens()),
+        )),
+        Mode::Live if is_test_token(token) => {
+            Err(invalid("token", "test tokens mean nothing in live mode"))
+        }
+        Mode::Live if !is_providers(token) => Err(invalid(
+            "token",
+            "expected a token of the payment provider, such as tok_… or pm_…",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// 13 to 19 digits, however they are grouped.
+fn is_card_number(token: &str) -> bool {
+    let digits = token.chars().filter(|c| !c.is_whitespace() && *c != '-');
+    let (count, all) = digits.fold((0, true), |(count, all), c| {
+        (count + 1, all && c.is_ascii_digit())
+    });
+    all && (13..=19).contains(&count)
+}
+
+fn is_providers(token: &str) -> bool {
+    let word = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    token.len() <= MAX_TOKEN
+        && token
+            .split_once('_')
+            .is_some_and(|(kind, rest)| matches!(kind, "tok" | "pm") && word(rest))
+}
+
+/// Who is to pay: a method of somebody else is no use.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Payer<'a> {
+    pub driver: Option<&'a Id>,
+    pub fleet: Option<&'a Id>,
+}
+
+impl<'a> Payer<'a> {
+    /// The account alone.
+    pub fn account() -> Self {
+        Self::default()
+    }
+
+    pub fn fleet(fleet: &'a Id) -> Self {
+        Self {
+            fleet: Some(fleet),
+            ..Self::default()
+        }
+    }
+
+    pub fn driver(driver: &'a Id) -> Self {
+        Self {
+            driver: Some(driver),
+            ..Self::default()
+        }
+    }
+
+    /// A driver with a vehicle of a fleet: the methods of either will do.
+    pub fn of_drive(driver: &'a Driver, fleet: &'a Id) -> Self {
+        Self {
+            driver: Some(&driver.id),
+            fleet: Some(fleet),
+        }
+    }
+}
+
+impl PaymentMethod {
+    /// A new payment method, with what its row keeps to itself.
+    ///
+    /// # Errors
+    /// Metadata beyond its limits.
+    pub fn new(
+        new: NewPaymentMethod,
+        card: Option<Card>,
+        now: Timestamp,
+    ) -> Result<(Self, PaymentMethodPrivate)> {
+        let method = Self {
+            id: Id::new(Kind::PaymentMethod, now),
+            object: Kind::PaymentMethod,
+            card,
+            created: now,
+            driver: new.driver,
+            fleet: new.fleet,
+            metadata: Metadata::new(new.metadata).map_err(coded)?,
+            kind: new.kind,
+            updated: now,
+        };
+        Ok((method, PaymentMethodPrivate { token: new.token }))
+    }
+
+    /// Applies an update; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// Metadata beyond its limits.
+    pub fn update(&mut self, change: PaymentMethodChange, now: Timestamp) -> Result<()> {
+        let PaymentMethodChange { metadata } = change;
+        self.metadata.merge(metadata).map_err(coded)?;
+        self.updated = now;
+        Ok(())
+    }
+
+    /// Whether this payer may use the method: the account's methods are everybody's, a driver's or fleet's its own.
+    ///
+    /// # Errors
+    /// `payment_method_scope_invalid` for a method of somebody else.
+    pub fn check_payer(&self, payer: Payer<'_>) -> Result<()> {
+        let fits =
+            |owner: &Option<Id>, payer: Option<&Id>| owner.is_none() || owner.as_ref() == payer;
+        if fits(&self.driver, payer.driver) && fits(&self.fleet, payer.fleet) {
+            return Ok(());
+        }
+        let message = "The payment method belongs to another driver or fleet.";
+        Err(Code::PaymentMethodScopeInvalid.because(message))
+    }
+}
+
+fn coded(error: Error) -> Error {
+    error.coded(Some(Code::PaymentMethodInvalidInput))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn check(body: Value, mode: Mode) -> Result<Option<String>> {
+        let new: NewPaymentMethod = serde_json::from_value(body).unwrap();
+        new.check(mode).map(|token| token.map(str::to_owned))
+    }
+
+    #[test]
+    fn each_mode_takes_its_own_tokens() {
+        let card = |token: &str| json!({"type": "card", "token": token});
+        for (token, test, live) in [
+            ("tok_success", true, false),
+            ("tok_expired", true, false),
+            ("tok_1MqLiJLkdIwHu7ix", false, true),
+            ("pm_1MqLiJLkdIwHu7ix", false, true),
+            ("tok_", false, false),
+            ("card_1", false, false),
+            ("tok_a b", false, false),
+            ("", false, false),
+            ("4242424242424242", false, false),
+        ] {
+            assert_eq!(check(card(token), Mode::Test).is_ok(), test, "{token}");
+            assert_eq!(check(card(token), Mode::Live).is_ok(), live, "{token}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_a_card_is_refused_however_it_is_written() {
+        for number in [
+            "4242424242424242",
+            "4242 4242 4242 4242",
+            "4242-4242-4242-4242",
+            "378282246310005",
+            "4222222222222",
+            "6304000000000000000",
+        ] {
+            for mode in [Mode::Test, Mode::Live] {
+                let refused = check(json!({"type": "card", "token": number}), mode).unwrap_err();
+                assert!(refused.is(Code::PaymentMethodInvalidInput));
+                assert!(refused.to_string().contains("never the number"), "{number}");
+                assert!(!refused.to_string().contains(number));
+            }
+        }
+        assert!(!is_card_number("424242424242") && !is_card_number("tok_4242424242424242"));
+    }
+
+    #[test]
+    fn a_wallet_takes_no_token_and_everything_else_needs_one() {
+        for mode in [Mode::Test, Mode::Live] {
+            assert!(check(json!({"type": "wallet"}), mode).unwrap().is_none());
+            assert!(check(json!({"type": "wallet", "token": "tok_success"}), mode).is_err());
+            assert!(check(json!({"type": "card"}), mode).is_err());
+            assert!(check(json!({"type": "bank_account"}), mode).is_err());
+        }
+        let two = json!({"type": "wallet", "driver": "a", "fleet": "b"});
+        assert!(
+            check(two, Mode::Test)
+                .unwrap_err()
+                .is(Code::PaymentMethodScopeInvalid)
+        );
+    }
+
+    #[test]
+    fn a_method_pays_for_its_owner_and_the_accounts_for_everybody() {
+        let now = Timestamp::from_unix_millis(0);
+        let (ada, bob) = (Id::new(Kind::Driver, now), Id::new(Kind::Driver, now));
+        let fleet = Id::new(Kind::Fleet, now);
+        let make = |owner: Value| {
+            let new = serde_json::from_value(owner).unwrap();
+            PaymentMethod::new(new, None, now).unwrap().0
+        };
+        let hers = make(json!({"type": "wallet", "driver": ada}));
+        let fleets = make(json!({"type": "wallet", "fleet": fleet}));
+        let accounts = make(json!({"type": "wallet"}));
+        let drive = Payer {
+            driver: Some(&ada),
+            fleet: Some(&fleet),
+        };
+        for (method, payer, want) in [
+            (&hers, Payer::driver(&ada), true),
+            (&hers, Payer::driver(&bob), false),
+            (&hers, Payer::fleet(&fleet), false),
+            (&hers, Payer::account(), false),
+            (&hers, drive, true),
+            (&fleets, drive, true),
+            (&fleets, Payer::driver(&ada), false),
+            (&fleets, Payer::account(), false),
+            (&accounts, drive, true),
+            (&accounts, Payer::account(), true),
+        ] {
+            assert_eq!(method.check_payer(payer).is_ok(), want);
+        }
+    }
 }

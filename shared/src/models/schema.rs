@@ -15,7 +15,9 @@ use super::charging_station::Plug;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
 use super::text::{Email, Memo, Text, WebUrl, ZoneName};
+use super::transaction::TopUpAmount;
 use super::webhook_endpoint::{SigningSecret, Subscription};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -25,16 +27,23 @@ fn string() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::Type(Type::String))
 }
 
+fn number(least: f64, most: f64) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::Number))
+        .minimum(Some(least))
+        .maximum(Some(most))
+}
+
 macro_rules! schemas {
-    ($($([$max:ident])? ($type:ty) $name:expr, $schema:expr;)*) => {
+    ($($([$max:ident: $size:ty])? ($type:ty) $name:expr, $schema:expr;)*) => {
         $(
-            impl $(<const $max: usize>)? ComposeSchema for $type {
+            impl $(<const $max: $size>)? ComposeSchema for $type {
                 fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
                     RefOr::T(Schema::Object($schema.build()))
                 }
             }
 
-            impl $(<const $max: usize>)? ToSchema for $type {
+            impl $(<const $max: $size>)? ToSchema for $type {
                 fn name() -> std::borrow::Cow<'static, str> {
                     $name.into()
                 }
@@ -48,10 +57,15 @@ schemas! {
     (Kind) "Kind", string();
     (Timestamp) "Timestamp", string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
     (Currency) "Currency", string().pattern(Some("^[a-z]{3}$")).description(Some("Lowercase ISO 4217 code."));
-    [MAX] (Text<MAX>) format!("Text{MAX}"), string().min_length(Some(1)).max_length(Some(MAX)).pattern(Some(r"\S"));
-    [MAX] (Memo<MAX>) format!("Memo{MAX}"), string().max_length(Some(MAX));
+    [MAX: usize] (Text<MAX>) format!("Text{MAX}"), string().min_length(Some(1)).max_length(Some(MAX)).pattern(Some(r"\S"));
+    [MAX: usize] (Memo<MAX>) format!("Memo{MAX}"), string().max_length(Some(MAX));
     (Email) "Email", string().max_length(Some(254)).pattern(Some("^[!-?A-~]{1,64}@[0-9A-Za-z]([0-9A-Za-z.-]{0,187}[0-9A-Za-z])?$"));
     (ZoneName) "ZoneName", string().description(Some("IANA time zone, such as `Europe/London`."));
+    (TimeOfDay) "TimeOfDay", string().pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$"));
+    [MOST: u16] (Degrees<MOST>) format!("Degrees{MOST}"), number(-f64::from(MOST), f64::from(MOST));
+    (Radius) "Radius", number(1e-9, 50_000_000.0);
+    (PriceCap) "PriceCap", number(0.0, 1e9);
+    (TopUpAmount) "TopUpAmount", ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer)).minimum(Some(1)).maximum(Some(99_999_999));
     (WebUrl) "WebUrl", string().max_length(Some(2048)).description(Some("Absolute `https` URL without user information."));
     (Country) "Country", string().pattern(Some("^[A-Z]{2}$")).description(Some("Two-letter ISO 3166-1 code."));
     (Plug) "Plug", string().description(Some("`CCS`, `CHAdeMO`, `Type2`, or the name of a plug that is never matched."));

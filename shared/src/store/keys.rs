@@ -2,7 +2,7 @@
 //!
 //! | What | `pk` | `sk` | Index |
 //! |---|---|---|---|
-//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; a vehicle's `fleet`: `<acct>#<mode>#<flt>#vehicle` by id |
+//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |

@@ -40,7 +40,8 @@ pub enum Members<'a> {
     These(Vec<Id>),
 }
 
-/// Members of the object that must have these values: paths such as `status` with strings.
+/// Members of the object that must have these values: paths such as `status` or `preferences.currency` with strings. A
+/// path that ends in `[]` names a list that must contain the string: `policy_ids[]`.
 pub type Filter<'a> = Vec<(&'a str, String)>;
 
 /// A page's rows, newest first, and whether there are more on either side.
@@ -129,6 +130,25 @@ impl Store {
     ) -> Result<Found<Row<T>>> {
         let found = self.slice(partition, T::KIND, slice, filter).await?;
         found.try_map(Row::from_item)
+    }
+
+    /// The id of the newest object of a list that has these values, if any has.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn newest_id(
+        &self,
+        partition: Partition<'_>,
+        kind: Kind,
+        filter: Filter<'_>,
+    ) -> Result<Option<Id>> {
+        let found = self
+            .slice(partition, kind, &Slice::first(1), filter)
+            .await?;
+        Ok(found
+            .rows
+            .first()
+            .map(|row| Id::from(string(row, "list_sk"))))
     }
 
     async fn slice(
@@ -284,9 +304,23 @@ fn filter_expression(
     let mut terms = Vec::new();
     for (n, (member, value)) in filter.into_iter().enumerate() {
         names.insert("#object".into(), "object".into());
-        names.insert(format!("#f{n}"), member.to_owned());
         values.insert(format!(":f{n}"), s(value));
-        terms.push(format!("#object.#f{n} = :f{n}"));
+        let (member, among) = match member.strip_suffix("[]") {
+            Some(list) => (list, true),
+            None => (member, false),
+        };
+        let mut path = "#object".to_owned();
+        for (depth, part) in member.split('.').enumerate() {
+            let name = format!("#f{n}_{depth}");
+            path.push('.');
+            path.push_str(&name);
+            names.insert(name, part.to_owned());
+        }
+        terms.push(if among {
+            format!("contains({path}, :f{n})")
+        } else {
+            format!("{path} = :f{n}")
+        });
     }
     (!terms.is_empty()).then(|| terms.join(" AND "))
 }

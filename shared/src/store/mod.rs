@@ -14,6 +14,7 @@ pub mod row;
 pub mod schema;
 pub mod stations;
 pub mod sweep;
+pub mod wallets;
 
 use std::collections::HashMap;
 

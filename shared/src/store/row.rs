@@ -18,6 +18,7 @@ use crate::models::driver::{Driver, DriverPrivate};
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
+use crate::models::policy::Policy;
 use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
@@ -214,7 +215,7 @@ objects_of_tenants! {
     Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
     PaymentMethod, PaymentMethodPrivate, PaymentMethod;
-    Transaction, (), Transaction;
+    Policy, (), Policy;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
 }
 
@@ -335,6 +336,36 @@ impl Record for ChargingSession {
 }
 
 impl ById for ChargingSession {}
+
+impl Record for Transaction {
+    type Private = ();
+    const KIND: Kind = Kind::Transaction;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        let kind = Self::KIND;
+        let of_fleet = |fleet| Partition::Fleet {
+            tenant,
+            fleet,
+            kind,
+        };
+        std::iter::once(Partition::Kind { tenant, kind })
+            .chain(self.fleet.as_ref().map(of_fleet))
+            .collect()
+    }
+}
+
+impl ById for Transaction {}
 
 impl Record for Event {
     type Private = EventPrivate;

@@ -1,0 +1,47 @@
+//! `POST /v1/fleets/{id}/top_up`: charges a payment method and adds the money to the fleet's wallet.
+
+use axum::extract::State;
+use shared::error::Code;
+use shared::http::{Body, Caller, PathId, Route};
+use shared::models::api_key::Resource;
+use shared::models::event::EventType;
+use shared::models::fleet::Fleet;
+use shared::models::payment_method::Payer;
+use shared::models::transaction::TopUp;
+use shared::store::{Answer, Changes};
+use shared::{App, Error};
+
+use crate::payments::{self, ToppedUp};
+
+pub const ROUTE: Route = Route::post("topup-fleet", "/v1/fleets/{id}/top_up", Resource::Fleets).refusing(&[Code::PaymentAuthorizationFailed, Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(body): Body<TopUp>,
+) -> Result<Answer, Error> {
+    let tenant = caller.tenant();
+    let currency = app
+        .store
+        .get::<Fleet>(tenant, &id)
+        .await?
+        .object
+        .preferences
+        .default_currency;
+    let transaction =
+        match payments::top_up(&app, &caller, &body, Payer::fleet(&id), currency).await? {
+            ToppedUp::Paid(transaction) => transaction,
+            ToppedUp::Answered(answer) => return Ok(answer),
+        };
+    // Read only now: charging takes long, and the balance may have moved meanwhile.
+    let row = app.store.load::<Fleet>(tenant, &id).await?;
+    let mut row = row.announcing(EventType::FleetUpdated);
+    row.object.top_up(&transaction.object, caller.now())?;
+    let answer = caller.answer(&row.object)?;
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, &caller.origin, &row)?;
+    app.store
+        .create(&mut changes, &caller.origin, &transaction)?;
+    app.store.commit(&caller.origin, changes, answer).await
+}

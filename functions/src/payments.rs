@@ -1,0 +1,217 @@
+//! Taking money from a payment method.
+//!
+//! A card or bank account is charged at its provider by [`pay`], at once and once per key; what the outcome means for our
+//! own rows is committed afterwards. When that commit is lost, the repetition charges under the same key, is told the
+//! first outcome, and commits that. A wallet is a row of ours: its money moves within the caller's transaction.
+//! [`take`] does either.
+
+use shared::http::Caller;
+use shared::models::payment_method::{Card, Payer, PaymentMethod, PaymentMethodType};
+use shared::models::transaction::{
+    Movement, TopUp, Transaction, TransactionStatus, TransactionType,
+};
+use shared::money::Currency;
+use shared::origin::{Mode, Origin};
+use shared::ports::payments::{Charge, Outcome};
+use shared::store::row::Row;
+use shared::store::wallets::{Funds, Wallet};
+use shared::store::{Answer, Changes};
+use shared::{App, Code, Error, Kind};
+
+use crate::references;
+
+/// What is to be paid.
+#[derive(Debug, Clone)]
+pub struct Bill {
+    /// What is paid for: see [`pay`].
+    pub key: String,
+    /// Minor units of `currency`; of nothing, nothing is taken.
+    pub amount: i64,
+    pub currency: Currency,
+    pub description: String,
+}
+
+/// Takes money from any payment method. A card or bank account is charged now. From a wallet the money goes with
+/// `changes`, so those have to be committed where this succeeds; they must not write the wallet owner's row otherwise,
+/// and a commit that is refused as contended means the wallet has changed: look again.
+///
+/// # Errors
+/// 503: the provider is out of reach, or none is configured for live mode.
+pub async fn take(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    method: &Row<PaymentMethod>,
+    bill: &Bill,
+) -> Result<Outcome, Error> {
+    let Bill {
+        key,
+        amount,
+        currency,
+        description,
+    } = bill;
+    if *amount == 0 {
+        return Ok(Outcome::Succeeded);
+    }
+    if method.object.kind != PaymentMethodType::Wallet {
+        return pay(app, origin, method, *amount, *currency, key, description).await;
+    }
+    let wallet = Wallet::of(&method.object, &origin.tenant);
+    let declined = |why: &str| Ok(Outcome::Declined(why.to_owned()));
+    match app.store.funds(&origin.tenant, wallet).await? {
+        None => declined("wallet_closed"),
+        Some(funds) if funds.currency != *currency => declined("currency_not_supported"),
+        Some(funds) if funds.balance < *amount => declined("insufficient_funds"),
+        Some(_) => {
+            let price = Funds {
+                balance: *amount,
+                currency: *currency,
+            };
+            app.store
+                .debit(changes, origin, wallet, price, Error::Contended)?;
+            Ok(Outcome::Succeeded)
+        }
+    }
+}
+
+/// Charges a card or bank account, once per key.
+///
+/// `key` says what is paid for, such as the id of a session with the number of the attempt; it is told apart by tenant
+/// here.
+///
+/// # Errors
+/// 503: the provider is out of reach, or none is configured for live mode.
+pub async fn pay(
+    app: &App,
+    origin: &Origin,
+    method: &Row<PaymentMethod>,
+    amount: i64,
+    currency: Currency,
+    key: &str,
+    description: &str,
+) -> Result<Outcome, Error> {
+    let tenant = &origin.tenant;
+    let Some(token) = method.private.token.clone() else {
+        return Err(Error::internal("a wallet has no provider to be charged at"));
+    };
+    let charge = Charge {
+        key: Charge::key(tenant, key),
+        token,
+        amount,
+        currency,
+        description: description.to_owned(),
+    };
+    app.payments.of(tenant.mode)?.charge(&charge).await
+}
+
+/// The card a new payment method stands for; none for bank accounts and wallets.
+///
+/// # Errors
+/// `payment_method_invalid_input` for a token the provider does not know.
+pub async fn card(
+    app: &App,
+    mode: Mode,
+    kind: PaymentMethodType,
+    token: Option<&str>,
+) -> Result<Option<Card>, Error> {
+    let Some(token) = token else {
+        return Ok(None);
+    };
+    let provider = app.payments.of(mode)?;
+    if kind != PaymentMethodType::Card {
+        return Ok(None);
+    }
+    let unknown = || {
+        Code::PaymentMethodInvalidInput
+            .because("the payment provider knows no card by this token")
+            .at("token")
+    };
+    provider.card(token).await?.ok_or_else(unknown).map(Some)
+}
+
+/// The answer to an earlier request with the same idempotency key. A request that charges asks for it first: other
+/// writes find out in their own transaction, but a charge cannot be taken back.
+pub async fn answered(app: &App, origin: &Origin) -> Result<Option<Answer>, Error> {
+    match &origin.idempotency {
+        Some(idempotency) => app.store.recall(origin, idempotency).await,
+        None => Ok(None),
+    }
+}
+
+/// What makes a request's charge recognisable when the request is repeated: its idempotency key, else the request itself,
+/// which runs again when it loses against a concurrent change. Another charge under the same key is refused by the
+/// provider, also while the first is under way.
+pub fn key_of(origin: &Origin) -> Result<String, Error> {
+    match (&origin.idempotency, &origin.request) {
+        (Some(idempotency), _) => Ok(format!("idempotency key {}", idempotency.key)),
+        (None, Some(request)) => Ok(request.to_string()),
+        (None, None) => Err(Error::internal("a charge without a request behind it")),
+    }
+}
+
+/// The refusal of a payment that was declined.
+pub fn declined(code: &str) -> Error {
+    Code::PaymentAuthorizationFailed
+        .because("The payment was declined.")
+        .at("payment_method")
+        .with("decline_code", code)
+}
+
+/// How the charge of a top-up ended.
+pub enum ToppedUp {
+    /// The transaction that tells of it, to be committed with the wallet.
+    Paid(Row<Transaction>),
+    /// What the request is answered with, declined and committed, or repeated.
+    Answered(Answer),
+}
+
+/// Charges a payment method for a wallet.
+///
+/// # Errors
+/// 404 or 400 for a payment method that is not there, not the payer's, or a wallet itself.
+pub async fn top_up(
+    app: &App,
+    caller: &Caller,
+    body: &TopUp,
+    payer: Payer<'_>,
+    currency: Currency,
+) -> Result<ToppedUp, Error> {
+    let (origin, param) = (&caller.origin, Kind::PaymentMethod.name());
+    if let Some(first) = answered(app, origin).await? {
+        return Ok(ToppedUp::Answered(first));
+    }
+    let id = Some(&body.payment_method);
+    let method = references::payment_method(app, &origin.tenant, id, payer, param).await?;
+    let method = method.ok_or_else(|| Error::not_found(Kind::PaymentMethod))?;
+    if method.object.kind == PaymentMethodType::Wallet {
+        return Err(Code::PaymentMethodScopeInvalid
+            .because("A wallet cannot be topped up from a wallet.")
+            .at(param));
+    }
+    let description = "Wallet top-up";
+    let movement = Movement {
+        kind: TransactionType::Charge,
+        amount: body.amount.minor_units(),
+        currency,
+        description: description.into(),
+        payment_method: Some(method.object.id.clone()),
+        driver: payer.driver.cloned(),
+        fleet: payer.fleet.cloned(),
+        vehicle: None,
+        charging_session: None,
+    };
+    let (amount, key) = (movement.amount, key_of(origin)?);
+    let charged = pay(app, origin, &method, amount, currency, &key, description).await?;
+    let record = |status| Row::new(Transaction::new(movement, status, caller.now()));
+    match charged {
+        Outcome::Succeeded => Ok(ToppedUp::Paid(record(TransactionStatus::Succeeded))),
+        Outcome::Declined(code) => {
+            let answer = caller.refusal(&declined(&code));
+            let mut changes = Changes::new();
+            let failed = record(TransactionStatus::Failed);
+            app.store.create(&mut changes, origin, &failed)?;
+            let answer = app.store.commit(origin, changes, answer).await?;
+            Ok(ToppedUp::Answered(answer))
+        }
+    }
+}

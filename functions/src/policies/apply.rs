@@ -1,0 +1,34 @@
+//! Which policies apply to what a driver does with a vehicle, and holding a plan to them.
+
+use shared::charging::policies::{Breach, Plan, judge};
+use shared::models::driver::Driver;
+use shared::models::fleet::Fleet;
+use shared::models::policy::Policy;
+use shared::models::vehicle::Vehicle;
+use shared::origin::Tenant;
+use shared::{App, Error};
+
+/// The policies that the driver, the vehicle and the vehicle's fleet name. One read, none where they name none.
+pub async fn of(
+    app: &App,
+    tenant: &Tenant,
+    driver: &Driver,
+    fleet: Option<&Fleet>,
+    vehicle: &Vehicle,
+) -> Result<Vec<Policy>, Error> {
+    let of_fleet = fleet.map_or([].as_slice(), |fleet| &fleet.policy_ids);
+    let mut ids = [&driver.policy_ids, of_fleet, &vehicle.policy_ids].concat();
+    ids.sort();
+    ids.dedup();
+    let rows = app.store.get_all::<Policy>(tenant, &ids).await?;
+    Ok(rows.into_iter().map(|row| row.object).collect())
+}
+
+/// 403 `policy_blocked` for what a policy in enforcement forbids; otherwise what those in suggestion mode have against it.
+pub fn check(policies: &[Policy], plan: &Plan<'_>) -> Result<Vec<Breach>, Error> {
+    let verdict = judge(policies, plan);
+    match verdict.blocked {
+        Some(breach) => Err(breach.refusal()),
+        None => Ok(verdict.warnings),
+    }
+}

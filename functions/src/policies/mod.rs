@@ -1,0 +1,8 @@
+mod apply;
+pub mod create;
+pub mod delete;
+pub mod list;
+pub mod retrieve;
+pub mod update;
+
+pub use apply::{check, of};

@@ -1,0 +1,53 @@
+//! `GET /v1/transactions`: the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
+
+use axum::extract::State;
+use shared::error::Code;
+use shared::http::{Caller, ListQuery, Route};
+use shared::models::api_key::Resource;
+use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
+use shared::store::Answer;
+use shared::store::keys::Partition;
+use shared::{App, Error, Kind};
+
+use crate::{page, references};
+
+pub const ROUTE: Route = Route::list(
+    "list-transactions",
+    "/v1/transactions",
+    Resource::Transactions,
+)
+.filtered(&["driver", "fleet", "limit", "page", "status", "type"]).refusing(&[Code::DriverOrFleetNotFound]);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Answer, Error> {
+    let (tenant, kind) = (caller.tenant(), Kind::Transaction);
+    let slice = query.slice(tenant, kind)?;
+    let status = query.word::<TransactionStatus>("status")?;
+    let of_type = query.word::<TransactionType>("type")?;
+    let (driver, fleet) = (query.id("driver"), query.id("fleet"));
+    references::driver_and_fleet(&app, tenant, driver.as_ref(), fleet.as_ref()).await?;
+    let filter = [
+        ("driver", driver.map(|driver| driver.to_string())),
+        ("status", status),
+        ("type", of_type),
+    ];
+    let filter = filter
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let partition = match &fleet {
+        Some(fleet) => Partition::Fleet {
+            tenant,
+            fleet,
+            kind,
+        },
+        None => Partition::Kind { tenant, kind },
+    };
+    let found = app
+        .store
+        .list::<Transaction>(partition, &slice, filter.collect())
+        .await?;
+    page::answer(&caller, &query, found)
+}

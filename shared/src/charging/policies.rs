@@ -1,0 +1,662 @@
+//! What policies allow. All rules of all active policies have to be kept; within a rule one entry is enough, but for
+//! `denied_operators`, which beats every other.
+
+use jiff::ToSpan as _;
+use jiff::tz::TimeZone;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::calendar::Window;
+use super::geo::distance_meters;
+use super::opening_hours;
+use crate::error::{Code, Error};
+use crate::id::Id;
+use crate::models::charging_station::{ChargingStation, Price, PriceType};
+use crate::models::policy::{DayOfWeek, Policy, PolicyMode, PriceCap, Rules, TimeWindow};
+use crate::money::Currency;
+
+/// A rule of a policy, by its name in `rules`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    AllowedOperators,
+    DeniedOperators,
+    Geofences,
+    MaxPricePerKwh,
+    TimeWindows,
+}
+
+impl Rule {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllowedOperators => "allowed_operators",
+            Self::DeniedOperators => "denied_operators",
+            Self::Geofences => "geofences",
+            Self::MaxPricePerKwh => "max_price_per_kwh",
+            Self::TimeWindows => "time_windows",
+        }
+    }
+
+    fn broken(self) -> &'static str {
+        match self {
+            Self::AllowedOperators => "does not allow the station's operator",
+            Self::DeniedOperators => "denies the station's operator",
+            Self::Geofences => "does not allow the station's place",
+            Self::MaxPricePerKwh => "does not allow the station's price",
+            Self::TimeWindows => "does not allow this time",
+        }
+    }
+}
+
+/// A rule that is broken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Breach {
+    /// The policy's id.
+    pub policy: Id,
+    /// The name of the rule in the policy's `rules`.
+    pub rule: Rule,
+    /// What it says, for people.
+    pub message: String,
+}
+
+impl Breach {
+    fn of(policy: &Policy, rule: Rule) -> Self {
+        let name = policy.name.as_str();
+        Self {
+            policy: policy.id.clone(),
+            rule,
+            message: format!("The policy {name:?} {}.", rule.broken()),
+        }
+    }
+
+    /// The refusal of what breaks the rule.
+    pub fn refusal(self) -> Error {
+        Code::PolicyBlocked
+            .because(self.message)
+            .with("policy", self.policy.to_string())
+            .with("rule", self.rule.as_str())
+    }
+}
+
+/// What is to be judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// Where; none while no station is assigned, and then no rule about stations is broken.
+    pub station: Option<&'a ChargingStation>,
+    /// When: one of these will do, and the first is preferred. A window without length is a moment. Empty, no rule about
+    /// times is broken.
+    pub windows: &'a [Window],
+    /// What the driver is billed in, and the currency of price caps.
+    pub currency: Currency,
+    /// The time zone of the vehicle's fleet.
+    pub zone: &'a TimeZone,
+}
+
+/// What the policies say of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// What forbids it.
+    pub blocked: Option<Breach>,
+    /// What policies in suggestion mode have against it.
+    pub warnings: Vec<Breach>,
+}
+
+/// Judges a plan.
+pub fn judge(policies: &[Policy], plan: &Plan<'_>) -> Verdict {
+    let limits = Limits::new(policies, plan);
+    let first_of = |policy: &&Policy| {
+        let rule = plan
+            .station
+            .and_then(|station| broken_by(station, &policy.rules, plan.currency).next())?;
+        Some(Breach::of(policy, rule))
+    };
+    let by_station = limits.enforced.iter().find_map(first_of);
+    let by_time = || {
+        let preferred = plan.windows.first().filter(|_| limits.windows.is_empty())?;
+        let forbids = |policy: &&&Policy| !allows_time(&policy.rules, preferred, plan);
+        let policy = limits.enforced.iter().find(forbids)?;
+        Some(Breach::of(policy, Rule::TimeWindows))
+    };
+    let suggested = active(policies, PolicyMode::Suggestion);
+    let warnings = suggested.flat_map(|policy| {
+        let by_station = plan
+            .station
+            .into_iter()
+            .flat_map(|station| broken_by(station, &policy.rules, plan.currency));
+        let times = Times::of(&policy.rules, plan);
+        let possible = limits.windows.iter().any(|window| times.allow(window));
+        let by_time = (!limits.windows.is_empty() && !possible).then_some(Rule::TimeWindows);
+        by_station
+            .chain(by_time)
+            .map(|rule| Breach::of(policy, rule))
+            .collect::<Vec<_>>()
+    });
+    Verdict {
+        warnings: warnings.collect(),
+        blocked: by_station.or_else(by_time),
+    }
+}
+
+/// The policies in enforcement, for asking about many stations.
+#[derive(Debug, Clone)]
+pub struct Limits<'a> {
+    enforced: Vec<&'a Policy>,
+    currency: Currency,
+    /// Those windows of the plan that every policy allows.
+    windows: Vec<Window>,
+}
+
+impl<'a> Limits<'a> {
+    /// What is left of the plan's windows; its station does not matter.
+    pub fn new(policies: &'a [Policy], plan: &Plan<'_>) -> Self {
+        let enforced: Vec<_> = active(policies, PolicyMode::Enforcement).collect();
+        let times: Vec<_> = enforced
+            .iter()
+            .map(|policy| Times::of(&policy.rules, plan))
+            .collect();
+        let allowed = |window: &&Window| times.iter().all(|times| times.allow(window));
+        let windows = plan.windows.iter().filter(allowed).copied().collect();
+        Self {
+            enforced,
+            currency: plan.currency,
+            windows,
+        }
+    }
+
+    pub fn allow_station(&self, station: &ChargingStation) -> bool {
+        self.enforced.iter().all(|policy| {
+            broken_by(station, &policy.rules, self.currency)
+                .next()
+                .is_none()
+        })
+    }
+
+    pub fn allow_window(&self, window: &Window) -> bool {
+        self.windows.contains(window)
+    }
+}
+
+fn active(policies: &[Policy], mode: PolicyMode) -> impl Iterator<Item = &Policy> {
+    policies
+        .iter()
+        .filter(move |policy| policy.is_active() && policy.mode == mode)
+}
+
+/// The rules about stations that this one breaks.
+fn broken_by<'a>(
+    station: &'a ChargingStation,
+    rules: &'a Rules,
+    currency: Currency,
+) -> impl Iterator<Item = Rule> + 'a {
+    let names = |operators: &[crate::models::text::Text<256>]| {
+        operators
+            .iter()
+            .any(|operator| operator.as_str() == station.operator)
+    };
+    let denied = names(&rules.denied_operators);
+    let not_allowed = !rules.allowed_operators.is_empty() && !names(&rules.allowed_operators);
+    let inside = rules.geofences.iter().any(|fence| {
+        distance_meters(fence.center.into(), station.location) <= fence.radius_meters.meters()
+    });
+    let outside = !rules.geofences.is_empty() && !inside;
+    let dear = rules
+        .max_price_per_kwh
+        .is_some_and(|cap| is_above(&station.pricing, cap, currency));
+    [
+        (denied, Rule::DeniedOperators),
+        (not_allowed, Rule::AllowedOperators),
+        (outside, Rule::Geofences),
+        (dear, Rule::MaxPricePerKwh),
+    ]
+    .into_iter()
+    .filter_map(|(broken, rule)| broken.then_some(rule))
+}
+
+/// Whether the highest ENERGY price, tax included, is above the cap, or in a currency it cannot be compared in.
+fn is_above(pricing: &[Price], cap: PriceCap, currency: Currency) -> bool {
+    let cap = Decimal::try_from(cap.minor_units()).unwrap_or(Decimal::MAX);
+    pricing
+        .iter()
+        .filter(|price| price.kind == PriceType::Energy)
+        .any(|price| price.currency != currency || gross(price) > cap)
+}
+
+/// Minor units per unit, tax included.
+fn gross(price: &Price) -> Decimal {
+    let exact = price
+        .price_decimal
+        .as_deref()
+        .and_then(|exact| exact.parse().ok())
+        .unwrap_or_else(|| Decimal::from(price.price));
+    if price.tax_included {
+        return exact;
+    }
+    let percent: Decimal = price.tax_percent.parse().unwrap_or_default();
+    exact * (Decimal::ONE + percent / Decimal::ONE_HUNDRED)
+}
+
+fn allows_time(rules: &Rules, window: &Window, plan: &Plan<'_>) -> bool {
+    Times::of(rules, plan).allow(window)
+}
+
+/// When a policy allows charging, as far as a plan's windows reach.
+struct Times {
+    /// In order, none touching the next; nothing where there is no rule.
+    spans: Option<Vec<Window>>,
+}
+
+impl Times {
+    fn of(rules: &Rules, plan: &Plan<'_>) -> Self {
+        let reach = plan.windows.iter().map(|window| window.from).min();
+        let end = plan.windows.iter().map(|window| window.until).max();
+        let (Some(from), Some(until), false) = (reach, end, rules.time_windows.is_empty()) else {
+            return Self { spans: None };
+        };
+        let zone = plan.zone;
+        let (first, last) = (from.date_in(zone), until.date_in(zone));
+        let mut spans: Vec<Window> = first
+            .saturating_add(-1.days())
+            .series(1.day())
+            .take_while(|day| *day <= last)
+            .flat_map(|day| rules.time_windows.iter().map(move |rule| (day, rule)))
+            .filter(|(day, rule)| is_on(rule, *day))
+            .filter_map(|(day, rule)| {
+                opening_hours::span(day, rule.start_time.time(), rule.end_time.time(), zone)
+            })
+            .filter(|span| span.from < span.until)
+            .collect();
+        spans.sort_by_key(|span| span.from);
+        spans.dedup_by(|next, span| {
+            let touches = next.from <= span.until;
+            if touches {
+                span.until = span.until.max(next.until);
+            }
+            touches
+        });
+        Self { spans: Some(spans) }
+    }
+
+    /// Whether the whole of a window lies inside.
+    fn allow(&self, window: &Window) -> bool {
+        let holds = |span: &Window| {
+            span.from <= window.from && window.from < span.until && window.until <= span.until
+        };
+        self.spans
+            .as_ref()
+            .is_none_or(|spans| spans.iter().any(holds))
+    }
+}
+
+/// Whether the time window begins on that day.
+fn is_on(rule: &TimeWindow, day: jiff::civil::Date) -> bool {
+    let name = DayOfWeek::ALL[day.weekday().to_monday_zero_offset() as usize % 7];
+    rule.days_of_week.is_empty() || rule.days_of_week.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging::ocpi;
+    use crate::models::charging_station::{Point, Tax};
+    use crate::models::policy::PolicyStatus;
+    use crate::time::Timestamp;
+    use serde_json::{Value, json};
+
+    fn policy(rules: Value) -> Policy {
+        let body = json!({"name": "P", "rules": rules});
+        Policy::new(
+            serde_json::from_value(body).unwrap(),
+            Timestamp::from_unix_millis(0),
+        )
+        .unwrap()
+    }
+
+    fn window(from: &str, until: &str) -> Window {
+        Window {
+            from: Timestamp::parse(from).unwrap(),
+            until: Timestamp::parse(until).unwrap(),
+        }
+    }
+
+    /// A Type2 station of Voltway in London that asks 40 cents and 20 % tax.
+    fn station() -> ChargingStation {
+        let mut station = ocpi::tests::station();
+        station.operator = "Voltway".into();
+        station.location = Point {
+            latitude: 51.5,
+            longitude: 0.0,
+        };
+        station.pricing = vec![energy(40, Currency::USD)];
+        station
+    }
+
+    fn energy(price: i64, currency: Currency) -> Price {
+        Price {
+            currency,
+            price,
+            price_decimal: None,
+            step_size: 1,
+            tax: Tax::Vat,
+            tax_included: false,
+            tax_percent: "20".into(),
+            kind: PriceType::Energy,
+        }
+    }
+
+    fn at_station(policies: &[Policy], station: &ChargingStation) -> Option<Rule> {
+        let plan = Plan {
+            station: Some(station),
+            windows: &[],
+            currency: Currency::USD,
+            zone: &TimeZone::UTC,
+        };
+        let blocked = judge(policies, &plan).blocked.map(|breach| breach.rule);
+        let limits = Limits::new(policies, &plan);
+        assert_eq!(limits.allow_station(station), blocked.is_none());
+        blocked
+    }
+
+    fn at_times(policies: &[Policy], windows: &[Window], zone: &str) -> Option<Rule> {
+        let zone = TimeZone::get(zone).unwrap();
+        let plan = Plan {
+            station: None,
+            windows,
+            currency: Currency::USD,
+            zone: &zone,
+        };
+        judge(policies, &plan).blocked.map(|breach| breach.rule)
+    }
+
+    /// Whether one window is allowed where it is Monday to Friday 22:00 to 06:00.
+    fn at_night(from: &str, until: &str, zone: &str) -> bool {
+        let days = ["monday", "tuesday", "wednesday", "thursday", "friday"];
+        let night = policy(
+            json!({"time_windows": [{"days_of_week": days, "start_time": "22:00", "end_time": "06:00"}]}),
+        );
+        at_times(&[night], &[window(from, until)], zone).is_none()
+    }
+
+    #[test]
+    fn each_rule_about_stations_is_kept_or_broken() {
+        let fence = |latitude: f64, radius: f64| json!({"center": {"latitude": latitude, "longitude": 0.0}, "name": "F", "radius_meters": radius});
+        for (rules, want) in [
+            (json!({}), None),
+            (
+                json!({"allowed_operators": [], "denied_operators": [], "geofences": []}),
+                None,
+            ),
+            (json!({"allowed_operators": ["Voltway"]}), None),
+            (json!({"allowed_operators": ["Other", "Voltway"]}), None),
+            (
+                json!({"allowed_operators": ["Other"]}),
+                Some(Rule::AllowedOperators),
+            ),
+            (json!({"denied_operators": ["Other"]}), None),
+            (
+                json!({"denied_operators": ["Other", "Voltway"]}),
+                Some(Rule::DeniedOperators),
+            ),
+            (json!({"geofences": [fence(51.501, 200.0)]}), None),
+            (
+                json!({"geofences": [fence(51.6, 1.0), fence(51.501, 200.0)]}),
+                None,
+            ),
+            (
+                json!({"geofences": [fence(51.501, 100.0)]}),
+                Some(Rule::Geofences),
+            ),
+            (json!({"max_price_per_kwh": 48}), None),
+            (
+                json!({"max_price_per_kwh": 47.99}),
+                Some(Rule::MaxPricePerKwh),
+            ),
+        ] {
+            assert_eq!(
+                at_station(&[policy(rules.clone())], &station()),
+                want,
+                "{rules}"
+            );
+        }
+    }
+
+    #[test]
+    fn rules_and_policies_add_up_and_denying_beats_allowing() {
+        let both =
+            policy(json!({"allowed_operators": ["Voltway"], "denied_operators": ["Voltway"]}));
+        assert_eq!(at_station(&[both], &station()), Some(Rule::DeniedOperators));
+        let two = policy(json!({"allowed_operators": ["Voltway"], "max_price_per_kwh": 10}));
+        assert_eq!(at_station(&[two], &station()), Some(Rule::MaxPricePerKwh));
+        let (one, other) = (
+            policy(json!({"allowed_operators": ["Voltway"]})),
+            policy(json!({"allowed_operators": ["Other"]})),
+        );
+        assert_eq!(
+            at_station(&[one, other], &station()),
+            Some(Rule::AllowedOperators)
+        );
+    }
+
+    #[test]
+    fn the_highest_energy_price_counts_with_its_tax() {
+        let cap = |cap: f64| [policy(json!({"max_price_per_kwh": cap}))];
+        let mut station = station();
+        station.pricing.push(energy(50, Currency::USD));
+        assert_eq!(at_station(&cap(59.9), &station), Some(Rule::MaxPricePerKwh));
+        assert_eq!(at_station(&cap(60.0), &station), None);
+        station.pricing[1].tax_included = true;
+        assert_eq!(at_station(&cap(50.0), &station), None);
+        station.pricing[1].price_decimal = Some("50.4".into());
+        assert_eq!(at_station(&cap(50.0), &station), Some(Rule::MaxPricePerKwh));
+        // A price by time is none per kWh, and what costs nothing is never too dear.
+        station.pricing[1].kind = PriceType::Time;
+        assert_eq!(at_station(&cap(48.0), &station), None);
+        station.pricing.clear();
+        assert_eq!(at_station(&cap(0.0), &station), None);
+    }
+
+    #[test]
+    fn a_price_in_another_currency_is_blocked() {
+        let mut station = station();
+        station.pricing = vec![energy(1, Currency::from_code("eur").unwrap())];
+        let cap = [policy(json!({"max_price_per_kwh": 1000}))];
+        assert_eq!(at_station(&cap, &station), Some(Rule::MaxPricePerKwh));
+        assert_eq!(at_station(&[policy(json!({}))], &station), None);
+    }
+
+    // 2026-03-02 is a Monday.
+
+    #[test]
+    fn the_whole_window_lies_within_the_times() {
+        assert!(at_night(
+            "2026-03-02T22:00:00Z",
+            "2026-03-03T06:00:00Z",
+            "UTC"
+        ));
+        assert!(!at_night(
+            "2026-03-02T21:59:59Z",
+            "2026-03-02T23:00:00Z",
+            "UTC"
+        ));
+        assert!(!at_night(
+            "2026-03-03T05:00:00Z",
+            "2026-03-03T06:00:00.001Z",
+            "UTC"
+        ));
+        assert!(!at_night(
+            "2026-03-03T12:00:00Z",
+            "2026-03-03T13:00:00Z",
+            "UTC"
+        ));
+    }
+
+    #[test]
+    fn a_window_that_wraps_belongs_to_the_day_it_begins_on() {
+        // Early on Monday it is Sunday's night, which is not among the days; early on Saturday it is Friday's.
+        assert!(!at_night(
+            "2026-03-02T02:00:00Z",
+            "2026-03-02T03:00:00Z",
+            "UTC"
+        ));
+        assert!(at_night(
+            "2026-03-07T02:00:00Z",
+            "2026-03-07T03:00:00Z",
+            "UTC"
+        ));
+        assert!(!at_night(
+            "2026-03-07T22:00:00Z",
+            "2026-03-07T23:00:00Z",
+            "UTC"
+        ));
+    }
+
+    #[test]
+    fn times_are_those_of_the_fleets_zone() {
+        let (from, until) = ("2026-03-02T22:00:00Z", "2026-03-02T23:00:00Z");
+        assert!(at_night(from, until, "Europe/London"));
+        assert!(!at_night(from, until, "America/New_York"));
+        assert!(at_night(
+            "2026-03-02T13:00:00Z",
+            "2026-03-02T14:00:00Z",
+            "Asia/Tokyo"
+        ));
+    }
+
+    #[test]
+    fn the_clocks_going_forward_or_back_moves_the_times_with_them() {
+        // London goes forward on Sunday 2026-03-29 and back on 2026-10-25: 06:00 is 05:00Z in summer, 06:00Z in winter.
+        let days = json!(["saturday"]);
+        let night = [policy(
+            json!({"time_windows": [{"days_of_week": days, "start_time": "22:00", "end_time": "06:00"}]}),
+        )];
+        for (from, until, want) in [
+            ("2026-03-28T22:00:00Z", "2026-03-29T05:00:00Z", true),
+            ("2026-03-28T22:00:00Z", "2026-03-29T05:30:00Z", false),
+            ("2026-10-24T21:00:00Z", "2026-10-25T06:00:00Z", true),
+            ("2026-10-24T20:59:00Z", "2026-10-25T06:00:00Z", false),
+        ] {
+            let allowed = at_times(&night, &[window(from, until)], "Europe/London").is_none();
+            assert_eq!(allowed, want, "{from} {until}");
+        }
+        // What lies within the hour that is skipped does not exist.
+        let gap = [policy(
+            json!({"time_windows": [{"start_time": "01:10", "end_time": "01:50"}]}),
+        )];
+        let skipped = [window("2026-03-29T01:10:00Z", "2026-03-29T01:50:00Z")];
+        assert!(at_times(&gap, &skipped, "UTC").is_none());
+    }
+
+    #[test]
+    fn windows_that_meet_are_one_and_an_equal_end_is_a_whole_day() {
+        let halves = policy(
+            json!({"time_windows": [{"start_time": "08:00", "end_time": "12:00"},
+            {"start_time": "12:00", "end_time": "18:00"}]}),
+        );
+        let noon = window("2026-03-02T11:00:00Z", "2026-03-02T13:00:00Z");
+        assert_eq!(
+            at_times(std::slice::from_ref(&halves), &[noon], "UTC"),
+            None
+        );
+        let late = window("2026-03-02T17:30:00Z", "2026-03-02T18:30:00Z");
+        assert_eq!(at_times(&[halves], &[late], "UTC"), Some(Rule::TimeWindows));
+        let always =
+            policy(json!({"time_windows": [{"start_time": "00:00", "end_time": "00:00"}]}));
+        let long = window("2026-03-02T11:00:00Z", "2026-03-03T11:00:00Z");
+        assert_eq!(at_times(&[always], &[long], "UTC"), None);
+    }
+
+    #[test]
+    fn a_moment_is_inside_from_the_first_to_before_the_last() {
+        let day = [policy(
+            json!({"time_windows": [{"start_time": "08:00", "end_time": "18:00"}]}),
+        )];
+        let at = |moment| at_times(&day, &[window(moment, moment)], "UTC").is_none();
+        assert!(at("2026-03-02T08:00:00Z") && at("2026-03-02T17:59:59Z"));
+        assert!(!at("2026-03-02T07:59:59Z") && !at("2026-03-02T18:00:00Z"));
+    }
+
+    #[test]
+    fn one_window_that_all_policies_allow_is_enough() {
+        let from_nine =
+            policy(json!({"time_windows": [{"start_time": "09:00", "end_time": "20:00"}]}));
+        let until_ten =
+            policy(json!({"time_windows": [{"start_time": "00:00", "end_time": "10:00"}]}));
+        let eight = window("2026-03-02T08:00:00Z", "2026-03-02T08:30:00Z");
+        let nine = window("2026-03-02T09:00:00Z", "2026-03-02T09:30:00Z");
+        let ten = window("2026-03-02T10:00:00Z", "2026-03-02T10:30:00Z");
+        let both = [from_nine, until_ten];
+        assert_eq!(at_times(&both, &[eight, nine, ten], "UTC"), None);
+        // Each of these is allowed by one of them alone.
+        assert_eq!(
+            at_times(&both, &[eight, ten], "UTC"),
+            Some(Rule::TimeWindows)
+        );
+    }
+
+    #[test]
+    fn a_suggestion_warns_and_only_active_policies_count() {
+        let mut suggestion = policy(
+            json!({"denied_operators": ["Voltway"], "max_price_per_kwh": 1,
+                "time_windows": [{"start_time": "08:00", "end_time": "09:00"}]}),
+        );
+        suggestion.mode = PolicyMode::Suggestion;
+        let windows = [window("2026-03-02T10:00:00Z", "2026-03-02T10:30:00Z")];
+        let station = station();
+        let plan = Plan {
+            station: Some(&station),
+            windows: &windows,
+            currency: Currency::USD,
+            zone: &TimeZone::UTC,
+        };
+        let verdict = judge(std::slice::from_ref(&suggestion), &plan);
+        assert_eq!(verdict.blocked, None);
+        let rules: Vec<_> = verdict
+            .warnings
+            .iter()
+            .map(|breach| breach.rule.as_str())
+            .collect();
+        assert_eq!(
+            rules,
+            ["denied_operators", "max_price_per_kwh", "time_windows"]
+        );
+        for status in [PolicyStatus::Inactive, PolicyStatus::Archived] {
+            for mode in [PolicyMode::Enforcement, PolicyMode::Suggestion] {
+                let idle = Policy {
+                    status,
+                    mode,
+                    ..suggestion.clone()
+                };
+                assert_eq!(judge(&[idle], &plan), Verdict::default());
+            }
+        }
+    }
+
+    #[test]
+    fn the_refusal_names_policy_and_rule() {
+        let denying = policy(json!({"denied_operators": ["Voltway"]}));
+        let station = station();
+        let plan = Plan {
+            station: Some(&station),
+            windows: &[],
+            currency: Currency::USD,
+            zone: &TimeZone::UTC,
+        };
+        let breach = judge(std::slice::from_ref(&denying), &plan)
+            .blocked
+            .unwrap();
+        match breach.refusal() {
+            Error::Refused(refusal) => {
+                assert_eq!(
+                    (refusal.status, refusal.code),
+                    (403, Some(Code::PolicyBlocked))
+                );
+                let want = [
+                    ("policy", denying.id.to_string()),
+                    ("rule", "denied_operators".to_owned()),
+                ];
+                assert_eq!(refusal.details, want);
+            }
+            other => panic!("{other}"),
+        }
+    }
+}

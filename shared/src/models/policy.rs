@@ -1,0 +1,457 @@
+//! Policies: rules about operators, places, prices and times that fleets, drivers and vehicles name.
+
+use jiff::civil::Time;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::charging_station::Point;
+use super::metadata::{Metadata, MetadataChange};
+use super::patch::{Change, Patch};
+use super::text::{Description, Name, Text};
+use super::{MAX_LIST, distinct};
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Policy {
+    pub id: Id,
+    pub object: Kind,
+    pub created: Timestamp,
+    pub description: Option<Description>,
+    pub metadata: Metadata,
+    pub mode: PolicyMode,
+    pub name: Name,
+    pub rules: Rules,
+    pub status: PolicyStatus,
+    pub updated: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyMode {
+    /// Blocks what breaks a rule.
+    #[default]
+    Enforcement,
+    /// Never blocks: what breaks a rule is answered with `policy_warnings`.
+    Suggestion,
+}
+
+/// Only active policies count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyStatus {
+    #[default]
+    Active,
+    Inactive,
+    Archived,
+}
+
+/// All of the rules must be kept; a rule that is empty or null is no limit.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Rules {
+    /// The station's operator must be one of these.
+    pub allowed_operators: Vec<Text<256>>,
+    /// The station's operator must be none of these, whatever `allowed_operators` says.
+    pub denied_operators: Vec<Text<256>>,
+    /// The station must lie in one of these circles.
+    pub geofences: Vec<Geofence>,
+    /// Minor units per kWh, tax included, in the currency the driver is billed in: the highest the station may ask.
+    pub max_price_per_kwh: Option<PriceCap>,
+    /// The whole charging window must lie within these times, in the fleet's time zone.
+    pub time_windows: Vec<TimeWindow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Geofence {
+    pub center: Center,
+    pub name: Name,
+    /// More than 0, at most 50,000,000.
+    pub radius_meters: Radius,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Center {
+    /// -90 to 90.
+    pub latitude: Degrees<90>,
+    /// -180 to 180.
+    pub longitude: Degrees<180>,
+}
+
+impl From<Center> for Point {
+    fn from(center: Center) -> Self {
+        Self {
+            latitude: center.latitude.0,
+            longitude: center.longitude.0,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TimeWindow {
+    /// The days on which the window begins; empty means every day.
+    #[serde(default)]
+    pub days_of_week: Vec<DayOfWeek>,
+    /// `HH:MM`; at or before `start_time` it lies on the next day.
+    pub end_time: TimeOfDay,
+    /// `HH:MM`
+    pub start_time: TimeOfDay,
+}
+
+/// In the order of the calendar's week.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DayOfWeek {
+    Monday,
+    Tuesday,
+    Wednesday,
+    Thursday,
+    Friday,
+    Saturday,
+    Sunday,
+}
+
+impl DayOfWeek {
+    pub const ALL: [Self; 7] = [
+        Self::Monday,
+        Self::Tuesday,
+        Self::Wednesday,
+        Self::Thursday,
+        Self::Friday,
+        Self::Saturday,
+        Self::Sunday,
+    ];
+}
+
+/// A time of day to the minute, written `HH:MM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TimeOfDay(Time);
+
+impl TimeOfDay {
+    pub fn time(self) -> Time {
+        self.0
+    }
+}
+
+impl TryFrom<String> for TimeOfDay {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        const SHAPE: &str = "expected a time of day from 00:00 to 23:59";
+        let [a, b, b':', c, d] = text.as_bytes() else {
+            return Err(SHAPE);
+        };
+        let number = |tens: &u8, ones: &u8| match (tens, ones) {
+            (b'0'..=b'9', b'0'..=b'9') => i8::try_from((tens - b'0') * 10 + (ones - b'0')).ok(),
+            _ => None,
+        };
+        let time = number(a, b)
+            .zip(number(c, d))
+            .and_then(|(hour, minute)| Time::new(hour, minute, 0, 0).ok());
+        time.map(Self).ok_or(SHAPE)
+    }
+}
+
+impl From<TimeOfDay> for String {
+    fn from(TimeOfDay(time): TimeOfDay) -> Self {
+        format!("{:02}:{:02}", time.hour(), time.minute())
+    }
+}
+
+/// What is smaller than this is as good as zero, and below what the table can hold.
+const TINY: f64 = 1e-9;
+
+/// An angle of at most so many degrees to either side.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Degrees<const MOST: u16>(f64);
+
+impl<const MOST: u16> TryFrom<f64> for Degrees<MOST> {
+    type Error = String;
+
+    fn try_from(degrees: f64) -> Result<Self, String> {
+        match degrees.abs() {
+            small if small < TINY => Ok(Self(0.0)),
+            some if some <= f64::from(MOST) => Ok(Self(degrees)),
+            _ => Err(format!("must lie between -{MOST} and {MOST}")),
+        }
+    }
+}
+
+impl<const MOST: u16> From<Degrees<MOST>> for f64 {
+    fn from(Degrees(degrees): Degrees<MOST>) -> Self {
+        degrees
+    }
+}
+
+/// Metres; more than the earth's circumference means nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Radius(f64);
+
+impl Radius {
+    pub fn meters(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Radius {
+    type Error = &'static str;
+
+    fn try_from(meters: f64) -> Result<Self, &'static str> {
+        if (TINY..=50_000_000.0).contains(&meters) {
+            Ok(Self(meters))
+        } else {
+            Err("must be more than 0 and at most 50000000")
+        }
+    }
+}
+
+impl From<Radius> for f64 {
+    fn from(Radius(meters): Radius) -> Self {
+        meters
+    }
+}
+
+/// The highest price, in minor units per kWh; it may have a fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct PriceCap(f64);
+
+impl PriceCap {
+    pub fn minor_units(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for PriceCap {
+    type Error = &'static str;
+
+    fn try_from(price: f64) -> Result<Self, &'static str> {
+        match price {
+            small if (0.0..TINY).contains(&small) => Ok(Self(0.0)),
+            some if (TINY..=1e9).contains(&some) => Ok(Self(some)),
+            _ => Err("must lie between 0 and 1000000000"),
+        }
+    }
+}
+
+impl From<PriceCap> for f64 {
+    fn from(PriceCap(price): PriceCap) -> Self {
+        price
+    }
+}
+
+/// The rules of a body. A rule that is left out stays as it is, null and an empty list lift it.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RulesChange {
+    #[serde(default)]
+    pub allowed_operators: Patch<Vec<Text<256>>>,
+    #[serde(default)]
+    pub denied_operators: Patch<Vec<Text<256>>>,
+    #[serde(default)]
+    pub geofences: Patch<Vec<Geofence>>,
+    /// Minor units per kWh, tax included; it may have a fraction.
+    #[serde(default)]
+    pub max_price_per_kwh: Patch<PriceCap>,
+    #[serde(default)]
+    pub time_windows: Patch<Vec<TimeWindow>>,
+}
+
+/// The body of `POST /v1/policies`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPolicy {
+    pub name: Name,
+    pub rules: RulesChange,
+    #[serde(default)]
+    pub description: Option<Description>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    /// Default `enforcement`.
+    #[serde(default)]
+    pub mode: Option<PolicyMode>,
+}
+
+/// The body of `POST /v1/policies/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyChange {
+    #[serde(default)]
+    pub description: Patch<Description>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub mode: Change<PolicyMode>,
+    #[serde(default)]
+    pub name: Change<Name>,
+    /// Changed rule by rule.
+    #[serde(default)]
+    pub rules: Change<RulesChange>,
+    #[serde(default)]
+    pub status: Change<PolicyStatus>,
+}
+
+impl Policy {
+    /// A new, active policy.
+    ///
+    /// # Errors
+    /// Metadata or a list beyond its limits.
+    pub fn new(new: NewPolicy, now: Timestamp) -> Result<Self> {
+        let mut rules = Rules::default();
+        rules.change(new.rules)?;
+        Ok(Self {
+            id: Id::new(Kind::Policy, now),
+            object: Kind::Policy,
+            created: now,
+            description: new.description,
+            metadata: Metadata::new(new.metadata)?,
+            mode: new.mode.unwrap_or_default(),
+            name: new.name,
+            rules,
+            status: PolicyStatus::Active,
+            updated: now,
+        })
+    }
+
+    /// Applies an update; what the body leaves out stays, `rules` rule by rule.
+    ///
+    /// # Errors
+    /// Metadata or a list beyond its limits.
+    pub fn update(&mut self, change: PolicyChange, now: Timestamp) -> Result<()> {
+        let PolicyChange {
+            description,
+            metadata,
+            mode,
+            name,
+            rules,
+            status,
+        } = change;
+        description.apply(&mut self.description);
+        self.metadata.merge(metadata)?;
+        mode.apply(&mut self.mode);
+        name.apply(&mut self.name);
+        if let Change::Set(rules) = rules {
+            self.rules.change(rules)?;
+        }
+        status.apply(&mut self.status);
+        self.updated = now;
+        Ok(())
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.status == PolicyStatus::Active
+    }
+}
+
+impl Rules {
+    fn change(&mut self, change: RulesChange) -> Result<()> {
+        let RulesChange {
+            allowed_operators,
+            denied_operators,
+            geofences,
+            max_price_per_kwh,
+            time_windows,
+        } = change;
+        if let Some(operators) = given(allowed_operators) {
+            self.allowed_operators = distinct("rules.allowed_operators", operators)?;
+        }
+        if let Some(operators) = given(denied_operators) {
+            self.denied_operators = distinct("rules.denied_operators", operators)?;
+        }
+        if let Some(geofences) = given(geofences) {
+            self.geofences = limited("rules.geofences", geofences)?;
+        }
+        max_price_per_kwh.apply(&mut self.max_price_per_kwh);
+        if let Some(windows) = given(time_windows) {
+            for (n, window) in windows.iter().enumerate() {
+                let param = format!("rules.time_windows[{n}].days_of_week");
+                distinct("", window.days_of_week.clone()).map_err(|error| error.at(param))?;
+            }
+            self.time_windows = limited("rules.time_windows", windows)?;
+        }
+        Ok(())
+    }
+}
+
+/// The list a member sets, empty where it clears it.
+fn given<T>(list: Patch<Vec<T>>) -> Option<Vec<T>> {
+    match list {
+        Patch::Keep => None,
+        Patch::Clear => Some(Vec::new()),
+        Patch::Set(list) => Some(list),
+    }
+}
+
+fn limited<T>(param: &'static str, list: Vec<T>) -> Result<Vec<T>> {
+    if list.len() > MAX_LIST {
+        let message = format!("must have at most {MAX_LIST} entries");
+        return Err(Error::invalid(param, message));
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn policy(rules: Value) -> Result<Policy> {
+        let body = json!({"name": "P", "rules": rules});
+        Policy::new(
+            serde_json::from_value(body).unwrap(),
+            Timestamp::from_unix_millis(0),
+        )
+    }
+
+    #[test]
+    fn a_time_of_day_has_hours_and_minutes() {
+        for (text, valid) in [
+            ("00:00", true),
+            ("23:59", true),
+            ("24:00", false),
+            ("12:60", false),
+            ("9:00", false),
+            ("09:00:00", false),
+            ("0a:00", false),
+            ("", false),
+        ] {
+            let read = TimeOfDay::try_from(text.to_owned());
+            assert_eq!(read.is_ok(), valid, "{text}");
+            if let Ok(time) = read {
+                assert_eq!(String::from(time), text);
+            }
+        }
+    }
+
+    #[test]
+    fn an_update_changes_the_rules_it_names_and_null_lifts_one() {
+        let mut policy = policy(json!({"allowed_operators": ["A"], "denied_operators": ["B"], "max_price_per_kwh": 42.5}))
+            .unwrap();
+        let change = json!({"rules": {"allowed_operators": null, "max_price_per_kwh": null}, "status": "archived"});
+        policy
+            .update(
+                serde_json::from_value(change).unwrap(),
+                Timestamp::from_unix_millis(1),
+            )
+            .unwrap();
+        let want = json!({"allowed_operators": [], "denied_operators": ["B"], "geofences": [], "max_price_per_kwh": null,
+            "time_windows": []});
+        assert_eq!(serde_json::to_value(&policy.rules).unwrap(), want);
+        assert!(!policy.is_active());
+    }
+
+    #[test]
+    fn lists_have_at_most_a_hundred_entries_and_days_none_twice() {
+        let window = json!({"start_time": "08:00", "end_time": "09:00"});
+        assert!(policy(json!({"time_windows": vec![window.clone(); 100]})).is_ok());
+        assert!(policy(json!({"time_windows": vec![window; 101]})).is_err());
+        let twice = json!({"days_of_week": ["monday", "monday"], "start_time": "08:00", "end_time": "09:00"});
+        assert!(policy(json!({"time_windows": [twice]})).is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! Wallets: the money that accounts, drivers and fleets hold with us. A wallet's balance is a member of its owner's row
+//! and moves within the transaction of what it pays for, never below zero.
+//!
+//! An account has one row for both modes, so the money of test mode lies beside the object, not in it.
+
+use aws_sdk_dynamodb::types::Update;
+
+use super::commit::{Changes, Write};
+use super::keys::Key;
+use super::row::Row;
+use super::{Store, key_item, n, s};
+use crate::error::{Error, Result};
+use crate::id::Id;
+use crate::models::account::Account;
+use crate::models::driver::Driver;
+use crate::models::fleet::Fleet;
+use crate::models::payment_method::PaymentMethod;
+use crate::models::transaction::Transaction;
+use crate::money::Currency;
+use crate::origin::{Mode, Origin, Tenant};
+use crate::time::Timestamp;
+
+/// Whose wallet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wallet<'a> {
+    Account(&'a Id),
+    Driver(&'a Id),
+    Fleet(&'a Id),
+}
+
+/// What is in a wallet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Funds {
+    /// Minor units of `currency`.
+    pub balance: i64,
+    pub currency: Currency,
+}
+
+impl<'a> Wallet<'a> {
+    /// The wallet a payment method of that type pays from: its owner's.
+    pub fn of(method: &'a PaymentMethod, tenant: &'a Tenant) -> Self {
+        match (&method.driver, &method.fleet) {
+            (Some(driver), _) => Self::Driver(driver),
+            (None, Some(fleet)) => Self::Fleet(fleet),
+            (None, None) => Self::Account(&tenant.account),
+        }
+    }
+
+    fn key(self, tenant: &'a Tenant) -> Key<'a> {
+        match self {
+            Self::Account(id) => Key::Account { id },
+            Self::Driver(id) | Self::Fleet(id) => Key::Object { tenant, id },
+        }
+    }
+
+    /// Where in the row the balance is.
+    fn balance(self, mode: Mode) -> [&'static str; 2] {
+        match (self, mode) {
+            (Self::Account(_), Mode::Test) => ["private", "test_wallet_balance"],
+            _ => ["object", "wallet_balance"],
+        }
+    }
+
+    /// Where in the object the currency is.
+    fn currency(self) -> &'static [&'static str] {
+        match self {
+            Self::Account(_) => &["default_currency"],
+            Self::Driver(_) => &["preferences", "currency"],
+            Self::Fleet(_) => &["preferences", "default_currency"],
+        }
+    }
+}
+
+impl Row<Account> {
+    /// The account as its clients in that mode see it, with the balance of the mode. Not to be written back.
+    pub fn seen_in(&self, mode: Mode) -> Account {
+        let mut account = self.object.clone();
+        if mode == Mode::Test {
+            account.wallet_balance = self.private.test_wallet_balance;
+        }
+        account
+    }
+
+    /// Adds what was charged in that mode to the wallet.
+    ///
+    /// # Errors
+    /// The wallet has another currency by now.
+    pub fn top_up(&mut self, mode: Mode, payment: &Transaction, now: Timestamp) -> Result<()> {
+        let balance = match mode {
+            Mode::Test => &mut self.private.test_wallet_balance,
+            Mode::Live => &mut self.object.wallet_balance,
+        };
+        payment.add_to(balance, self.object.default_currency)?;
+        self.object.updated = now;
+        Ok(())
+    }
+}
+
+impl Store {
+    /// What a wallet holds at this moment; nothing where its owner is gone.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn funds(&self, tenant: &Tenant, wallet: Wallet<'_>) -> Result<Option<Funds>> {
+        Ok(match wallet {
+            Wallet::Account(id) => self.find::<Account>(tenant, id).await?.map(|row| Funds {
+                balance: row.seen_in(tenant.mode).wallet_balance,
+                currency: row.object.default_currency,
+            }),
+            Wallet::Driver(id) => self.find::<Driver>(tenant, id).await?.map(|row| Funds {
+                balance: row.object.wallet_balance,
+                currency: row.object.preferences.currency,
+            }),
+            Wallet::Fleet(id) => self.find::<Fleet>(tenant, id).await?.map(|row| Funds {
+                balance: row.object.wallet_balance,
+                currency: row.object.preferences.default_currency,
+            }),
+        })
+    }
+
+    /// Adds money to a wallet of that currency. The owner's row may not be written otherwise in the same transaction.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn credit(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        wallet: Wallet<'_>,
+        funds: Funds,
+        refusal: Error,
+    ) -> Result<()> {
+        self.move_money(changes, origin, wallet, funds, false, refusal)
+    }
+
+    /// Takes money from a wallet of that currency, as long as there is enough. The owner's row may not be written
+    /// otherwise in the same transaction.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn debit(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        wallet: Wallet<'_>,
+        funds: Funds,
+        refusal: Error,
+    ) -> Result<()> {
+        self.move_money(changes, origin, wallet, funds, true, refusal)
+    }
+
+    fn move_money(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        wallet: Wallet<'_>,
+        funds: Funds,
+        out: bool,
+        refusal: Error,
+    ) -> Result<()> {
+        let [place, balance] = wallet.balance(origin.tenant.mode);
+        let currency: Vec<String> = (0..wallet.currency().len())
+            .map(|depth| format!("#c{depth}"))
+            .collect();
+        let mut condition = format!("#object.{} = :currency", currency.join("."));
+        if out {
+            condition.push_str(" AND #place.#balance >= :amount");
+        }
+        let by = if out { -funds.balance } else { funds.balance };
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(wallet.key(&origin.tenant))))
+            .update_expression(
+                "SET #place.#balance = if_not_exists(#place.#balance, :zero) + :by, #object.#updated = :now, \
+                 #version = #version + :one REMOVE announces",
+            )
+            .condition_expression(condition)
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#place", place)
+            .expression_attribute_names("#balance", balance)
+            .expression_attribute_names("#updated", "updated")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":by", n(by))
+            .expression_attribute_values(":zero", n(0))
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":now", s(origin.now.to_string()))
+            .expression_attribute_values(":currency", s(funds.currency.as_str()));
+        for (name, part) in currency.into_iter().zip(wallet.currency()) {
+            update = update.expression_attribute_names(name, *part);
+        }
+        if out {
+            update = update.expression_attribute_values(":amount", n(funds.balance));
+        }
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            refusal,
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,322 @@
+//! `/v1/payment_methods`.
+
+use serde_json::{Value, json};
+use shared::origin::Mode;
+use tests::{TestApp, driver, fleet, with};
+
+fn card() -> Value {
+    json!({"type": "card", "token": "tok_success"})
+}
+
+fn invalid(param: &str) -> (u16, &str, Option<&str>, Option<&str>) {
+    (
+        400,
+        "invalid_request_error",
+        Some("payment_method_invalid_input"),
+        Some(param),
+    )
+}
+
+#[tokio::test]
+async fn a_new_payment_method_has_every_field_and_never_its_token() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = with(
+        card(),
+        json!({"driver": crew.driver, "metadata": {"k": "v"}}),
+    );
+    let made = app
+        .alice
+        .post("/v1/payment_methods", body)
+        .await
+        .expect(200);
+    let now = &made.body["created"];
+    let fingerprint = made.body["card"]["fingerprint"].as_str().expect("one");
+    let want = json!({"id": made.id(), "object": "payment_method", "created": now, "updated": now,
+        "card": {"brand": "visa", "exp_month": 12, "exp_year": 2040, "fingerprint": fingerprint, "last4": "4242"},
+        "driver": crew.driver, "fleet": null, "metadata": {"k": "v"}, "type": "card"});
+    assert_eq!(made.body, want);
+    let path = format!("/v1/payment_methods/{}", made.id());
+    let shown = app.alice.get(&path).await;
+    assert_eq!(shown.body, want);
+    assert!(!shown.text.contains("tok_"));
+    let other = app.alice.post("/v1/payment_methods", card()).await;
+    assert_eq!(other.body["card"]["fingerprint"], fingerprint);
+    let wallet = json!({"type": "wallet", "fleet": crew.fleet});
+    let made = app.alice.post("/v1/payment_methods", wallet).await;
+    let fleet = json!(crew.fleet);
+    assert_eq!(
+        (&made.body["card"], &made.body["fleet"]),
+        (&Value::Null, &fleet)
+    );
+    let bank = json!({"type": "bank_account", "token": "tok_success"});
+    let made = app
+        .alice
+        .post("/v1/payment_methods", bank)
+        .await
+        .expect(200);
+    assert_eq!(made.body["card"], Value::Null);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_body_is_named() {
+    let app = TestApp::start().await;
+    for (body, param) in [
+        (json!({}), "type"),
+        (json!({"type": "cash"}), "type"),
+        (json!({"type": "card"}), "token"),
+        (json!({"type": "card", "token": 4242}), "token"),
+        (json!({"type": "card", "token": "tok_1234abcd"}), "token"),
+        (
+            json!({"type": "card", "token": "4242 4242 4242 4242"}),
+            "token",
+        ),
+        (json!({"type": "bank_account"}), "token"),
+        (json!({"type": "wallet", "token": "tok_success"}), "token"),
+        (with(card(), json!({"metadata": {"k": 1}})), "metadata.k"),
+    ] {
+        let answer = app.alice.post("/v1/payment_methods", body.clone()).await;
+        assert_eq!(answer.error(), invalid(param), "{body}");
+        assert!(!answer.text.contains("4242 4242"));
+    }
+    let unknown = with(card(), json!({"number": "1"}));
+    let answer = app.alice.post("/v1/payment_methods", unknown).await;
+    assert_eq!(
+        answer.error(),
+        (400, "invalid_request_error", None, Some("number"))
+    );
+    assert!(app.alice.get("/v1/payment_methods").await.ids().is_empty());
+}
+
+#[tokio::test]
+async fn a_payment_method_has_one_owner_that_exists() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let post = async |owner: Value| {
+        app.alice
+            .post("/v1/payment_methods", with(card(), owner))
+            .await
+    };
+    let both = post(json!({"driver": crew.driver, "fleet": crew.fleet})).await;
+    let scope = |param| {
+        (
+            400,
+            "invalid_request_error",
+            Some("payment_method_scope_invalid"),
+            Some(param),
+        )
+    };
+    assert_eq!(both.error(), scope("fleet"));
+    for (owner, param) in [
+        (json!({"driver": "drv_1"}), "driver"),
+        (json!({"driver": crew.fleet}), "driver"),
+        (json!({"fleet": format!("flt_{:032x}", 1)}), "fleet"),
+    ] {
+        let answer = post(owner).await;
+        let want = (
+            404,
+            "invalid_request_error",
+            Some("payment_method_owner_not_found"),
+            Some(param),
+        );
+        assert_eq!(answer.error(), want);
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn the_list_is_filtered_by_owner() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let make = async |owner: Value| {
+        app.alice
+            .post("/v1/payment_methods", with(card(), owner))
+            .await
+            .id()
+    };
+    let of_driver = make(json!({"driver": crew.driver})).await;
+    let of_fleet = make(json!({"fleet": crew.fleet})).await;
+    let of_account = make(json!({})).await;
+    let list = async |query: String| app.alice.get(&format!("/v1/payment_methods{query}")).await;
+    assert_eq!(
+        list(String::new()).await.ids(),
+        [of_account, of_fleet.clone(), of_driver.clone()]
+    );
+    assert_eq!(
+        list(format!("?driver={}", crew.driver)).await.ids(),
+        [of_driver]
+    );
+    assert_eq!(
+        list(format!("?fleet={}", crew.fleet)).await.ids(),
+        [of_fleet]
+    );
+    for (query, param) in [("?driver=drv_1", "driver"), ("?fleet=flt_1", "fleet")] {
+        let answer = list(query.into()).await;
+        let want = (
+            404,
+            "invalid_request_error",
+            Some("payment_method_scope_not_found"),
+            Some(param),
+        );
+        assert_eq!(answer.error(), want);
+    }
+    let both = list(format!("?driver={}&fleet={}", crew.driver, crew.fleet)).await;
+    assert_eq!(both.error().2, Some("payment_method_scope_invalid"));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_update_changes_metadata_alone() {
+    let app = TestApp::start().await;
+    let id = app.alice.post("/v1/payment_methods", card()).await.id();
+    let path = format!("/v1/payment_methods/{id}");
+    let changed = app
+        .alice
+        .post(&path, json!({"metadata": {"a": "b"}}))
+        .await
+        .expect(200);
+    assert_eq!(changed.body["metadata"], json!({"a": "b"}));
+    for change in [json!({"token": "tok_declined"}), json!({"driver": "drv_1"})] {
+        assert_eq!(app.alice.post(&path, change).await.status, 400);
+    }
+    let gone = app.alice.delete(&path).await.expect(200);
+    assert_eq!(
+        gone.body,
+        json!({"id": id, "object": "payment_method", "deleted": true})
+    );
+    assert_eq!(
+        app.alice.get(&path).await.error().2,
+        Some("payment_method_not_found")
+    );
+}
+
+#[tokio::test]
+async fn live_mode_takes_providers_tokens_only_and_says_so_when_it_has_no_provider() {
+    let app = TestApp::start().await;
+    let live = app.other_account(Mode::Live).await;
+    let post = async |token: &str| {
+        let body = json!({"type": "card", "token": token});
+        live.post("/v1/payment_methods", body).await
+    };
+    for token in ["tok_success", "4242424242424242", "visa"] {
+        assert_eq!(post(token).await.error(), invalid("token"), "{token}");
+    }
+    let refused = post("pm_1MqLiJLkdIwHu7ix").await;
+    assert_eq!(refused.error(), (503, "api_error", None, None));
+    assert!(
+        refused.text.contains("No payment provider"),
+        "{}",
+        refused.text
+    );
+    let wallet = json!({"type": "wallet"});
+    live.post("/v1/payment_methods", wallet).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_payment_method_is_named_only_where_its_owner_pays() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let stranger = app.alice.post("/v1/drivers", driver()).await.id();
+    let other = app.alice.post("/v1/fleets", fleet()).await.id();
+    let make = async |owner: Value| {
+        app.alice
+            .post("/v1/payment_methods", with(card(), owner))
+            .await
+            .id()
+    };
+    let hers = make(json!({"driver": crew.driver})).await;
+    let theirs = make(json!({"driver": stranger})).await;
+    let fleets = make(json!({"fleet": crew.fleet})).await;
+    let others = make(json!({"fleet": other})).await;
+    let accounts = make(json!({})).await;
+    let account = app.alice.account.clone().expect("an account");
+    let in_preferences = |id: &str| json!({"preferences": {"default_payment_method": id}});
+    let param = "preferences.default_payment_method";
+    for (path, allowed, refused) in [
+        (
+            format!("/v1/drivers/{}", crew.driver),
+            vec![&hers, &accounts],
+            vec![&theirs, &fleets],
+        ),
+        (
+            format!("/v1/fleets/{}", crew.fleet),
+            vec![&fleets, &accounts],
+            vec![&hers, &others],
+        ),
+        (
+            format!("/v1/accounts/{account}"),
+            vec![&accounts],
+            vec![&hers, &fleets],
+        ),
+    ] {
+        for id in allowed {
+            app.alice.post(&path, in_preferences(id)).await.expect(200);
+        }
+        for id in refused {
+            let answer = app.alice.post(&path, in_preferences(id)).await;
+            let want = (
+                400,
+                "invalid_request_error",
+                Some("payment_method_scope_invalid"),
+                Some(param),
+            );
+            assert_eq!(answer.error(), want, "{path}");
+        }
+        let unknown = app.alice.post(&path, in_preferences("pm_1")).await;
+        let want = (
+            404,
+            "invalid_request_error",
+            Some("payment_method_not_found"),
+            Some(param),
+        );
+        assert_eq!(unknown.error(), want);
+    }
+    let reserve = async |id: &str| {
+        let body = with(app.reservation(&crew, 120), json!({"payment_method": id}));
+        app.alice.post("/v1/reservations", body).await
+    };
+    for id in [&hers, &fleets, &accounts] {
+        reserve(id).await.expect(200);
+    }
+    for id in [&theirs, &others] {
+        let want = (
+            400,
+            "invalid_request_error",
+            Some("payment_method_scope_invalid"),
+            Some("payment_method"),
+        );
+        assert_eq!(reserve(id).await.error(), want);
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_payment_method_stays_while_it_is_a_default_or_a_reservation_names_it() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let account = app.alice.account.clone().expect("an account");
+    let id = app.alice.post("/v1/payment_methods", card()).await.id();
+    let path = format!("/v1/payment_methods/{id}");
+    let conflict = (409, "invalid_request_error", None, Some("payment_method"));
+    let default = |id: Value| json!({"preferences": {"default_payment_method": id}});
+    for owner in [
+        format!("/v1/drivers/{}", crew.driver),
+        format!("/v1/fleets/{}", crew.fleet),
+        format!("/v1/accounts/{account}"),
+    ] {
+        let set = async |id: Value| app.alice.post(&owner, default(id)).await.expect(200);
+        set(json!(id)).await;
+        assert_eq!(app.alice.delete(&path).await.error(), conflict, "{owner}");
+        set(Value::Null).await;
+    }
+    let body = with(app.reservation(&crew, 120), json!({"payment_method": id}));
+    let reservation = app.alice.post("/v1/reservations", body).await.id();
+    assert_eq!(app.alice.delete(&path).await.error(), conflict);
+    app.alice
+        .post(&format!("/v1/reservations/{reservation}/cancel"), json!({}))
+        .await
+        .expect(200);
+    app.alice.delete(&path).await.expect(200);
+    app.drain().await;
+}

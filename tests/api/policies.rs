@@ -1,0 +1,368 @@
+//! `/v1/policies`.
+
+use serde_json::{Value, json};
+use tests::{Receiver, TestApp, driver, fleet, vehicle, with};
+
+fn policy(rules: Value) -> Value {
+    json!({"name": "Depot hours", "rules": rules})
+}
+
+#[tokio::test]
+async fn a_new_policy_has_every_field_of_the_specification() {
+    let app = TestApp::start().await;
+    let rules = json!({"allowed_operators": ["Voltway"], "denied_operators": ["Other"],
+        "geofences": [{"center": {"latitude": 51.5, "longitude": -0.12}, "name": "London", "radius_meters": 2500.5}],
+        "max_price_per_kwh": 42.5,
+        "time_windows": [{"days_of_week": ["monday", "sunday"], "end_time": "06:00", "start_time": "22:30"}]});
+    let made = app
+        .alice
+        .post("/v1/policies", policy(rules.clone()))
+        .await
+        .expect(200);
+    let now = &made.body["created"];
+    let want = json!({"id": made.id(), "object": "policy", "created": now, "description": null, "metadata": {},
+        "mode": "enforcement", "name": "Depot hours", "rules": rules, "status": "active", "updated": now});
+    assert_eq!(made.body, want);
+    let path = format!("/v1/policies/{}", made.id());
+    assert_eq!(app.alice.get(&path).await.body, want);
+    assert!(made.id().starts_with("pol_"));
+    let none = json!({"allowed_operators": [], "denied_operators": [], "geofences": [], "max_price_per_kwh": null,
+        "time_windows": []});
+    let made = app.alice.post("/v1/policies", policy(json!({}))).await;
+    assert_eq!(made.expect(200).body["rules"], none);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_rule_is_named_by_its_path() {
+    let app = TestApp::start().await;
+    let fence = |latitude: f64, longitude: f64, radius: f64| json!({"geofences": [{"center": {"latitude": latitude, "longitude": longitude}, "name": "F", "radius_meters": radius}]});
+    let window = |days: Value, start: &str, end: &str| json!({"time_windows": [{"days_of_week": days, "start_time": start, "end_time": end}]});
+    let many: Vec<String> = (0..101).map(|n| format!("operator {n}")).collect();
+    let days = json!(["monday"]);
+    for (rules, param) in [
+        (fence(90.5, 0.0, 1.0), "rules.geofences[0].center.latitude"),
+        (
+            fence(0.0, -181.0, 1.0),
+            "rules.geofences[0].center.longitude",
+        ),
+        (fence(0.0, 0.0, 0.0), "rules.geofences[0].radius_meters"),
+        (
+            json!({"geofences": [{"name": "F", "radius_meters": 1}]}),
+            "rules.geofences[0].center",
+        ),
+        (json!({"max_price_per_kwh": -1}), "rules.max_price_per_kwh"),
+        (json!({"max_price_per_kwh": "1"}), "rules.max_price_per_kwh"),
+        (
+            window(days.clone(), "8:00", "09:00"),
+            "rules.time_windows[0].start_time",
+        ),
+        (
+            window(days.clone(), "08:00", "24:00"),
+            "rules.time_windows[0].end_time",
+        ),
+        (
+            window(json!(["mon"]), "08:00", "09:00"),
+            "rules.time_windows[0].days_of_week[0]",
+        ),
+        (
+            window(json!(["monday", "monday"]), "08:00", "09:00"),
+            "rules.time_windows[0].days_of_week",
+        ),
+        (
+            json!({"allowed_operators": [""]}),
+            "rules.allowed_operators[0]",
+        ),
+        (json!({"denied_operators": many}), "rules.denied_operators"),
+        (
+            json!({"allowed_operators": ["A", "A"]}),
+            "rules.allowed_operators",
+        ),
+        (json!({"curfew": true}), "rules.curfew"),
+    ] {
+        let answer = app.alice.post("/v1/policies", policy(rules.clone())).await;
+        let want = (400, "invalid_request_error", None, Some(param));
+        assert_eq!(answer.error(), want, "{rules}");
+    }
+    for (change, param) in [
+        (json!({"name": ""}), "name"),
+        (json!({"rules": null}), "rules"),
+        (json!({"mode": "advice"}), "mode"),
+        (json!({"status": "active"}), "status"),
+    ] {
+        let answer = app
+            .alice
+            .post("/v1/policies", with(policy(json!({})), change))
+            .await;
+        assert_eq!(answer.error().3, Some(param));
+    }
+    assert!(app.alice.get("/v1/policies").await.ids().is_empty());
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_update_changes_what_it_names_and_the_list_is_filtered_by_status() {
+    let app = TestApp::start().await;
+    let rules = json!({"denied_operators": ["Other"], "max_price_per_kwh": 40});
+    let id = app.alice.post("/v1/policies", policy(rules)).await.id();
+    let other = app.alice.post("/v1/policies", policy(json!({}))).await.id();
+    let path = format!("/v1/policies/{id}");
+    let change = json!({"description": "D", "mode": "suggestion", "status": "inactive",
+        "rules": {"max_price_per_kwh": null, "allowed_operators": ["Voltway"]}});
+    let changed = app.alice.post(&path, change).await.expect(200).body;
+    let rules = json!({"allowed_operators": ["Voltway"], "denied_operators": ["Other"], "geofences": [],
+        "max_price_per_kwh": null, "time_windows": []});
+    assert_eq!(changed["rules"], rules);
+    assert_eq!(
+        (
+            &changed["mode"],
+            &changed["status"],
+            &changed["description"]
+        ),
+        (&json!("suggestion"), &json!("inactive"), &json!("D"))
+    );
+    let list = async |query: &str| app.alice.get(&format!("/v1/policies{query}")).await;
+    assert_eq!(list("").await.ids(), [other.clone(), id.clone()]);
+    assert_eq!(list("?status=active").await.ids(), [other]);
+    assert_eq!(list("?status=inactive").await.ids(), [id]);
+    assert_eq!(list("?status=archived").await.ids().len(), 0);
+    let wrong = list("?status=gone").await;
+    let want = (400, "invalid_request_error", None, Some("status"));
+    assert_eq!(wrong.error(), want);
+    let unknown = app.alice.get("/v1/policies/pol_1").await;
+    let want = (
+        404,
+        "invalid_request_error",
+        Some("policy_not_found"),
+        Some("policy"),
+    );
+    assert_eq!(unknown.error(), want);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_policy_stays_while_a_fleet_driver_or_vehicle_names_it() {
+    let app = TestApp::start().await;
+    let id = app.alice.post("/v1/policies", policy(json!({}))).await.id();
+    let path = format!("/v1/policies/{id}");
+    let named = |body: Value| with(body, json!({"policy_ids": [id]}));
+    let post = async |path: &str, body: Value| app.alice.post(path, body).await.id();
+    let plain = post("/v1/fleets", fleet()).await;
+    for (list, body) in [
+        ("/v1/fleets", fleet()),
+        ("/v1/drivers", driver()),
+        ("/v1/vehicles", vehicle(&plain)),
+    ] {
+        let owner = post(list, named(body)).await;
+        let refused = app.alice.delete(&path).await;
+        assert_eq!(
+            refused.error(),
+            (409, "invalid_request_error", None, Some("policy")),
+            "{list}"
+        );
+        app.alice
+            .post(&format!("{list}/{owner}"), json!({"policy_ids": []}))
+            .await
+            .expect(200);
+    }
+    let gone = app.alice.delete(&path).await.expect(200);
+    assert_eq!(
+        gone.body,
+        json!({"id": id, "object": "policy", "deleted": true})
+    );
+    let again = app.alice.delete(&path).await;
+    assert_eq!(again.error().2, Some("policy_not_found"));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_happens_to_a_policy_is_told() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let id = app.alice.post("/v1/policies", policy(json!({}))).await.id();
+    app.drain().await;
+    let path = format!("/v1/policies/{id}");
+    app.alice
+        .post(&path, json!({"name": "Other"}))
+        .await
+        .expect(200);
+    app.drain().await;
+    app.alice.delete(&path).await.expect(200);
+    app.drain().await;
+    assert_eq!(
+        receiver.types(),
+        ["policy.created", "policy.updated", "policy.deleted"]
+    );
+    let updated = &receiver.received()[1].event["data"];
+    assert_eq!(updated["object"]["name"], "Other");
+    assert_eq!(updated["previous_attributes"]["name"], "Depot hours");
+}
+
+/// A crew whose fleet names a policy with these rules.
+async fn ruled(app: &TestApp, mode: &str, rules: Value) -> (tests::Crew, String) {
+    let crew = app.crew(&app.alice).await;
+    let body = with(policy(rules), json!({"mode": mode}));
+    let id = app.alice.post("/v1/policies", body).await.id();
+    app.alice
+        .post(
+            &format!("/v1/fleets/{}", crew.fleet),
+            json!({"policy_ids": [id]}),
+        )
+        .await
+        .expect(200);
+    (crew, id)
+}
+
+/// Times of day around a moment so many minutes from now.
+fn hour(app: &TestApp, minutes: i64) -> String {
+    app.in_minutes(minutes)[11..16].to_owned()
+}
+
+#[tokio::test]
+async fn a_reservation_at_a_forbidden_time_is_blocked() {
+    let app = TestApp::start().await;
+    let times =
+        json!({"time_windows": [{"start_time": hour(&app, 600), "end_time": hour(&app, 720)}]});
+    let (crew, id) = ruled(&app, "enforcement", times).await;
+    let reserve = async |change: Value| {
+        let body = with(app.reservation(&crew, 300), change);
+        app.alice.post("/v1/reservations", body).await
+    };
+    let blocked = reserve(json!({})).await;
+    let want = (403, "invalid_request_error", Some("policy_blocked"), None);
+    assert_eq!(blocked.error(), want);
+    assert_eq!(
+        (&blocked.body["policy"], &blocked.body["rule"]),
+        (&json!(id), &json!("time_windows"))
+    );
+    assert!(app.alice.get("/v1/reservations").await.ids().is_empty());
+    // A window that may slide into the allowed time will do.
+    let made = reserve(json!({"latest_end": app.in_minutes(700)})).await;
+    assert_eq!(made.expect(200).body["policy_warnings"], json!([]));
+    let path = format!("/v1/policies/{id}");
+    app.alice
+        .post(&path, json!({"status": "inactive"}))
+        .await
+        .expect(200);
+    reserve(json!({})).await.expect(200);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn policies_of_driver_and_vehicle_count_as_well() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let times =
+        json!({"time_windows": [{"start_time": hour(&app, 600), "end_time": hour(&app, 720)}]});
+    let id = app.alice.post("/v1/policies", policy(times)).await.id();
+    for owner in [
+        format!("/v1/drivers/{}", crew.driver),
+        format!("/v1/vehicles/{}", crew.vehicle),
+    ] {
+        let set = async |ids: Value| {
+            let change = json!({"policy_ids": ids});
+            app.alice.post(&owner, change).await.expect(200);
+        };
+        set(json!([id])).await;
+        let body = app.reservation(&crew, 300);
+        let blocked = app.alice.post("/v1/reservations", body.clone()).await;
+        assert_eq!(blocked.error().2, Some("policy_blocked"), "{owner}");
+        set(json!([])).await;
+        app.alice.post("/v1/reservations", body).await.expect(200);
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_suggestion_warns_and_blocks_nothing() {
+    let app = TestApp::start().await;
+    let rules = json!({"denied_operators": ["Nobody"],
+        "time_windows": [{"start_time": hour(&app, 600), "end_time": hour(&app, 720)}]});
+    let (crew, id) = ruled(&app, "suggestion", rules).await;
+    let made = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .expect(200);
+    let warnings = json!([{"policy": id, "rule": "time_windows",
+        "message": "The policy \"Depot hours\" does not allow this time."}]);
+    assert_eq!(made.body["policy_warnings"], warnings);
+    app.advance(125 * 60).await;
+    let path = format!("/v1/reservations/{}", made.id());
+    let confirmed = app.alice.get(&path).await.body;
+    assert_eq!(confirmed["status"], "confirmed");
+    assert_eq!(confirmed["policy_warnings"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_reservation_fails_when_policies_refuse_every_station() {
+    let app = TestApp::start().await;
+    let rules = json!({"allowed_operators": ["Nobody"]});
+    let (crew, id) = ruled(&app, "enforcement", rules).await;
+    let reserve = async || {
+        let body = app.reservation(&crew, 60);
+        app.alice.post("/v1/reservations", body).await.id()
+    };
+    let refused = reserve().await;
+    app.advance(65 * 60).await;
+    let path = format!("/v1/reservations/{refused}");
+    let failed = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&failed["status"], &failed["failed_reason"]),
+        (&json!("failed"), &json!("policy_blocked"))
+    );
+    let summary = &failed["match_summary"]["refused"];
+    assert!(summary["policy"].as_u64() > Some(0), "{summary}");
+    assert_eq!(summary["booked"], 0);
+    // A policy that changes before the last attempt lets it through.
+    let allowed = reserve().await;
+    app.advance(35 * 60).await;
+    let change = json!({"rules": {"allowed_operators": null}});
+    app.alice
+        .post(&format!("/v1/policies/{id}"), change)
+        .await
+        .expect(200);
+    app.advance(30 * 60).await;
+    let path = format!("/v1/reservations/{allowed}");
+    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+}
+
+#[tokio::test]
+async fn a_confirmed_station_keeps_every_rule() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let confirm = async || {
+        let body = app.reservation(&crew, 60);
+        let id = app.alice.post("/v1/reservations", body).await.id();
+        app.advance(31 * 60).await;
+        let path = format!("/v1/reservations/{id}");
+        let reservation = app.alice.get(&path).await.body;
+        let station = reservation["charging_station"].as_str().expect("a station");
+        let shown = format!("/v1/charging_stations/{station}");
+        let station = app.alice.get(&shown).await.body;
+        app.alice
+            .post(&format!("{path}/cancel"), json!({}))
+            .await
+            .expect(200);
+        station
+    };
+    let first = confirm().await;
+    let place = first["location"].clone();
+    let rules = json!({"denied_operators": [first["operator"]],
+        "geofences": [{"center": place, "name": "Around", "radius_meters": 20_000}]});
+    let id = app.alice.post("/v1/policies", policy(rules)).await.id();
+    app.alice
+        .post(
+            &format!("/v1/vehicles/{}", crew.vehicle),
+            json!({"policy_ids": [id]}),
+        )
+        .await
+        .expect(200);
+    assert_ne!(confirm().await["operator"], first["operator"]);
+    app.drain().await;
+}

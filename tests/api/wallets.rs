@@ -1,0 +1,396 @@
+//! `POST …/top_up` of accounts, drivers and fleets, and what moves money between wallets.
+
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use shared::error::{Error, Result};
+use shared::models::payment_method::Card;
+use shared::origin::{Mode, Origin};
+use shared::ports::payments::{Charge, Outcome, Payments, Providers, Simulated};
+use shared::store::Changes;
+use shared::store::wallets::{Funds, Wallet};
+use shared::{Id, Tenant};
+use tests::{Client, TestApp, with};
+
+async fn card(client: &Client, token: &str, owner: Value) -> String {
+    let body = with(json!({"type": "card", "token": token}), owner);
+    client.post("/v1/payment_methods", body).await.id()
+}
+
+fn top_up(method: &str, amount: i64) -> Value {
+    json!({"amount": amount, "payment_method": method})
+}
+
+#[tokio::test]
+async fn a_top_up_charges_the_method_and_adds_to_the_wallet() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let account = app.alice.account.clone().expect("an account").to_string();
+    for (owner, transaction) in [
+        (
+            format!("/v1/drivers/{}", crew.driver),
+            json!({"driver": crew.driver, "fleet": null}),
+        ),
+        (
+            format!("/v1/fleets/{}", crew.fleet),
+            json!({"driver": null, "fleet": crew.fleet}),
+        ),
+        (
+            format!("/v1/accounts/{account}"),
+            json!({"driver": null, "fleet": null}),
+        ),
+    ] {
+        let method = card(&app.alice, "tok_success", json!({})).await;
+        let path = format!("{owner}/top_up");
+        app.alice
+            .post(&path, top_up(&method, 5000))
+            .await
+            .expect(200);
+        let topped = app.alice.post(&path, top_up(&method, 1)).await.expect(200);
+        assert_eq!(topped.body["wallet_balance"], 5001, "{owner}");
+        assert_eq!(app.alice.get(&owner).await.body, topped.body);
+        let latest = app.alice.get("/v1/transactions?limit=2").await.body;
+        let first = &latest["data"][1];
+        let want = with(
+            json!({"id": first["id"], "object": "transaction", "amount": 5000, "charging_session": null,
+                "created": first["created"], "currency": "usd", "description": "Wallet top-up", "payment_method": method,
+                "status": "succeeded", "type": "charge", "vehicle": null}),
+            transaction,
+        );
+        assert_eq!(first, &want);
+    }
+    assert_eq!(app.alice.walk("/v1/transactions").await.len(), 6);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_declined_top_up_leaves_a_failed_transaction_and_the_wallet_as_it_was() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let owner = format!("/v1/drivers/{}", crew.driver);
+    let path = format!("{owner}/top_up");
+    for (n, (token, code)) in [
+        ("tok_declined", "card_declined"),
+        ("tok_insufficient_funds", "insufficient_funds"),
+        ("tok_expired", "expired_card"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let method = card(&app.alice, token, json!({"driver": crew.driver})).await;
+        let key = format!("top-up {n}");
+        let send = async || {
+            let body = top_up(&method, 700).to_string();
+            app.alice
+                .send("POST", &path, Some(body), &[("idempotency-key", &key)])
+                .await
+        };
+        let refused = send().await;
+        let want = (
+            402,
+            "invalid_request_error",
+            Some("payment_authorization_failed"),
+            Some("payment_method"),
+        );
+        assert_eq!(refused.error(), want);
+        assert_eq!(refused.body["decline_code"], code);
+        assert_eq!(refused.header("idempotent-replayed"), "");
+        let again = send().await;
+        assert_eq!(
+            (again.body, again.headers["idempotent-replayed"].as_bytes()),
+            (refused.body, b"true".as_slice())
+        );
+        let failed = app.alice.get("/v1/transactions?status=failed").await.body;
+        let failed = failed["data"].as_array().expect("a list");
+        assert_eq!(failed.len(), n + 1);
+        assert_eq!(
+            (&failed[0]["payment_method"], &failed[0]["amount"]),
+            (&json!(method), &json!(700))
+        );
+    }
+    assert_eq!(app.alice.get(&owner).await.body["wallet_balance"], 0);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_top_up_is_named() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let stranger = app.alice.post("/v1/drivers", tests::driver()).await.id();
+    let good = card(&app.alice, "tok_success", json!({})).await;
+    let theirs = card(&app.alice, "tok_success", json!({"driver": stranger})).await;
+    let wallet = json!({"type": "wallet"});
+    let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
+    let path = format!("/v1/drivers/{}/top_up", crew.driver);
+    for (body, want) in [
+        (json!({"payment_method": good}), (400, None, "amount")),
+        (top_up(&good, 0), (400, None, "amount")),
+        (top_up(&good, -5), (400, None, "amount")),
+        (top_up(&good, 100_000_000), (400, None, "amount")),
+        (
+            json!({"amount": 1.5, "payment_method": good}),
+            (400, None, "amount"),
+        ),
+        (json!({"amount": 1}), (400, None, "payment_method")),
+        (
+            top_up("pm_1", 1),
+            (404, Some("payment_method_not_found"), "payment_method"),
+        ),
+        (
+            top_up(&theirs, 1),
+            (400, Some("payment_method_scope_invalid"), "payment_method"),
+        ),
+        (
+            top_up(&wallet, 1),
+            (400, Some("payment_method_scope_invalid"), "payment_method"),
+        ),
+    ] {
+        let answer = app.alice.post(&path, body.clone()).await;
+        let (status, code, param) = want;
+        let want = (status, "invalid_request_error", code, Some(param));
+        assert_eq!(answer.error(), want, "{body}");
+    }
+    let nobody = app
+        .alice
+        .post("/v1/drivers/drv_1/top_up", top_up(&good, 1))
+        .await;
+    assert_eq!(nobody.error().2, Some("driver_not_found"));
+    assert!(app.alice.get("/v1/transactions").await.ids().is_empty());
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_wallet_with_money_keeps_its_currency() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let account = app.alice.account.clone().expect("an account").to_string();
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    for (owner, change, param) in [
+        (
+            format!("/v1/drivers/{}", crew.driver),
+            json!({"preferences": {"currency": "jpy"}}),
+            "preferences.currency",
+        ),
+        (
+            format!("/v1/fleets/{}", crew.fleet),
+            json!({"preferences": {"default_currency": "jpy"}}),
+            "preferences.default_currency",
+        ),
+        (
+            format!("/v1/accounts/{account}"),
+            json!({"default_currency": "jpy"}),
+            "default_currency",
+        ),
+    ] {
+        let path = format!("{owner}/top_up");
+        app.alice.post(&path, top_up(&method, 5)).await.expect(200);
+        let refused = app.alice.post(&owner, change).await;
+        let want = (409, "invalid_request_error", None, Some(param));
+        assert_eq!(refused.error(), want, "{owner}");
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn whoever_has_money_is_not_removed() {
+    let app = TestApp::start().await;
+    let driver = app.alice.post("/v1/drivers", tests::driver()).await.id();
+    let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    for (owner, param) in [
+        (format!("/v1/drivers/{driver}"), "driver"),
+        (format!("/v1/fleets/{fleet}"), "fleet"),
+    ] {
+        let path = format!("{owner}/top_up");
+        app.alice.post(&path, top_up(&method, 5)).await.expect(200);
+        let refused = app.alice.delete(&owner).await;
+        let want = (409, "invalid_request_error", None, Some(param));
+        assert_eq!(refused.error(), want, "{owner}");
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn many_top_ups_at_once_all_count() {
+    let app = TestApp::start().await;
+    let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    let path = format!("/v1/fleets/{fleet}");
+    let requests = (0..8).map(|_| {
+        let (client, path, body) = (
+            app.alice.clone(),
+            format!("{path}/top_up"),
+            top_up(&method, 100),
+        );
+        tokio::spawn(async move { client.post(&path, body).await.status })
+    });
+    let mut paid = 0;
+    for request in requests.collect::<Vec<_>>() {
+        let status = request.await.expect("an answer");
+        assert!(matches!(status, 200 | 503), "{status}");
+        paid += i64::from(status == 200);
+    }
+    let shown = app.alice.get(&path).await.body;
+    assert_eq!(shown["wallet_balance"], paid * 100);
+    let told = app.alice.walk("/v1/transactions").await.len();
+    assert_eq!(told as i64, paid);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn the_play_money_of_test_mode_is_none_in_live_mode() {
+    let app = TestApp::start().await;
+    let account = app.alice.account.clone().expect("an account");
+    let path = format!("/v1/accounts/{account}");
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    let topped = app
+        .alice
+        .post(&format!("{path}/top_up"), top_up(&method, 900))
+        .await
+        .expect(200);
+    assert_eq!(topped.body["wallet_balance"], 900);
+    let store = &app.app().store;
+    let tenant = |mode| Tenant {
+        account: account.clone(),
+        mode,
+    };
+    let wallet = Wallet::Account(&account);
+    for (mode, want) in [(Mode::Test, 900), (Mode::Live, 0)] {
+        let funds = store.funds(&tenant(mode), wallet).await.expect("funds");
+        assert_eq!(funds.expect("a wallet").balance, want);
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let account = app.alice.account.clone().expect("an account");
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    let (driver, fleet) = (
+        Id::from(crew.driver.as_str()),
+        Id::from(crew.fleet.as_str()),
+    );
+    let store = &app.app().store;
+    let tenant = Tenant {
+        account: account.clone(),
+        mode: Mode::Test,
+    };
+    let origin = Origin::later(tenant.clone(), app.now());
+    let of = |balance, code| Funds {
+        balance,
+        currency: shared::money::Currency::from_code(code).expect("a currency"),
+    };
+    for (path, wallet) in [
+        (format!("/v1/drivers/{driver}"), Wallet::Driver(&driver)),
+        (format!("/v1/fleets/{fleet}"), Wallet::Fleet(&fleet)),
+        (format!("/v1/accounts/{account}"), Wallet::Account(&account)),
+    ] {
+        app.alice
+            .post(&format!("{path}/top_up"), top_up(&method, 100))
+            .await
+            .expect(200);
+        let take = async |funds| {
+            let mut changes = Changes::new();
+            let refusal = Error::conflict("not enough", None);
+            store
+                .debit(&mut changes, &origin, wallet, funds, refusal)
+                .expect("a debit");
+            store.commit_later(&origin, changes).await.is_ok()
+        };
+        assert!(take(of(60, "usd")).await);
+        assert!(!take(of(41, "usd")).await);
+        assert!(!take(of(40, "eur")).await);
+        assert!(take(of(40, "usd")).await);
+        let mut changes = Changes::new();
+        store
+            .credit(
+                &mut changes,
+                &origin,
+                wallet,
+                of(7, "usd"),
+                Error::Contended,
+            )
+            .expect("a credit");
+        store
+            .commit_later(&origin, changes)
+            .await
+            .expect("the money arrives");
+        assert_eq!(app.alice.get(&path).await.body["wallet_balance"], 7);
+    }
+    app.drain().await;
+}
+
+/// A provider that notes the keys it is asked to charge under, and ends the first charge so that nobody learns of it.
+#[derive(Default)]
+struct Notes {
+    keys: Mutex<Vec<String>>,
+}
+
+impl Payments for Notes {
+    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<Outcome>> {
+        let mut keys = self.keys.lock().expect("notes");
+        keys.push(charge.key.clone());
+        let lost = keys.len() == 1;
+        Box::pin(async move {
+            if lost {
+                return Err(Error::unavailable("the acknowledgement was lost"));
+            }
+            Simulated.charge(charge).await
+        })
+    }
+
+    fn card<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<Card>>> {
+        Simulated.card(token)
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_top_up_is_charged_under_the_same_key_and_counts_once() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    let notes = Arc::new(Notes::default());
+    let parts = app.app();
+    let noted = shared::App::new(
+        parts.store.clone(),
+        parts.clock.clone(),
+        parts.queue.clone(),
+        parts.schedules.clone(),
+        Providers::new(notes.clone(), None),
+        parts.settings.clone(),
+    );
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, functions::router(noted)).await });
+    let client = Client::new(&url, app.alice.key.as_deref());
+    let path = format!("/v1/fleets/{}/top_up", crew.fleet);
+    let send = async |amount: i64, key: &str| {
+        let body = top_up(&method, amount).to_string();
+        client
+            .send("POST", &path, Some(body), &[("idempotency-key", key)])
+            .await
+    };
+    assert_eq!(send(300, "k").await.status, 503);
+    let done = send(300, "k").await.expect(200);
+    assert_eq!(done.body["wallet_balance"], 300);
+    assert_eq!(send(300, "k").await.expect(200).body, done.body);
+    {
+        let keys = notes.keys.lock().expect("notes");
+        assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
+        assert!(keys[0].len() <= 64 && !keys[0].contains("acct"));
+    }
+    let other = send(301, "k").await;
+    let want = (400, "idempotency_error", None, Some("Idempotency-Key"));
+    assert_eq!(other.error(), want);
+    assert_eq!(notes.keys.lock().expect("notes").len(), 2);
+    send(300, "other").await.expect(200);
+    let keys = notes.keys.lock().expect("notes").clone();
+    assert_ne!(keys[1], keys[2]);
+    assert_eq!(app.alice.walk("/v1/transactions").await.len(), 2);
+    app.drain().await;
+}
