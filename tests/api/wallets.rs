@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use functions::payments::{self, Bill};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use shared::error::{Error, Result};
-use shared::models::payment_method::Card;
+use shared::models::payment_method::{Card, PaymentMethod};
 use shared::origin::{Mode, Origin};
 use shared::ports::payments::{Charge, Outcome, Payments, Providers, Simulated};
 use shared::store::Changes;
@@ -320,6 +321,65 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
             .expect("the money arrives");
         assert_eq!(app.alice.get(&path).await.body["wallet_balance"], 7);
     }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_for() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let (path, owner) = (
+        format!("/v1/fleets/{}", crew.fleet),
+        json!({"fleet": crew.fleet}),
+    );
+    let good = card(&app.alice, "tok_success", owner.clone()).await;
+    let bad = card(&app.alice, "tok_declined", owner.clone()).await;
+    let wallet = with(json!({"type": "wallet"}), owner);
+    let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
+    app.alice
+        .post(&format!("{path}/top_up"), top_up(&good, 100))
+        .await
+        .expect(200);
+    let tenant = Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    };
+    let (origin, store) = (Origin::later(tenant.clone(), app.now()), &app.app().store);
+    let take = async |method: &str, amount: i64, code: &str, commit: bool| {
+        let id = Id::from(method);
+        let method = store.load::<PaymentMethod>(&tenant, &id).await;
+        let bill = Bill {
+            key: format!("test {amount}"),
+            amount,
+            currency: shared::money::Currency::from_code(code).expect("a currency"),
+            description: "Test".into(),
+        };
+        let mut changes = Changes::new();
+        let method = method.expect("a method");
+        let taken = payments::take(app.app(), &origin, &mut changes, &method, &bill).await;
+        if commit {
+            let done = store.commit_later(&origin, changes).await;
+            done.expect("the money moves");
+        }
+        match taken.expect("an outcome") {
+            Outcome::Succeeded => String::new(),
+            Outcome::Declined(code) => code,
+        }
+    };
+    let balance = async || app.alice.get(&path).await.body["wallet_balance"].clone();
+    assert_eq!(take(&good, 5, "usd", true).await, "");
+    assert_eq!(take(&bad, 5, "usd", true).await, "card_declined");
+    assert_eq!(take(&bad, 0, "usd", true).await, "");
+    assert_eq!(take(&wallet, 101, "usd", true).await, "insufficient_funds");
+    assert_eq!(
+        take(&wallet, 1, "eur", true).await,
+        "currency_not_supported"
+    );
+    assert_eq!(take(&wallet, 70, "usd", false).await, "");
+    assert_eq!(balance().await, 100);
+    assert_eq!(take(&wallet, 70, "usd", true).await, "");
+    assert_eq!(balance().await, 30);
+    assert_eq!(take(&wallet, 70, "usd", true).await, "insufficient_funds");
     app.drain().await;
 }
 

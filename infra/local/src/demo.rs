@@ -1,5 +1,6 @@
-//! The tenant of the sample events in `events/`: an account with a key, a fleet, a driver, a vehicle, a
-//! payment method, a transaction and a policy, under the ids the samples name. It exists on embedded tables only, so its well-known key opens nothing else.
+//! The tenant of the sample events in `events/`: an account with a key, a fleet, a driver, a vehicle, a payment method, a
+//! transaction and a policy, under the ids the samples name. It exists on embedded tables only, so its well-known key opens
+//! nothing else.
 
 use serde_json::json;
 use shared::error::{Error, Result};
