@@ -485,7 +485,13 @@ fn body_of_sample(name: &str) -> Option<Value> {
 fn success(route: &Route, components: &mut Components) -> Value {
     let object = components.object(route.shows.kind());
     let (said, schema) = match route.shows {
-        Shows::Object(kind) => (format!("The {}.", kind.name().replace('_', " ")), object),
+        Shows::Object(kind) => {
+            let object = match kind {
+                Kind::Reservation if route.name.starts_with("create-") => made_reservation(object, components),
+                _ => object,
+            };
+            (format!("The {}.", kind.name().replace('_', " ")), object)
+        }
         Shows::Page(kind) => (
             format!("A page of {} objects.", kind.name().replace('_', " ")),
             json!({"type": "object", "required": ["data", "next_page_url", "previous_page_url"], "properties": {
@@ -511,6 +517,16 @@ fn success(route: &Route, components: &mut Components) -> Value {
         );
     }
     json!({"description": said, "headers": headers, "content": {"application/json": {"schema": schema}}})
+}
+
+/// The one answer that says more than its object: what policies in suggestion mode have against a reservation.
+fn made_reservation(reservation: Value, components: &mut Components) -> Value {
+    let (name, schemas) = named::<shared::charging::policies::Breach>();
+    components.add_all(schemas);
+    components.answers.insert(name.clone());
+    let warnings = json!({"type": "array", "items": reference(&name),
+        "description": "What could be told before a station is assigned; empty when nothing speaks against it."});
+    json!({"allOf": [reservation, {"type": "object", "required": ["policy_warnings"], "properties": {"policy_warnings": warnings}}]})
 }
 
 /// What an operation may refuse with: codes by status, where none stands for an error without a code.

@@ -9,7 +9,8 @@ use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
-pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts).refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
+pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts)
+    .refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,

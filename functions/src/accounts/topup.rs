@@ -16,7 +16,12 @@ pub const ROUTE: Route = Route::post(
     "topup-account",
     "/v1/accounts/{id}/top_up",
     Resource::Accounts,
-).refusing(&[Code::PaymentAuthorizationFailed, Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
+)
+.refusing(&[
+    Code::PaymentAuthorizationFailed,
+    Code::PaymentMethodNotFound,
+    Code::PaymentMethodScopeInvalid,
+]);
 
 pub async fn handle(
     caller: Caller,

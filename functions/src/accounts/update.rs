@@ -13,7 +13,8 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-account", "/v1/accounts/{id}", Resource::Accounts).refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
+pub const ROUTE: Route = Route::post("update-account", "/v1/accounts/{id}", Resource::Accounts)
+    .refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,

@@ -14,7 +14,12 @@ use shared::{App, Error};
 use crate::references;
 
 pub const ROUTE: Route =
-    Route::post("create-driver", "/v1/drivers", Resource::Drivers).refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound, Code::ChargingStationNotFound, Code::PaymentMethodScopeInvalid]);
+    Route::post("create-driver", "/v1/drivers", Resource::Drivers).refusing(&[
+        Code::PolicyNotFound,
+        Code::PaymentMethodNotFound,
+        Code::ChargingStationNotFound,
+        Code::PaymentMethodScopeInvalid,
+    ]);
 
 pub async fn handle(
     caller: Caller,

@@ -11,7 +11,13 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resource::Drivers).refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound, Code::ChargingStationNotFound, Code::PaymentMethodScopeInvalid]);
+pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resource::Drivers)
+    .refusing(&[
+        Code::PolicyNotFound,
+        Code::PaymentMethodNotFound,
+        Code::ChargingStationNotFound,
+        Code::PaymentMethodScopeInvalid,
+    ]);
 
 pub async fn handle(
     caller: Caller,

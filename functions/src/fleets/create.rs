@@ -14,7 +14,11 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets).refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
+pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fleets).refusing(&[
+    Code::PolicyNotFound,
+    Code::PaymentMethodNotFound,
+    Code::PaymentMethodScopeInvalid,
+]);
 
 pub async fn handle(
     caller: Caller,

@@ -13,7 +13,12 @@ use shared::{App, Error};
 
 use crate::payments::{self, ToppedUp};
 
-pub const ROUTE: Route = Route::post("topup-fleet", "/v1/fleets/{id}/top_up", Resource::Fleets).refusing(&[Code::PaymentAuthorizationFailed, Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
+pub const ROUTE: Route = Route::post("topup-fleet", "/v1/fleets/{id}/top_up", Resource::Fleets)
+    .refusing(&[
+        Code::PaymentAuthorizationFailed,
+        Code::PaymentMethodNotFound,
+        Code::PaymentMethodScopeInvalid,
+    ]);
 
 pub async fn handle(
     caller: Caller,

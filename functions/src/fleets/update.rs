@@ -13,7 +13,12 @@ use shared::{App, Error};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets).refusing(&[Code::PolicyNotFound, Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
+pub const ROUTE: Route =
+    Route::post("update-fleet", "/v1/fleets/{id}", Resource::Fleets).refusing(&[
+        Code::PolicyNotFound,
+        Code::PaymentMethodNotFound,
+        Code::PaymentMethodScopeInvalid,
+    ]);
 
 pub async fn handle(
     caller: Caller,

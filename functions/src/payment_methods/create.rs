@@ -15,7 +15,11 @@ pub const ROUTE: Route = Route::post(
     "create-payment-method",
     "/v1/payment_methods",
     Resource::PaymentMethods,
-).refusing(&[Code::PaymentMethodScopeInvalid, Code::PaymentMethodOwnerNotFound]);
+)
+.refusing(&[
+    Code::PaymentMethodScopeInvalid,
+    Code::PaymentMethodOwnerNotFound,
+]);
 
 pub async fn handle(
     caller: Caller,

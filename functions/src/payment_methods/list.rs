@@ -16,7 +16,7 @@ pub const ROUTE: Route = Route::list(
     "/v1/payment_methods",
     Resource::PaymentMethods,
 )
-.filtered(&["driver", "fleet", "limit", "page"]).refusing(&[Code::PaymentMethodScopeNotFound]);
+.filtered(&["driver", "fleet", "limit", "page"]).refusing(&[Code::PaymentMethodScopeNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
     caller: Caller,

@@ -22,7 +22,14 @@ pub const ROUTE: Route = Route::post(
     "create-reservation",
     "/v1/reservations",
     Resource::Reservations,
-).refusing(&[Code::DriverNotFound, Code::VehicleNotFound, Code::PaymentMethodNotFound, Code::PolicyBlocked, Code::PaymentMethodScopeInvalid]);
+)
+.refusing(&[
+    Code::DriverNotFound,
+    Code::VehicleNotFound,
+    Code::PaymentMethodNotFound,
+    Code::PolicyBlocked,
+    Code::PaymentMethodScopeInvalid,
+]);
 
 pub async fn handle(
     caller: Caller,

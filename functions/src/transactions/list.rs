@@ -16,7 +16,8 @@ pub const ROUTE: Route = Route::list(
     "/v1/transactions",
     Resource::Transactions,
 )
-.filtered(&["driver", "fleet", "limit", "page", "status", "type"]).refusing(&[Code::DriverOrFleetNotFound]);
+.filtered(&["driver", "fleet", "limit", "page", "status", "type"])
+.refusing(&[Code::DriverOrFleetNotFound]);
 
 pub async fn handle(
     caller: Caller,
