@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod api_keys;
+pub mod charging_sessions;
 pub mod charging_stations;
 pub mod drivers;
 pub mod events;
@@ -50,6 +51,22 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(api_keys::create::ROUTE, api_keys::create::handle),
         endpoint(api_keys::delete::ROUTE, api_keys::delete::handle),
         endpoint(api_keys::list::ROUTE, api_keys::list::handle),
+        endpoint(
+            charging_sessions::create::ROUTE,
+            charging_sessions::create::handle,
+        ),
+        endpoint(
+            charging_sessions::list::ROUTE,
+            charging_sessions::list::handle,
+        ),
+        endpoint(
+            charging_sessions::retrieve::ROUTE,
+            charging_sessions::retrieve::handle,
+        ),
+        endpoint(
+            charging_sessions::stop::ROUTE,
+            charging_sessions::stop::handle,
+        ),
         endpoint(
             charging_stations::list::ROUTE,
             charging_stations::list::handle,
@@ -163,6 +180,9 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tenant,
             reservation,
         } => reservations::expire::handle(app, tenant, reservation).await,
+        Message::StopSession { tenant, session } => {
+            charging_sessions::finish::handle(app, tenant, session).await
+        }
         Message::Deliver {
             tenant,
             event,

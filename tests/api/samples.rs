@@ -22,11 +22,12 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let key = alice.post("/v1/api_keys", json!({})).await.id();
     app.drain().await;
     let event = alice.get("/v1/events?limit=1").await.ids().remove(0);
-    let station = alice
-        .get("/v1/charging_stations?limit=1")
-        .await
-        .ids()
-        .remove(0);
+    let station = app.station(json!({})).await;
+    let mut session = String::new();
+    if matches!(name, "retrieve-charging-session" | "stop-charging-session") {
+        let body = app.session(&crew, &station);
+        session = alice.post("/v1/charging_sessions", body).await.id();
+    }
     if name == "attach-driver" {
         crew.driver = alice.post("/v1/drivers", tests::driver()).await.id();
     }
@@ -66,6 +67,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         (id("evt", 7), event),
         (id("key", 8), key),
         (id("chst", 9), station),
+        ("cs_01a1f00000007000800000000000000a".into(), session),
         ("2027-01-15T09:00:00Z".into(), app.in_minutes(300)),
         ("2027-01-15T10:00:00Z".into(), app.in_minutes(360)),
     ] {

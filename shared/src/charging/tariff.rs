@@ -129,17 +129,12 @@ impl Line {
         let (net, gross) = if price.tax_included {
             (amount / with_tax, amount)
         } else {
-            (
-                amount,
-                amount.checked_mul(with_tax).unwrap_or(Decimal::MAX),
-            )
+            (amount, amount.checked_mul(with_tax).unwrap_or(Decimal::MAX))
         };
         let (net, gross) = (rounded(net), rounded(gross));
         Self {
             kind: price.kind,
-            quantity: (parts / parts_per_unit)
-                .round_dp(SHOWN_DIGITS)
-                .normalize(),
+            quantity: (parts / parts_per_unit).round_dp(SHOWN_DIGITS).normalize(),
             unit_price: unit_price.normalize(),
             tax_percent: tax_percent.normalize(),
             net,
@@ -241,7 +236,10 @@ mod tests {
         assert_eq!(totals(&with_parking, parked), (700, 790));
         let by_time = [price(Time, 200, "10", 60)];
         assert_eq!(totals(&by_time, used(0, 150 * MINUTE, 0)), (500, 550));
-        let dearer_parking = [price(Time, 300, "10", 60), price(ParkingTime, 500, "20", 300)];
+        let dearer_parking = [
+            price(Time, 300, "10", 60),
+            price(ParkingTime, 500, "20", 300),
+        ];
         let parked = used(0, 150 * MINUTE, 42 * MINUTE);
         assert_eq!(totals(&dearer_parking, parked), (1125, 1275));
         let ad_hoc = [price(Time, 190, "5.2", 300)];
@@ -255,7 +253,10 @@ mod tests {
     #[test]
     fn parking_takes_the_rounding_of_both_times() {
         use PriceType::{ParkingTime, Time};
-        let pricing = [price(Time, 600, "0", 300), price(ParkingTime, 600, "0", 300)];
+        let pricing = [
+            price(Time, 600, "0", 300),
+            price(ParkingTime, 600, "0", 300),
+        ];
         let billed = |usage| -> Vec<_> {
             let lines = cost(&pricing, eur(), usage).lines;
             lines.into_iter().map(|line| line.net).collect()
@@ -264,10 +265,7 @@ mod tests {
         assert_eq!(billed(used(0, 21 * MINUTE, 0)), [250]);
         // Parking that costs nothing leaves the rounding to the charging time.
         let time = [pricing[0].clone()];
-        assert_eq!(
-            totals(&time, used(0, 21 * MINUTE, 8 * MINUTE)),
-            (250, 250)
-        );
+        assert_eq!(totals(&time, used(0, 21 * MINUTE, 8 * MINUTE)), (250, 250));
     }
 
     #[test]
@@ -276,12 +274,21 @@ mod tests {
             price_decimal: Some("12.5".into()),
             ..price(PriceType::Energy, 13, "0", 1)
         };
-        assert_eq!(totals(std::slice::from_ref(&half), used(1000, 0, 0)), (13, 13));
+        assert_eq!(
+            totals(std::slice::from_ref(&half), used(1000, 0, 0)),
+            (13, 13)
+        );
         let line = cost(&[half], eur(), used(1000, 0, 0)).lines.remove(0);
-        assert_eq!((line.unit_price.to_string(), line.unit()), ("12.5".into(), "kWh"));
+        assert_eq!(
+            (line.unit_price.to_string(), line.unit()),
+            ("12.5".into(), "kWh")
+        );
         let third = [price(PriceType::Time, 100, "0", 1)];
         let line = cost(&third, eur(), used(0, 20 * MINUTE, 0)).lines.remove(0);
-        assert_eq!((line.quantity.to_string(), line.net), ("0.333333".into(), 33));
+        assert_eq!(
+            (line.quantity.to_string(), line.net),
+            ("0.333333".into(), 33)
+        );
     }
 
     #[test]
@@ -308,7 +315,11 @@ mod tests {
                 currency,
                 ..price(PriceType::Energy, unit_price, "0", 1)
             };
-            assert_eq!(cost(&[energy], currency, used(12_329, 0, 0)).gross, want, "{code}");
+            assert_eq!(
+                cost(&[energy], currency, used(12_329, 0, 0)).gross,
+                want,
+                "{code}"
+            );
         }
     }
 
@@ -329,7 +340,11 @@ mod tests {
         use PriceType::{Energy, Flat, ParkingTime, Time};
         let kind = prop_oneof![Just(Energy), Just(Time), Just(ParkingTime), Just(Flat)];
         let decimal = proptest::option::of("[0-9]{1,30}(\\.[0-9]{0,30})?|\\PC{0,6}");
-        let tax = (any::<bool>(), any::<bool>(), "[0-9]{1,12}(\\.[0-9]{0,9})?|\\PC{0,4}");
+        let tax = (
+            any::<bool>(),
+            any::<bool>(),
+            "[0-9]{1,12}(\\.[0-9]{0,9})?|\\PC{0,4}",
+        );
         (kind, any::<i64>(), decimal, any::<u32>(), tax).prop_map(
             |(kind, amount, price_decimal, step, (taxed, tax_included, percent))| Price {
                 price_decimal,

@@ -24,6 +24,7 @@ pub trait RequestBody: DeserializeOwned {
 impl RequestBody for crate::models::account::NewAccount {}
 impl RequestBody for crate::models::account::AccountChange {}
 impl RequestBody for crate::models::api_key::NewApiKey {}
+impl RequestBody for crate::models::charging_session::NewChargingSession {}
 impl RequestBody for crate::models::driver::NewDriver {}
 impl RequestBody for crate::models::driver::DriverChange {}
 impl RequestBody for crate::models::driver::FleetOfDriver {}

@@ -7,6 +7,7 @@ use super::fleet::{Fleet, Standing};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Name, Phone, Text};
+use super::vehicle::Vehicle;
 use super::{MAX_LIST, distinct};
 use crate::error::{Code, Result};
 use crate::id::{Id, Kind};
@@ -265,6 +266,11 @@ impl Driver {
     pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
         self.vehicles.retain(|id| id != vehicle);
         self.updated = now;
+    }
+
+    /// Whether the driver is one of the vehicle's, or in its fleet.
+    pub fn may_drive(&self, vehicle: &Vehicle) -> bool {
+        vehicle.drivers.contains(&self.id) || self.fleets.contains(&vehicle.fleet)
     }
 
     pub fn is_active(&self) -> bool {

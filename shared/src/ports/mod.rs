@@ -41,6 +41,8 @@ pub enum Message {
     Confirm { tenant: Tenant, reservation: Id },
     /// Look whether the vehicle of a confirmed reservation came.
     Expire { tenant: Tenant, reservation: Id },
+    /// End a session that has reached its limit.
+    StopSession { tenant: Tenant, session: Id },
     /// Make one attempt to deliver an event.
     Deliver {
         tenant: Tenant,
@@ -55,13 +57,15 @@ pub enum Message {
 pub enum Work {
     ConfirmReservation,
     ExpireReservation,
+    StopSession,
     DeliverWebhook,
 }
 
 impl Work {
-    pub const ALL: [Work; 3] = [
+    pub const ALL: [Work; 4] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
+        Self::StopSession,
         Self::DeliverWebhook,
     ];
 
@@ -70,6 +74,7 @@ impl Work {
         match self {
             Self::ConfirmReservation => "confirm-reservation",
             Self::ExpireReservation => "expire-reservation",
+            Self::StopSession => "stop-session",
             Self::DeliverWebhook => "deliver-webhook",
         }
     }
@@ -80,17 +85,19 @@ impl Message {
         match self {
             Self::Confirm { .. } => Work::ConfirmReservation,
             Self::Expire { .. } => Work::ExpireReservation,
+            Self::StopSession { .. } => Work::StopSession,
             Self::Deliver { .. } => Work::DeliverWebhook,
         }
     }
 
-    /// The name of the message's schedule: the reservation's id, or for a delivery a digest of event and endpoint, since
+    /// The name of the message's schedule: the reservation's or session's id, or for a delivery a digest of event and endpoint, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
             Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => {
                 reservation.to_string()
             }
+            Self::StopSession { session, .. } => session.to_string(),
             Self::Deliver {
                 event, endpoint, ..
             } => {

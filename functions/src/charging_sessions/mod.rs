@@ -1,0 +1,6 @@
+pub mod create;
+mod end;
+pub mod finish;
+pub mod list;
+pub mod retrieve;
+pub mod stop;
