@@ -5,6 +5,7 @@ pub mod api_keys;
 pub mod charging_sessions;
 pub mod charging_stations;
 pub mod drivers;
+pub mod estimations;
 pub mod events;
 pub mod fleets;
 mod page;
@@ -82,6 +83,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(drivers::list::ROUTE, drivers::list::handle),
         endpoint(drivers::retrieve::ROUTE, drivers::retrieve::handle),
         endpoint(drivers::update::ROUTE, drivers::update::handle),
+        endpoint(estimations::create::ROUTE, estimations::create::handle),
+        endpoint(estimations::retrieve::ROUTE, estimations::retrieve::handle),
         endpoint(events::list::ROUTE, events::list::handle),
         endpoint(events::redeliver::ROUTE, events::redeliver::handle),
         endpoint(events::retrieve::ROUTE, events::retrieve::handle),

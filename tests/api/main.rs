@@ -6,6 +6,7 @@ mod charging_sessions;
 mod charging_stations;
 mod drivers;
 mod edge;
+mod estimations;
 mod events;
 mod faults;
 mod fleets;

@@ -28,6 +28,12 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         let body = app.session(&crew, &station);
         session = alice.post("/v1/charging_sessions", body).await.id();
     }
+    let mut estimation = String::new();
+    if name == "retrieve-estimation" {
+        let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
+            "battery_target_level": 80});
+        estimation = alice.post("/v1/estimations", body).await.id();
+    }
     if name == "attach-driver" {
         crew.driver = alice.post("/v1/drivers", tests::driver()).await.id();
     }
@@ -68,6 +74,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         (id("key", 8), key),
         (id("chst", 9), station),
         ("cs_01a1f00000007000800000000000000a".into(), session),
+        ("est_01a1f00000007000800000000000000b".into(), estimation),
         ("2027-01-15T09:00:00Z".into(), app.in_minutes(300)),
         ("2027-01-15T10:00:00Z".into(), app.in_minutes(360)),
     ] {

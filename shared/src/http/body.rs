@@ -41,6 +41,9 @@ impl RequestBody for crate::models::reservation::NewReservation {
 impl RequestBody for crate::models::reservation::ReservationChange {
     const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
 }
+impl RequestBody for crate::models::estimation::NewEstimation {
+    const INVALID: Option<Code> = Some(Code::EstimationValidationError);
+}
 /// The body of an action that takes none.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
