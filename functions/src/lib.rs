@@ -186,6 +186,9 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::StopSession { tenant, session } => {
             charging_sessions::finish::handle(app, tenant, session).await
         }
+        Message::SettleSession { tenant, session } => {
+            charging_sessions::settle::handle(app, tenant, session).await
+        }
         Message::Deliver {
             tenant,
             event,

@@ -696,3 +696,144 @@ async fn an_unknown_session_is_404() {
         );
     }
 }
+
+/// A card of the client's account, by a token of test mode.
+async fn card(app: &TestApp, token: &str) -> String {
+    use shared::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
+    let id = shared::Id::new(shared::Kind::PaymentMethod, app.now());
+    let card = json!({"brand": "visa", "exp_month": 12, "exp_year": 2040, "fingerprint": "f", "last4": "4242"});
+    let method = json!({"id": id, "object": "payment_method", "card": card, "created": app.now(), "driver": null,
+        "fleet": null, "metadata": {}, "type": "card", "updated": app.now()});
+    let method: PaymentMethod = serde_json::from_value(method).expect("a payment method");
+    let private = PaymentMethodPrivate {
+        token: Some(token.into()),
+    };
+    let tenant = shared::Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    };
+    let origin = shared::Origin::later(tenant, app.now());
+    let (store, mut changes) = (&app.app().store, shared::store::Changes::new());
+    let row = shared::store::row::Row::with_private(method, private);
+    store
+        .create(&mut changes, &origin, &row)
+        .expect("a row of the card");
+    store
+        .commit_later(&origin, changes)
+        .await
+        .expect("the card is stored");
+    id.to_string()
+}
+
+#[tokio::test]
+async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook =
+        json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    for (token, paid, due, told, status) in [
+        ("tok_success", 495, 0, "service.succeeded", "succeeded"),
+        ("tok_declined", 0, 495, "service.failed", "failed"),
+    ] {
+        let card = card(&app, token).await;
+        let change = json!({"session_limit": 11_000, "payment_method": card});
+        let body = with(app.session(&crew, &station), change);
+        let session = app.alice.post(PATH, body).await.expect(200).body;
+        app.advance(31 * 60).await;
+        let ended = app.alice.get(&path(&session)).await.expect(200).body;
+        assert_eq!(
+            (&ended["amount_paid"], &ended["amount_due"]),
+            (&json!(paid), &json!(due))
+        );
+        let id = shared::Id::from(session["id"].as_str().expect("an id"));
+        let tenant = shared::Tenant {
+            account: app.alice.account.clone().expect("an account"),
+            mode: Mode::Test,
+        };
+        let message = shared::ports::Message::SettleSession {
+            tenant,
+            session: id,
+        };
+        functions::work(app.app(), &message)
+            .await
+            .expect("nothing is left to do");
+        app.drain().await;
+        let events = receiver.received();
+        let event = &events.last().expect("an event").event;
+        let object = &event["data"]["object"];
+        assert_eq!(event["type"], told);
+        let want = json!({"id": object["id"], "object": "transaction", "amount": 495, "charging_session": session["id"],
+            "created": object["created"], "currency": "gbp", "description": object["description"],
+            "driver": crew.driver, "fleet": crew.fleet, "payment_method": card, "status": status, "type": "charge",
+            "vehicle": crew.vehicle});
+        assert_eq!(*object, want);
+    }
+    assert_eq!(receiver.received().len(), 2);
+}
+
+#[tokio::test]
+async fn a_charge_whose_trigger_was_lost_is_taken_all_the_same() {
+    let app = TestApp::start().await;
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let card = card(&app, "tok_success").await;
+    let body = with(
+        app.session(&crew, &station),
+        json!({"payment_method": card}),
+    );
+    let session = app.alice.post(PATH, body).await.expect(200).body;
+    app.advance(600).await;
+    let stop = format!("{}/stop", path(&session));
+    let due = app.alice.post(&stop, json!({})).await.expect(200).body["amount_due"].clone();
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(180).await;
+    assert_eq!(app.alice.get(&path(&session)).await.body["amount_due"], due);
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    let settled = app.alice.get(&path(&session)).await.expect(200).body;
+    assert_eq!(
+        (&settled["amount_due"], &settled["amount_paid"]),
+        (&json!(0), &due)
+    );
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
+}
+
+#[tokio::test]
+async fn whoever_is_charging_can_be_neither_detached_nor_deleted() {
+    let app = TestApp::start().await;
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let session = start(&app, &crew, &station).await;
+    let (driver, vehicle) = (
+        format!("/v1/drivers/{}", crew.driver),
+        format!("/v1/vehicles/{}", crew.vehicle),
+    );
+    let detach = async || {
+        app.alice
+            .post(&format!("{driver}/detach"), json!({"fleet": crew.fleet}))
+            .await
+    };
+    let code = Some("driver_fleet_conflict");
+    assert_eq!(
+        detach().await.error(),
+        (409, "invalid_request_error", code, Some("fleet"))
+    );
+    for (path, param) in [(&driver, "driver"), (&vehicle, "vehicle")] {
+        let refused = app.alice.delete(path).await;
+        assert_eq!(
+            refused.error(),
+            (409, "invalid_request_error", None, Some(param))
+        );
+    }
+    app.alice
+        .post(&format!("{}/stop", path(&session)), json!({}))
+        .await
+        .expect(200);
+    detach().await.expect(200);
+    app.alice.delete(&driver).await.expect(200);
+    app.alice.delete(&vehicle).await.expect(200);
+    app.drain().await;
+}

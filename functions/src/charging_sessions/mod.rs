@@ -3,4 +3,5 @@ mod end;
 pub mod finish;
 pub mod list;
 pub mod retrieve;
+pub mod settle;
 pub mod stop;

@@ -1,4 +1,4 @@
-//! `DELETE /v1/drivers/{id}`: removes a driver whom no pending or confirmed reservation waits for, from fleets and
+//! `DELETE /v1/drivers/{id}`: removes a driver whom no reservation waits for and who is not charging, from fleets and
 //! vehicles too.
 
 use axum::extract::State;
@@ -26,6 +26,7 @@ pub async fn handle(
     let (origin, store) = (&caller.origin, &app.store);
     let row = store.load::<Driver>(caller.tenant(), &id).await?;
     references::unreserved(&app, caller.tenant(), Kind::Driver, &id).await?;
+    references::not_charging(&app, origin, Kind::Driver, &id).await?;
     let Driver {
         fleets, vehicles, ..
     } = &row.object;

@@ -8,7 +8,9 @@ use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error, Kind};
+
+use crate::references;
 
 pub const ROUTE: Route = Route::post(
     "detach-driver",
@@ -26,6 +28,11 @@ pub async fn handle(
         app.store.load::<Driver>(caller.tenant(), &id),
         app.store.load::<Fleet>(caller.tenant(), &body.fleet),
     )?;
+    let (origin, fleet) = (&caller.origin, Some(&body.fleet));
+    if let Some(session) = references::charging(&app, origin, Kind::Driver, &id, fleet).await? {
+        let message = format!("The driver's session {session} in this fleet is under way.");
+        return Err(Code::DriverFleetConflict.because(message).at("fleet"));
+    }
     let mut driver = driver.announcing(EventType::DriverDetached);
     driver.object.detach(&body.fleet, caller.now())?;
     let answer = caller.answer(&driver.object)?;

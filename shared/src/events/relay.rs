@@ -16,6 +16,7 @@ use crate::models::event::{
 };
 use crate::models::fleet::Fleet;
 use crate::models::reservation::{Reservation, ReservationStatus};
+use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
 use crate::origin::{Origin, Tenant};
@@ -133,6 +134,7 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
         Some(Kind::Driver) => read_as::<Driver>(item),
         Some(Kind::Fleet) => read_as::<Fleet>(item),
         Some(Kind::Reservation) => read_as::<Reservation>(item),
+        Some(Kind::Transaction) => read_as::<Transaction>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
         Some(Kind::WebhookEndpoint) => {
             let mut endpoint = read_as::<WebhookEndpoint>(item)?;
@@ -212,27 +214,25 @@ async fn send_delivery(
 
 /// Sends what a reservation or session waits for, when that is new or has moved.
 async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
-    let due = |item: &Item| text(item, "due_at").and_then(|text| Timestamp::parse(text).ok());
-    let (Some(new), old) = (&change.new, &change.old) else {
+    let waits = |item: &Item| {
+        let due = Timestamp::parse(text(item, "due_at")?).ok()?;
+        let status = match item.get("object")? {
+            AttributeValue::M(object) => match object.get("status")? {
+                AttributeValue::S(status) => status,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some((due, awaited(tenant, id, status)?))
+    };
+    let Some((at, message)) = change.new.as_ref().and_then(waits) else {
         return Ok(());
     };
-    let Some(at) = due(new) else {
-        return Ok(());
-    };
-    if old.as_ref().and_then(due) == Some(at) {
+    let before = change.old.as_ref().and_then(waits);
+    if before.is_some_and(|before| before == (at, message.clone())) {
         return Ok(());
     }
-    let status = match new.get("object") {
-        Some(AttributeValue::M(object)) => match object.get("status") {
-            Some(AttributeValue::S(status)) => Some(status.as_str()),
-            _ => None,
-        },
-        _ => None,
-    };
-    match status.and_then(|status| awaited(tenant, id, status)) {
-        Some(message) => app.send_at(at, &message).await,
-        None => Ok(()),
-    }
+    app.send_at(at, &message).await
 }
 
 /// What a reservation or session in this state waits for.
@@ -263,6 +263,7 @@ fn session_message(tenant: &Tenant, id: &Id, status: SessionStatus) -> Option<Me
     let (tenant, session) = (tenant.clone(), id.clone());
     match status {
         SessionStatus::Active => Some(Message::StopSession { tenant, session }),
+        SessionStatus::Completed => Some(Message::SettleSession { tenant, session }),
         _ => None,
     }
 }

@@ -48,14 +48,3 @@ pub struct PaymentMethodPrivate {
     /// The provider's name for it; none for a wallet.
     pub token: Option<String>,
 }
-
-impl PaymentMethod {
-    /// Whether what this driver does in that fleet may be paid with it: it is theirs, or the account's.
-    pub fn serves(&self, driver: &Id, fleet: &Id) -> bool {
-        match (&self.driver, &self.fleet) {
-            (None, None) => true,
-            (Some(owner), _) => owner == driver,
-            (None, Some(owner)) => owner == fleet,
-        }
-    }
-}

@@ -43,6 +43,8 @@ pub enum Message {
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
     StopSession { tenant: Tenant, session: Id },
+    /// Take the charge for a session that has ended.
+    SettleSession { tenant: Tenant, session: Id },
     /// Make one attempt to deliver an event.
     Deliver {
         tenant: Tenant,
@@ -58,14 +60,16 @@ pub enum Work {
     ConfirmReservation,
     ExpireReservation,
     StopSession,
+    SettleSession,
     DeliverWebhook,
 }
 
 impl Work {
-    pub const ALL: [Work; 4] = [
+    pub const ALL: [Work; 5] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
+        Self::SettleSession,
         Self::DeliverWebhook,
     ];
 
@@ -75,6 +79,7 @@ impl Work {
             Self::ConfirmReservation => "confirm-reservation",
             Self::ExpireReservation => "expire-reservation",
             Self::StopSession => "stop-session",
+            Self::SettleSession => "settle-session",
             Self::DeliverWebhook => "deliver-webhook",
         }
     }
@@ -86,6 +91,7 @@ impl Message {
             Self::Confirm { .. } => Work::ConfirmReservation,
             Self::Expire { .. } => Work::ExpireReservation,
             Self::StopSession { .. } => Work::StopSession,
+            Self::SettleSession { .. } => Work::SettleSession,
             Self::Deliver { .. } => Work::DeliverWebhook,
         }
     }
@@ -97,7 +103,9 @@ impl Message {
             Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => {
                 reservation.to_string()
             }
-            Self::StopSession { session, .. } => session.to_string(),
+            Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
+                session.to_string()
+            }
             Self::Deliver {
                 event, endpoint, ..
             } => {
