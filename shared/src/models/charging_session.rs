@@ -233,7 +233,11 @@ impl Promises<'_> {
     /// # Errors
     /// `charging_session_conflict` when the connector is busy, out of order or another's now, or the vehicle charges.
     fn free_until(&self, connector: &Connector, now: Timestamp) -> Result<Option<Timestamp>> {
-        let holds = |entry: &&Entry| entry.window.from <= now && now < entry.window.until;
+        // A session that began a moment after `now` has overtaken this one: its time counts as well.
+        let holds = |entry: &&Entry| {
+            let begun = entry.window.from <= now || entry.holder.is(Kind::ChargingSession);
+            begun && now < entry.window.until
+        };
         let mut charging = self.vehicle.iter().filter(holds);
         if charging.any(|entry| entry.holder.is(Kind::ChargingSession)) {
             return Err(conflict("vehicle", "The vehicle is charging already."));
@@ -371,6 +375,7 @@ impl ChargingSession {
             return Err(Code::ChargingSessionStateConflict.because(message));
         }
         let ended = private.due.map_or(now, |due| due.min(now));
+        let ended = ended.max(self.session_started);
         let (energy, cost) = self.used_until(private, ended);
         self.energy_consumed = energy;
         self.amount_due = cost.gross;
@@ -696,6 +701,13 @@ mod tests {
         assert!(scene.start(json!({})).is_ok());
         scene.of_vehicle = vec![entry(Kind::ChargingSession, 1, "07:30", "08:30")];
         assert_eq!(scene.refusal(), conflict("vehicle"));
+        // One that came after and was faster.
+        scene.of_vehicle = vec![entry(Kind::ChargingSession, 1, "08:01", "08:30")];
+        assert_eq!(scene.refusal(), conflict("vehicle"));
+        scene.connector = vec![entry(Kind::ChargingSession, 1, "08:01", "08:30")];
+        scene.of_vehicle.clear();
+        assert_eq!(scene.refusal(), conflict("connector"));
+        scene.connector.clear();
         // A driver may charge elsewhere than reserved.
         scene.of_vehicle = vec![entry(Kind::Reservation, 1, "07:30", "08:30")];
         assert!(scene.start(json!({})).is_ok());
