@@ -150,6 +150,39 @@ impl TestApp {
         }
     }
 
+    /// Adds a station with two free Type2 connectors of 22 kW, `1` and `2`, at 45 pence per kWh with 20 % VAT included. It
+    /// stands alone at 10°, 10°.
+    pub async fn station(&self, change: Value) -> String {
+        let id = Id::new(Kind::ChargingStation, self.now()).to_string();
+        let connector =
+            |id: &str| json!({"id": id, "power": 22.0, "status": "available", "type": "Type2"});
+        let station = json!({
+            "id": id, "object": "charging_station", "created": self.now(), "updated": self.now(), "name": "Depot",
+            "address": {"line1": "1 Dock Road", "city": "London", "postal_code": "E16 1AA", "country": "GB"},
+            "availability": {"connectors_available": 2, "connectors_total": 2, "opening_hours": [], "range": []},
+            "capabilities": {"24_7_access": true, "amenities": [], "payment_methods": [], "requires_membership": false,
+                "reservable": true},
+            "connectors": [connector("1"), connector("2")], "location": {"latitude": 10.0, "longitude": 10.0},
+            "operator": "Voltway", "operator_contact": "", "status": "active", "timezone": "UTC",
+            "pricing": [{"currency": "gbp", "price": 45, "step_size": 1, "tax": "vat", "tax_included": true,
+                "tax_percent": "20", "type": "ENERGY"}],
+        });
+        let station = serde_json::from_value(with(station, change)).expect("a station");
+        let tenant = shared::Tenant {
+            account: self.alice.account.clone().expect("an account"),
+            mode: Mode::Test,
+        };
+        let origin = shared::Origin::later(tenant, self.now());
+        let imported = self.app().store.import_stations(&origin, vec![station]);
+        imported.await.expect("the station is stored");
+        id
+    }
+
+    /// The body of a session on a station's first connector.
+    pub fn session(&self, crew: &Crew, station: &str) -> Value {
+        json!({"charging_station": station, "connector": "1", "driver": crew.driver, "vehicle": crew.vehicle})
+    }
+
     /// The body of a reservation that far ahead, for an hour in central London, where demo stations are.
     pub fn reservation(&self, crew: &Crew, minutes: i64) -> Value {
         json!({

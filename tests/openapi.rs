@@ -344,6 +344,7 @@ fn object_schemas(kind: Kind) -> (String, Schemas) {
         Kind::ChargingSession => named::<m::charging_session::ChargingSession>(),
         Kind::ChargingStation => named::<m::charging_station::ChargingStation>(),
         Kind::Driver => named::<m::driver::Driver>(),
+        Kind::Estimation => named::<m::estimation::Estimation>(),
         Kind::Event => named::<m::event::Event>(),
         Kind::Fleet => named::<m::fleet::Fleet>(),
         Kind::PaymentMethod => named::<m::payment_method::PaymentMethod>(),
@@ -487,7 +488,9 @@ fn success(route: &Route, components: &mut Components) -> Value {
     let (said, schema) = match route.shows {
         Shows::Object(kind) => {
             let object = match kind {
-                Kind::Reservation if route.name.starts_with("create-") => made_reservation(object, components),
+                Kind::Reservation if route.name.starts_with("create-") => {
+                    made_reservation(object, components)
+                }
                 _ => object,
             };
             (format!("The {}.", kind.name().replace('_', " ")), object)

@@ -2,9 +2,11 @@
 
 pub mod accounts;
 pub mod api_keys;
+pub mod charging_sessions;
 pub mod charging_stations;
 pub mod docs;
 pub mod drivers;
+pub mod estimations;
 pub mod events;
 pub mod fleets;
 mod page;
@@ -62,6 +64,22 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(api_keys::delete::ROUTE, api_keys::delete::handle),
         endpoint(api_keys::list::ROUTE, api_keys::list::handle),
         endpoint(
+            charging_sessions::create::ROUTE,
+            charging_sessions::create::handle,
+        ),
+        endpoint(
+            charging_sessions::list::ROUTE,
+            charging_sessions::list::handle,
+        ),
+        endpoint(
+            charging_sessions::retrieve::ROUTE,
+            charging_sessions::retrieve::handle,
+        ),
+        endpoint(
+            charging_sessions::stop::ROUTE,
+            charging_sessions::stop::handle,
+        ),
+        endpoint(
             charging_stations::list::ROUTE,
             charging_stations::list::handle,
         ),
@@ -77,6 +95,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(drivers::retrieve::ROUTE, drivers::retrieve::handle),
         endpoint(drivers::topup::ROUTE, drivers::topup::handle),
         endpoint(drivers::update::ROUTE, drivers::update::handle),
+        endpoint(estimations::create::ROUTE, estimations::create::handle),
+        endpoint(estimations::retrieve::ROUTE, estimations::retrieve::handle),
         endpoint(events::list::ROUTE, events::list::handle),
         endpoint(events::redeliver::ROUTE, events::redeliver::handle),
         endpoint(events::retrieve::ROUTE, events::retrieve::handle),
@@ -210,6 +230,12 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tenant,
             reservation,
         } => reservations::expire::handle(app, tenant, reservation).await,
+        Message::StopSession { tenant, session } => {
+            charging_sessions::finish::handle(app, tenant, session).await
+        }
+        Message::SettleSession { tenant, session } => {
+            charging_sessions::settle::handle(app, tenant, session).await
+        }
         Message::Deliver {
             tenant,
             event,

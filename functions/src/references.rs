@@ -1,17 +1,18 @@
 //! Checks that what a body names is there, and what follows from it.
 
 use shared::models::account::Account;
-use shared::models::charging_session::SessionStatus;
+use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::driver::{Driver, DriverPreferencesChange};
 use shared::models::fleet::Fleet;
 use shared::models::patch::Change;
 use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::money::Currency;
-use shared::origin::Tenant;
+use shared::origin::{Origin, Tenant};
 use shared::store::keys::Partition;
 use shared::store::list::Slice;
 use shared::store::row::{ById, Row};
+use shared::time::DAY;
 use shared::{App, Code, Error, Id, Kind};
 
 /// 404 `policy_not_found` unless every policy is there.
@@ -262,6 +263,54 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
     }
     let message = format!("The {} still has money in its wallet.", kind.name());
     Err(Error::conflict(message, Some(kind.name())))
+}
+
+/// How far back a session may have started that is still under way, in milliseconds: it lasts a day at most, and whoever
+/// ends it may come late.
+const UNDER_WAY: i64 = 2 * DAY;
+
+/// The session of a driver or vehicle that is under way, if there is one.
+pub async fn charging(
+    app: &App,
+    origin: &Origin,
+    kind: Kind,
+    id: &Id,
+    fleet: Option<&Id>,
+) -> Result<Option<Id>, Error> {
+    let (tenant, session) = (&origin.tenant, Kind::ChargingSession);
+    let partition = match fleet {
+        Some(fleet) => Partition::Fleet {
+            tenant,
+            fleet,
+            kind: session,
+        },
+        None => Partition::Kind {
+            tenant,
+            kind: session,
+        },
+    };
+    let filter = vec![
+        ("status", SessionStatus::Active.as_str().to_owned()),
+        (kind.name(), id.to_string()),
+    ];
+    let mut slice = Slice::first(1);
+    slice.range.0 = Id::first_number(origin.now.plus_millis(-UNDER_WAY));
+    let found = app
+        .store
+        .list::<ChargingSession>(partition, &slice, filter)
+        .await?;
+    Ok(found.rows.into_iter().next().map(|row| row.object.id))
+}
+
+/// 409 while a session of this driver or vehicle is under way.
+pub async fn not_charging(app: &App, origin: &Origin, kind: Kind, id: &Id) -> Result<(), Error> {
+    match charging(app, origin, kind, id, None).await? {
+        Some(session) => {
+            let message = format!("The session {session} is under way.");
+            Err(Error::conflict(message, Some(kind.name())))
+        }
+        None => Ok(()),
+    }
 }
 
 /// 409 while a pending or confirmed reservation waits for this driver or vehicle.

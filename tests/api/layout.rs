@@ -185,6 +185,14 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
         .await
         .ids()
         .remove(0);
+    let depot = app.station(json!({})).await;
+    let body_of_session = app.session(&crew, &depot);
+    let session = app.alice.post("/v1/charging_sessions", body_of_session);
+    let session = session.await.id();
+    let body_of_estimation = json!({"charging_station": depot, "vehicle": crew.vehicle, "battery_level": 20,
+        "battery_target_level": 80});
+    let estimation = app.alice.post("/v1/estimations", body_of_estimation);
+    let estimation = estimation.await.id();
     let account = app.alice.account.clone().expect("an account").to_string();
     let strangers: [(Client, &str); 2] = [
         (app.other_account(Mode::Test).await, "test"),
@@ -201,10 +209,12 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
             let id = match resource {
                 "accounts" => &account,
                 "api_keys" => &key,
+                "charging_sessions" => &session,
                 // Stations belong to everybody in their mode.
                 "charging_stations" if *mode == "test" => continue,
                 "charging_stations" => &station,
                 "drivers" => &crew.driver,
+                "estimations" => &estimation,
                 "events" => &event,
                 "fleets" => &crew.fleet,
                 "payment_methods" => &method,
@@ -322,6 +332,14 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
         .await
         .ids()
         .remove(0);
+    let depot = app.station(json!({})).await;
+    let body_of_session = app.session(&crew, &depot);
+    let session = app.alice.post("/v1/charging_sessions", body_of_session);
+    let session = session.await.id();
+    let body_of_estimation = json!({"charging_station": depot, "vehicle": crew.vehicle, "battery_level": 20,
+        "battery_target_level": 80});
+    let estimation = app.alice.post("/v1/estimations", body_of_estimation);
+    let estimation = estimation.await.id();
     let live = live_key(&app, &app.alice).await;
     let own_fleet = live.post("/v1/fleets", fleet()).await.id();
     for route in functions::endpoints().iter().map(|one| one.route) {
@@ -330,8 +348,10 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
             // An account is one in both modes.
             "accounts" => continue,
             "api_keys" => &key,
+            "charging_sessions" => &session,
             "charging_stations" => &station,
             "drivers" => &crew.driver,
+            "estimations" => &estimation,
             "events" => &event,
             "fleets" => &crew.fleet,
             "payment_methods" => &method,

@@ -2,9 +2,11 @@
 
 mod accounts;
 mod api_keys;
+mod charging_sessions;
 mod charging_stations;
 mod drivers;
 mod edge;
+mod estimations;
 mod events;
 mod expand;
 mod faults;

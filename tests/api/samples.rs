@@ -27,11 +27,18 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let transaction = app.transaction(alice, json!({"driver": crew.driver})).await;
     app.drain().await;
     let event = alice.get("/v1/events?limit=1").await.ids().remove(0);
-    let station = alice
-        .get("/v1/charging_stations?limit=1")
-        .await
-        .ids()
-        .remove(0);
+    let station = app.station(json!({})).await;
+    let mut session = String::new();
+    if matches!(name, "retrieve-charging-session" | "stop-charging-session") {
+        let body = app.session(&crew, &station);
+        session = alice.post("/v1/charging_sessions", body).await.id();
+    }
+    let mut estimation = String::new();
+    if name == "retrieve-estimation" {
+        let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
+            "battery_target_level": 80});
+        estimation = alice.post("/v1/estimations", body).await.id();
+    }
     if name == "attach-driver" {
         crew.driver = alice.post("/v1/drivers", tests::driver()).await.id();
     }
@@ -74,6 +81,8 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         ("pm_01a1f00000007000800000000000000a".into(), method),
         ("pol_01a1f00000007000800000000000000c".into(), policy),
         ("txn_01a1f00000007000800000000000000b".into(), transaction),
+        ("cs_01a1f00000007000800000000000000a".into(), session),
+        ("est_01a1f00000007000800000000000000b".into(), estimation),
         ("2027-01-15T09:00:00Z".into(), app.in_minutes(300)),
         ("2027-01-15T10:00:00Z".into(), app.in_minutes(360)),
     ] {

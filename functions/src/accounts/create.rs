@@ -1,13 +1,12 @@
 //! `POST /v1/accounts`: makes a child of the caller's account.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, Route, version};
 use shared::models::account::{Account, AccountPrivate, NewAccount};
 use shared::models::api_key::Resource;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error, Kind};
+use shared::{App, Code, Error, Kind};
 
 pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts)
     .refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);

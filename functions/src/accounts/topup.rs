@@ -2,13 +2,12 @@
 //! to a child's.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::Payer;
 use shared::models::transaction::TopUp;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 use crate::payments::{self, ToppedUp};
 

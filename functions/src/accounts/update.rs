@@ -1,7 +1,6 @@
 //! `POST /v1/accounts/{id}`: updates the caller's account or one of its children.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::account::AccountChange;
 use shared::models::api_key::Resource;
@@ -9,7 +8,7 @@ use shared::models::patch::Change;
 use shared::models::payment_method::Payer;
 use shared::origin::Tenant;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 use crate::references;
 

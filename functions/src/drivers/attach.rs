@@ -1,7 +1,6 @@
 //! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
@@ -9,7 +8,7 @@ use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 pub const ROUTE: Route = Route::post(
     "attach-driver",

@@ -1,7 +1,6 @@
 //! `POST /v1/drivers`: makes a driver, attached to no fleet yet.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
@@ -9,7 +8,7 @@ use shared::models::driver::{Driver, NewDriver};
 use shared::models::event::EventType;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 use crate::references;
 

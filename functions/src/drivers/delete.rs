@@ -1,5 +1,5 @@
-//! `DELETE /v1/drivers/{id}`: removes a driver whom no pending or confirmed reservation waits for and whose wallet is
-//! empty, from fleets and vehicles too.
+//! `DELETE /v1/drivers/{id}`: removes a driver whom no reservation waits for, who is not charging and whose wallet is empty,
+//! from fleets and vehicles too.
 
 use axum::extract::State;
 use shared::http::{Caller, PathId, Route};
@@ -27,6 +27,7 @@ pub async fn handle(
     let row = store.load::<Driver>(caller.tenant(), &id).await?;
     references::unreserved(&app, caller.tenant(), Kind::Driver, &id).await?;
     references::empty_wallet(Kind::Driver, row.object.wallet_balance)?;
+    references::not_charging(&app, origin, Kind::Driver, &id).await?;
     let Driver {
         fleets, vehicles, ..
     } = &row.object;

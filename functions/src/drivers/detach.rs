@@ -1,7 +1,6 @@
 //! `POST /v1/drivers/{id}/detach`: detaches a driver from a fleet. The driver is kept.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
@@ -9,7 +8,9 @@ use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error, Kind};
+
+use crate::references;
 
 pub const ROUTE: Route = Route::post(
     "detach-driver",
@@ -28,6 +29,11 @@ pub async fn handle(
         app.store.load::<Driver>(caller.tenant(), &id),
         app.store.load::<Fleet>(caller.tenant(), &body.fleet),
     )?;
+    let (origin, fleet) = (&caller.origin, Some(&body.fleet));
+    if let Some(session) = references::charging(&app, origin, Kind::Driver, &id, fleet).await? {
+        let message = format!("The driver's session {session} in this fleet is under way.");
+        return Err(Code::DriverFleetConflict.because(message).at("fleet"));
+    }
     let mut driver = driver.announcing(EventType::DriverDetached);
     driver.object.detach(&body.fleet, caller.now())?;
     let answer = caller.answer(&driver.object)?;

@@ -1,13 +1,12 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, DriverChange};
 use shared::models::event::EventType;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 use crate::references;
 

@@ -1,7 +1,6 @@
 //! `POST /v1/fleets`: makes a fleet.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
@@ -10,7 +9,7 @@ use shared::models::fleet::{Fleet, NewFleet};
 use shared::models::payment_method::Payer;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 use crate::references;
 

@@ -1,7 +1,6 @@
 //! `POST /v1/fleets/{id}/top_up`: charges a payment method and adds the money to the fleet's wallet.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
@@ -9,7 +8,7 @@ use shared::models::fleet::Fleet;
 use shared::models::payment_method::Payer;
 use shared::models::transaction::TopUp;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 use crate::payments::{self, ToppedUp};
 

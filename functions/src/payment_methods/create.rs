@@ -1,13 +1,12 @@
 //! `POST /v1/payment_methods`: makes a payment method of a driver, a fleet or the account.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::{NewPaymentMethod, PaymentMethod};
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 use crate::{payments, references};
 

@@ -1,13 +1,12 @@
 //! `GET /v1/payment_methods`: the payment methods, newest first. Filters: `driver` or `fleet`, their owner.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Caller, ListQuery, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::PaymentMethod;
 use shared::store::Answer;
 use shared::store::keys::Partition;
-use shared::{App, Error, Kind};
+use shared::{App, Code, Error, Kind};
 
 use crate::{page, references};
 
@@ -16,7 +15,11 @@ pub const ROUTE: Route = Route::list(
     "/v1/payment_methods",
     Resource::PaymentMethods,
 )
-.filtered(&["driver", "fleet", "limit", "page"]).refusing(&[Code::PaymentMethodScopeNotFound, Code::PaymentMethodScopeInvalid]);
+.filtered(&["driver", "fleet", "limit", "page"])
+.refusing(&[
+    Code::PaymentMethodScopeNotFound,
+    Code::PaymentMethodScopeInvalid,
+]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,14 +1,13 @@
 //! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and gives its time back.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::body::Nothing;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::reservation::Reservation;
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 pub const ROUTE: Route = Route::post(
     "cancel-reservation",

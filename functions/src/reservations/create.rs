@@ -3,7 +3,6 @@
 use axum::extract::State;
 use shared::charging::matching;
 use shared::charging::policies::Plan;
-use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
@@ -14,7 +13,7 @@ use shared::models::reservation::{MadeReservation, NewReservation, Reservation, 
 use shared::models::vehicle::Vehicle;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Error, Kind};
+use shared::{App, Code, Error, Kind};
 
 use crate::{policies, references};
 

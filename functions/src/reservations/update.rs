@@ -1,13 +1,12 @@
 //! `POST /v1/reservations/{id}`: updates a pending reservation.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::reservation::{Reservation, ReservationChange};
 use shared::store::{Answer, Changes};
-use shared::{App, Error};
+use shared::{App, Code, Error};
 
 pub const ROUTE: Route = Route::post(
     "update-reservation",

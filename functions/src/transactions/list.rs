@@ -1,13 +1,12 @@
 //! `GET /v1/transactions`: the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Caller, ListQuery, Route};
 use shared::models::api_key::Resource;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::store::Answer;
 use shared::store::keys::Partition;
-use shared::{App, Error, Kind};
+use shared::{App, Code, Error, Kind};
 
 use crate::{page, references};
 

@@ -1,7 +1,6 @@
 //! `POST /v1/vehicles`: makes a vehicle of a fleet, and tells its drivers.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
@@ -9,7 +8,7 @@ use shared::models::vehicle::{NewVehicle, Vehicle};
 use shared::store::fleets::Counter;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes, Store};
-use shared::{App, Error, Kind};
+use shared::{App, Code, Error, Kind};
 
 use crate::references;
 

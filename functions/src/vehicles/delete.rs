@@ -1,4 +1,4 @@
-//! `DELETE /v1/vehicles/{id}`: removes a vehicle that no pending or confirmed reservation waits for, with its telemetry.
+//! `DELETE /v1/vehicles/{id}`: removes a vehicle that no reservation waits for and that is not charging, with its telemetry.
 
 use axum::extract::State;
 use shared::http::{Caller, PathId, Route};
@@ -23,6 +23,7 @@ pub async fn handle(
     let (origin, store) = (&caller.origin, &app.store);
     let row = store.load::<Vehicle>(caller.tenant(), &id).await?;
     references::unreserved(&app, caller.tenant(), Kind::Vehicle, &id).await?;
+    references::not_charging(&app, origin, Kind::Vehicle, &id).await?;
     let answer = caller.deleted(&id, Kind::Vehicle)?;
     let mut changes = Changes::new();
     for mut driver in store

@@ -1,13 +1,12 @@
 //! `GET /v1/vehicles/{id}/telemetry`: shows the last reading of a vehicle.
 
 use axum::extract::State;
-use shared::error::Code;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::store::Answer;
-use shared::{App, Error, Kind};
+use shared::{App, Code, Error, Kind};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-vehicle-telemetry",

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::charging_session::{ChargingSession, SessionStatus};
 use crate::models::driver::Driver;
 use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
@@ -16,6 +17,7 @@ use crate::models::event::{
 use crate::models::fleet::Fleet;
 use crate::models::policy::Policy;
 use crate::models::reservation::{Reservation, ReservationStatus};
+use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
 use crate::origin::{Origin, Tenant};
@@ -45,7 +47,9 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     };
     match id.kind() {
         Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
-        Some(Kind::Reservation) => schedule_reservation(app, &tenant, &id, change).await?,
+        Some(Kind::Reservation | Kind::ChargingSession) => {
+            schedule(app, &tenant, &id, change).await?
+        }
         _ => {}
     }
     announce(app, &tenant, &id, change).await
@@ -128,10 +132,12 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
             .transpose()
     }
     match id.kind() {
+        Some(Kind::ChargingSession) => read_as::<ChargingSession>(item),
         Some(Kind::Driver) => read_as::<Driver>(item),
         Some(Kind::Fleet) => read_as::<Fleet>(item),
         Some(Kind::Policy) => read_as::<Policy>(item),
         Some(Kind::Reservation) => read_as::<Reservation>(item),
+        Some(Kind::Transaction) => read_as::<Transaction>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
         Some(Kind::WebhookEndpoint) => {
             let mut endpoint = read_as::<WebhookEndpoint>(item)?;
@@ -213,32 +219,38 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Sends what a reservation waits for, when that is new or has moved.
-async fn schedule_reservation(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
-    let due = |item: &Item| text(item, "due_at").and_then(|text| Timestamp::parse(text).ok());
-    let (Some(new), old) = (&change.new, &change.old) else {
+/// Sends what a reservation or session waits for, when that is new or has moved.
+async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+    let waits = |item: &Item| {
+        let due = Timestamp::parse(text(item, "due_at")?).ok()?;
+        let status = match item.get("object")? {
+            AttributeValue::M(object) => match object.get("status")? {
+                AttributeValue::S(status) => status,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some((due, awaited(tenant, id, status)?))
+    };
+    let Some((at, message)) = change.new.as_ref().and_then(waits) else {
         return Ok(());
     };
-    let Some(at) = due(new) else {
-        return Ok(());
-    };
-    if old.as_ref().and_then(due) == Some(at) {
+    let before = change.old.as_ref().and_then(waits);
+    if before.is_some_and(|before| before == (at, message.clone())) {
         return Ok(());
     }
-    let status = match new.get("object") {
-        Some(AttributeValue::M(object)) => match object.get("status") {
-            Some(AttributeValue::S(status)) => ReservationStatus::from_name(status),
-            _ => None,
-        },
+    app.send_at(at, &message).await
+}
+
+/// What a reservation or session in this state waits for.
+fn awaited(tenant: &Tenant, id: &Id, status: &str) -> Option<Message> {
+    match id.kind()? {
+        Kind::Reservation => reservation_message(tenant, id, ReservationStatus::from_name(status)?),
+        Kind::ChargingSession => session_message(tenant, id, SessionStatus::from_name(status)?),
         _ => None,
-    };
-    match status.and_then(|status| reservation_message(tenant, id, status)) {
-        Some(message) => app.send_at(at, &message).await,
-        None => Ok(()),
     }
 }
 
-/// What a reservation in this state waits for.
 fn reservation_message(tenant: &Tenant, id: &Id, status: ReservationStatus) -> Option<Message> {
     let (tenant, reservation) = (tenant.clone(), id.clone());
     match status {
@@ -250,6 +262,15 @@ fn reservation_message(tenant: &Tenant, id: &Id, status: ReservationStatus) -> O
             tenant,
             reservation,
         }),
+        _ => None,
+    }
+}
+
+fn session_message(tenant: &Tenant, id: &Id, status: SessionStatus) -> Option<Message> {
+    let (tenant, session) = (tenant.clone(), id.clone());
+    match status {
+        SessionStatus::Active => Some(Message::StopSession { tenant, session }),
+        SessionStatus::Completed => Some(Message::SettleSession { tenant, session }),
         _ => None,
     }
 }
@@ -266,6 +287,16 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
                 return Ok(false);
             };
             let Some(message) = reservation_message(tenant, id, row.object.status) else {
+                return Ok(false);
+            };
+            app.send_at(*due, &message).await?;
+            Ok(true)
+        }
+        Some(Kind::ChargingSession) => {
+            let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+                return Ok(false);
+            };
+            let Some(message) = session_message(tenant, id, row.object.status) else {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;

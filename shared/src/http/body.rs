@@ -25,6 +25,7 @@ pub trait RequestBody: DeserializeOwned + ToSchema {
 impl RequestBody for crate::models::account::NewAccount {}
 impl RequestBody for crate::models::account::AccountChange {}
 impl RequestBody for crate::models::api_key::NewApiKey {}
+impl RequestBody for crate::models::charging_session::NewChargingSession {}
 impl RequestBody for crate::models::driver::NewDriver {}
 impl RequestBody for crate::models::driver::DriverChange {}
 impl RequestBody for crate::models::driver::FleetOfDriver {}
@@ -49,6 +50,9 @@ impl RequestBody for crate::models::reservation::NewReservation {
 }
 impl RequestBody for crate::models::reservation::ReservationChange {
     const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
+}
+impl RequestBody for crate::models::estimation::NewEstimation {
+    const INVALID: Option<Code> = Some(Code::EstimationValidationError);
 }
 /// The body of an action that takes none.
 #[derive(serde::Deserialize, ToSchema)]

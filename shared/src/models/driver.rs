@@ -9,6 +9,7 @@ use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Name, Phone, Text};
 use super::transaction::{Transaction, check_currency};
+use super::vehicle::Vehicle;
 use super::{MAX_LIST, distinct};
 use crate::error::{Code, Result};
 use crate::id::{Id, Kind};
@@ -299,6 +300,11 @@ impl Driver {
         payment.add_to(&mut self.wallet_balance, self.preferences.currency)?;
         self.updated = now;
         Ok(())
+    }
+
+    /// Whether the driver is one of the vehicle's, or in its fleet.
+    pub fn may_drive(&self, vehicle: &Vehicle) -> bool {
+        vehicle.drivers.contains(&self.id) || self.fleets.contains(&vehicle.fleet)
     }
 
     pub fn is_active(&self) -> bool {

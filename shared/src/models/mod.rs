@@ -6,6 +6,7 @@ pub mod api_key;
 pub mod charging_session;
 pub mod charging_station;
 pub mod driver;
+pub mod estimation;
 pub mod event;
 pub mod fleet;
 pub mod metadata;

@@ -78,6 +78,13 @@ pub struct ReservationPrivate {
     pub charging_standard: ConnectorType,
 }
 
+impl ReservationPrivate {
+    /// The vehicle has come: the reservation neither expires nor waits for anything but the end of the session.
+    pub fn arrived(&mut self) {
+        self.due = None;
+    }
+}
+
 impl Default for ReservationPrivate {
     fn default() -> Self {
         Self {
@@ -244,15 +251,13 @@ impl Reservation {
         terms: Terms,
         now: Timestamp,
     ) -> Result<(Self, ReservationPrivate)> {
-        let related =
-            vehicle.drivers.contains(&driver.id) || driver.fleets.contains(&vehicle.fleet);
         if !driver.is_active() {
             return Err(invalid("driver", "the driver is not active"));
         }
         if !vehicle.is_active() {
             return Err(invalid("vehicle", "the vehicle is not active"));
         }
-        if !related {
+        if !driver.may_drive(vehicle) {
             return Err(invalid(
                 "driver",
                 "the driver is neither one of the vehicle's nor in its fleet",
@@ -433,6 +438,19 @@ impl Reservation {
         self.updated = now;
         private.due = None;
         Ok(())
+    }
+
+    /// Whether the reservation promises a connector of this station.
+    pub fn is_for(&self, station: &Id) -> bool {
+        self.status == ReservationStatus::Confirmed
+            && self.charging_station.as_ref() == Some(station)
+    }
+
+    /// The session for which a confirmed reservation was made has ended.
+    pub fn complete(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
+        self.status = ReservationStatus::Completed;
+        self.updated = now;
+        private.due = None;
     }
 
     /// Gives a confirmed reservation up whose vehicle did not come.

@@ -41,6 +41,10 @@ pub enum Message {
     Confirm { tenant: Tenant, reservation: Id },
     /// Look whether the vehicle of a confirmed reservation came.
     Expire { tenant: Tenant, reservation: Id },
+    /// End a session that has reached its limit.
+    StopSession { tenant: Tenant, session: Id },
+    /// Take the charge for a session that has ended.
+    SettleSession { tenant: Tenant, session: Id },
     /// Make one attempt to deliver an event.
     Deliver {
         tenant: Tenant,
@@ -55,13 +59,17 @@ pub enum Message {
 pub enum Work {
     ConfirmReservation,
     ExpireReservation,
+    StopSession,
+    SettleSession,
     DeliverWebhook,
 }
 
 impl Work {
-    pub const ALL: [Work; 3] = [
+    pub const ALL: [Work; 5] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
+        Self::StopSession,
+        Self::SettleSession,
         Self::DeliverWebhook,
     ];
 
@@ -70,6 +78,8 @@ impl Work {
         match self {
             Self::ConfirmReservation => "confirm-reservation",
             Self::ExpireReservation => "expire-reservation",
+            Self::StopSession => "stop-session",
+            Self::SettleSession => "settle-session",
             Self::DeliverWebhook => "deliver-webhook",
         }
     }
@@ -80,16 +90,21 @@ impl Message {
         match self {
             Self::Confirm { .. } => Work::ConfirmReservation,
             Self::Expire { .. } => Work::ExpireReservation,
+            Self::StopSession { .. } => Work::StopSession,
+            Self::SettleSession { .. } => Work::SettleSession,
             Self::Deliver { .. } => Work::DeliverWebhook,
         }
     }
 
-    /// The name of the message's schedule: the reservation's id, or for a delivery a digest of event and endpoint, since
+    /// The name of the message's schedule: the reservation's or session's id, or for a delivery a digest of event and endpoint, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
             Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => {
                 reservation.to_string()
+            }
+            Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
+                session.to_string()
             }
             Self::Deliver {
                 event, endpoint, ..

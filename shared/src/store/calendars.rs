@@ -1,7 +1,7 @@
 //! Calendars: one document per connector or vehicle and UTC day. Every write is conditional on the version that was read,
 //! so two promises of the same time cannot both go through.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
@@ -11,11 +11,12 @@ use super::commit::{Changes, Refused, Write};
 use super::keys::{self, Key};
 use super::row::{Record, Row};
 use super::{Store, key_item, n, number, string};
-use crate::charging::calendar::{Calendar, Window};
+use crate::charging::calendar::{Calendar, Entry, Window};
 use crate::error::{Error, Result};
 use crate::id::Id;
+use crate::models::charging_session::{ChargingSession, SessionPrivate};
 use crate::models::event::Event;
-use crate::models::reservation::Reservation;
+use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::origin::{Mode, Origin};
 
 /// Whose calendar, and the day.
@@ -25,6 +26,53 @@ pub type Page = (String, Date);
 #[derive(Debug, Clone, Default)]
 pub struct Calendars {
     pages: HashMap<Page, (Calendar, u64)>,
+}
+
+/// A span of time that somebody's calendars keep for a holder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promise {
+    /// The reservation or session.
+    pub holder: Id,
+    /// Whose calendars: the connector's and the vehicle's.
+    pub whose: [String; 2],
+    pub window: Window,
+}
+
+impl Promise {
+    /// What a session keeps.
+    pub fn of_session(session: &ChargingSession, private: &SessionPrivate) -> Self {
+        Self {
+            holder: session.id.clone(),
+            whose: [
+                keys::connector_calendar(&session.charging_station, &session.connector),
+                keys::vehicle_calendar(&session.vehicle),
+            ],
+            window: session.window(private),
+        }
+    }
+
+    /// What a reservation was promised, if it was.
+    pub fn of_reservation(reservation: &Reservation, private: &ReservationPrivate) -> Option<Self> {
+        let station = reservation.charging_station.as_ref()?;
+        Some(Self {
+            holder: reservation.id.clone(),
+            whose: [
+                keys::connector_calendar(station, private.connector.as_ref()?),
+                keys::vehicle_calendar(&reservation.vehicle),
+            ],
+            window: Window {
+                from: reservation.reserved_start?,
+                until: reservation.reserved_end?,
+            },
+        })
+    }
+
+    fn pages(&self) -> impl Iterator<Item = Page> {
+        let days = || self.window.utc_days();
+        self.whose
+            .iter()
+            .flat_map(move |whose| days().map(|day| (whose.clone(), day)))
+    }
 }
 
 /// How writing a promise ended.
@@ -48,6 +96,17 @@ impl Calendars {
                 .get(&(whose.to_owned(), day))
                 .is_none_or(|(calendar, _)| calendar.is_free(window, holder))
         })
+    }
+
+    /// What somebody's time is promised to, on the days that were read, in order.
+    pub fn entries(&self, whose: &str) -> Vec<Entry> {
+        let pages = self.pages.iter().filter(|((owner, _), _)| owner == whose);
+        let mut entries: Vec<Entry> = pages
+            .flat_map(|(_, (calendar, _))| calendar.entries.iter().cloned())
+            .collect();
+        entries.sort_by(|a, b| (a.window.from, &a.holder).cmp(&(b.window.from, &b.holder)));
+        entries.dedup();
+        entries
     }
 
     /// Takes newer readings in.
@@ -142,35 +201,51 @@ impl Store {
         origin: &Origin,
         row: &Row<Reservation>,
     ) -> Result<()> {
-        let Reservation {
-            charging_station,
-            reserved_start,
-            reserved_end,
-            vehicle,
-            id,
-            ..
-        } = &row.object;
-        let (Some(station), Some(connector), Some(from), Some(until)) = (
-            charging_station,
-            &row.private.connector,
-            *reserved_start,
-            *reserved_end,
-        ) else {
+        let promise = Promise::of_reservation(&row.object, &row.private);
+        self.release_all(changes, origin, promise.as_slice()).await
+    }
+
+    /// Adds to the changes that these promises are given up.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn release_all(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        promises: &[Promise],
+    ) -> Result<()> {
+        // One page may hold several of them, and a transaction writes each row once.
+        let pages: BTreeSet<Page> = promises.iter().flat_map(Promise::pages).collect();
+        if pages.is_empty() {
             return Ok(());
-        };
-        let window = Window { from, until };
-        let whose = [
-            keys::connector_calendar(station, connector),
-            keys::vehicle_calendar(vehicle),
-        ];
-        let pages: Vec<Page> = whose
-            .iter()
-            .flat_map(|whose| window.utc_days().map(|day| (whose.clone(), day)))
-            .collect();
+        }
+        let pages: Vec<Page> = pages.into_iter().collect();
         let calendars = self.calendars(origin.tenant.mode, pages.clone()).await?;
         for page in pages {
             self.rewrite(changes, origin, &calendars, page, |calendar| {
-                calendar.release(id)
+                for promise in promises {
+                    calendar.release(&promise.holder);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Adds to the changes that a promise is kept in every calendar it touches, as these were read.
+    ///
+    /// # Errors
+    /// The write cannot be built.
+    pub fn keep(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        calendars: &Calendars,
+        promise: &Promise,
+    ) -> Result<()> {
+        for page in promise.pages() {
+            self.rewrite(changes, origin, calendars, page, |calendar| {
+                calendar.book(promise.window, &promise.holder)
             })?;
         }
         Ok(())

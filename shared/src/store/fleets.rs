@@ -2,6 +2,7 @@
 //! it goes into the transaction of what it follows from.
 
 use aws_sdk_dynamodb::types::Update;
+use rust_decimal::Decimal;
 
 use super::commit::{Changes, Write};
 use super::keys::Key;
@@ -64,6 +65,40 @@ impl Store {
         changes.push(
             Write::Update(update.build().map_err(Error::internal)?),
             gone,
+        );
+        Ok(())
+    }
+
+    /// Adds a session that has ended to what a fleet has charged in all. The table adds decimal numbers exactly.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn add_session(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        fleet: &Id,
+        energy: i64,
+    ) -> Result<()> {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Object {
+                tenant: &origin.tenant,
+                id: fleet,
+            })))
+            .update_expression(
+                "SET #object.total_sessions = #object.total_sessions + :one, \
+                 #object.total_energy_consumed_kwh = #object.total_energy_consumed_kwh + :energy, \
+                 #version = #version + :one REMOVE announces",
+            )
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":energy", n(Decimal::new(energy, 3).normalize()))
+            .expression_attribute_values(":one", n(1));
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
         );
         Ok(())
     }

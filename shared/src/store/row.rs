@@ -15,6 +15,7 @@ use crate::models::api_key::{ApiKey, ApiKeyPrivate};
 use crate::models::charging_session::{ChargingSession, SessionPrivate};
 use crate::models::charging_station::ChargingStation;
 use crate::models::driver::{Driver, DriverPrivate};
+use crate::models::estimation::Estimation;
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
@@ -366,6 +367,32 @@ impl Record for Transaction {
 }
 
 impl ById for Transaction {}
+
+impl Record for Estimation {
+    type Private = ();
+    const KIND: Kind = Kind::Estimation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        Vec::new()
+    }
+
+    fn expires(&self) -> Option<Timestamp> {
+        Some(self.kept_until())
+    }
+}
+
+impl ById for Estimation {}
 
 impl Record for Event {
     type Private = EventPrivate;

@@ -1,16 +1,17 @@
 //! Stations: shared by all tenants of a mode, found by the H3 cells around a place.
 
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, Update, WriteRequest};
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
-use super::keys::Partition;
+use super::commit::{Changes, Write};
+use super::keys::{Key, Partition};
 use super::row::Row;
-use super::{Item, Store, client, s, string};
+use super::{Item, Store, client, key_item, n, s, string};
 use crate::charging::geo::{CellSize, cell_of, cells_around, distance_meters};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::models::charging_station::{ChargingStation, Point};
+use crate::models::charging_station::{ChargingStation, ConnectorStatus, Point};
 use crate::origin::{Mode, Origin, Tenant};
 
 /// How many stations, nearest first, one search reads in full.
@@ -73,6 +74,56 @@ impl Store {
             .items()
             .send();
         pages.try_collect().await.map_err(client::failure)
+    }
+
+    /// Adds to the changes that a connector has another status now. It goes through as long as the connector is as it
+    /// was read, whatever happens to the station's others meanwhile.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn set_connector(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        station: &ChargingStation,
+        connector: &str,
+        status: ConnectorStatus,
+    ) -> Result<()> {
+        let mut connectors = station.connectors.iter().enumerate();
+        let found = connectors.find(|(_, one)| one.id == connector);
+        let Some((place, before)) = found.filter(|(_, before)| before.status != status) else {
+            return Ok(());
+        };
+        let available = |status| i8::from(status == ConnectorStatus::Available);
+        let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
+        let key = Key::Station {
+            mode: origin.tenant.mode,
+            id: &station.id,
+        };
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(key)))
+            .update_expression(format!(
+                "SET #object.connectors[{place}].#status = :status, #object.updated = :now, #version = #version + :one, \
+                 #object.availability.connectors_available = #object.availability.connectors_available + :more"
+            ))
+            .condition_expression(format!(
+                "#object.connectors[{place}].id = :connector AND #object.connectors[{place}].#status = :before"
+            ))
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":connector", s(connector))
+            .expression_attribute_values(":before", name(before.status)?)
+            .expression_attribute_values(":status", name(status)?)
+            .expression_attribute_values(":more", n(available(status) - available(before.status)))
+            .expression_attribute_values(":now", s(origin.now.to_string()))
+            .expression_attribute_values(":one", n(1));
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
     }
 
     /// Writes stations, those that are there already anew. Nobody but the operator of the service does this.

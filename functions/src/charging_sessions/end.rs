@@ -1,0 +1,86 @@
+//! What the end of a session brings with it, however it ends.
+
+use shared::models::charging_session::ChargingSession;
+use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
+use shared::models::event::EventType;
+use shared::models::fleet::Fleet;
+use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::origin::Origin;
+use shared::store::Changes;
+use shared::store::calendars::Promise;
+use shared::store::row::Row;
+use shared::{App, Error, Id};
+
+/// Ends a session: the connector is free again, a reservation it fulfilled is completed, and the fleet's totals grow.
+pub async fn end(
+    app: &App,
+    origin: &Origin,
+    row: Row<ChargingSession>,
+) -> Result<(ChargingSession, Changes), Error> {
+    let (store, tenant) = (&app.store, &origin.tenant);
+    let promised = Promise::of_session(&row.object, &row.private);
+    let mut row = row.announcing(EventType::ChargingSessionCompleted);
+    row.object.end(&mut row.private, origin.now)?;
+    let session = &row.object;
+    let (station, fleet, reservation) = tokio::try_join!(
+        store.find::<ChargingStation>(tenant, &session.charging_station),
+        store.find::<Fleet>(tenant, &session.fleet),
+        fulfilled(app, origin, row.private.reservation.as_ref()),
+    )?;
+    let mut changes = Changes::new();
+    store.replace(&mut changes, origin, &row)?;
+    let mut given_up = Vec::new();
+    // Time that is past by now need not be given back.
+    if session.session_ended < Some(promised.window.until) {
+        given_up.push(promised);
+    }
+    if let Some(reservation) = reservation {
+        given_up.extend(Promise::of_reservation(
+            &reservation.object,
+            &reservation.private,
+        ));
+        store.replace(&mut changes, origin, &reservation)?;
+    }
+    store.release_all(&mut changes, origin, &given_up).await?;
+    if let Some(station) = station {
+        let station = station.object;
+        let is_ours = |connector: &&Connector| {
+            connector.id == session.connector && connector.status == ConnectorStatus::Occupied
+        };
+        if station
+            .connectors
+            .iter()
+            .any(|connector| is_ours(&connector))
+        {
+            let free = ConnectorStatus::Available;
+            store.set_connector(&mut changes, origin, &station, &session.connector, free)?;
+        }
+    }
+    if fleet.is_some() {
+        store.add_session(
+            &mut changes,
+            origin,
+            &session.fleet,
+            session.energy_consumed,
+        )?;
+    }
+    Ok((row.object, changes))
+}
+
+/// The reservation that the session fulfils, completed, unless it has ended otherwise.
+async fn fulfilled(
+    app: &App,
+    origin: &Origin,
+    id: Option<&Id>,
+) -> Result<Option<Row<Reservation>>, Error> {
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    let found = app.store.find::<Reservation>(&origin.tenant, id).await?;
+    let waiting = found.filter(|row| row.object.status == ReservationStatus::Confirmed);
+    Ok(waiting.map(|row| {
+        let mut row = row.announcing(EventType::ReservationCompleted);
+        row.object.complete(&mut row.private, origin.now);
+        row
+    }))
+}

@@ -1,0 +1,97 @@
+//! `GET /v1/charging_sessions`: the sessions, newest first, active ones with what they have charged so far. Filters:
+//! `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`,
+//! `created[lt]`.
+
+use axum::extract::State;
+use shared::http::{Caller, ListQuery, Route};
+use shared::models::api_key::Resource;
+use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::charging_station::ChargingStation;
+use shared::models::driver::Driver;
+use shared::models::fleet::Fleet;
+use shared::models::vehicle::Vehicle;
+use shared::origin::Tenant;
+use shared::store::Answer;
+use shared::store::keys::Partition;
+use shared::store::row::ById;
+use shared::{App, Code, Error, Id, Kind};
+
+use crate::page;
+
+pub const ROUTE: Route = Route::list(
+    "list-charging-sessions",
+    "/v1/charging_sessions",
+    Resource::ChargingSessions,
+)
+.filtered(&[
+    "charging_station",
+    "created[gt]",
+    "created[gte]",
+    "created[lt]",
+    "created[lte]",
+    "driver",
+    "fleet",
+    "limit",
+    "page",
+    "status",
+    "vehicle",
+])
+.refusing(&[Code::DriverOrFleetNotFound]);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Answer, Error> {
+    let (tenant, kind) = (caller.tenant(), Kind::ChargingSession);
+    let slice = query.created(query.slice(tenant, kind)?)?;
+    let status = query.word::<SessionStatus>("status")?;
+    let named = |kind: Kind| query.id(kind.name());
+    let (driver, fleet) = (named(Kind::Driver), named(Kind::Fleet));
+    let (vehicle, station) = (named(Kind::Vehicle), named(Kind::ChargingStation));
+    let (of_driver, ..) = tokio::try_join!(
+        known::<Driver>(&app, tenant, driver.as_ref()),
+        known::<Fleet>(&app, tenant, fleet.as_ref()),
+        known::<Vehicle>(&app, tenant, vehicle.as_ref()),
+        known::<ChargingStation>(&app, tenant, station.as_ref()),
+    )?;
+    if let (Some(driver), Some(fleet)) = (of_driver, &fleet)
+        && !driver.fleets.contains(fleet)
+    {
+        let message = "The driver is not attached to this fleet.";
+        return Err(Code::DriverOrFleetNotFound.because(message).at("driver"));
+    }
+    let filters = [
+        (Kind::Driver.name(), driver.as_ref()),
+        (Kind::Vehicle.name(), vehicle.as_ref()),
+        (Kind::ChargingStation.name(), station.as_ref()),
+    ];
+    let named = filters
+        .into_iter()
+        .filter_map(|(member, id)| Some((member, id?.to_string())));
+    let filter = named.chain(status.map(|status| ("status", status)));
+    let partition = match &fleet {
+        Some(fleet) => Partition::Fleet {
+            tenant,
+            fleet,
+            kind,
+        },
+        None => Partition::Kind { tenant, kind },
+    };
+    let mut found = app
+        .store
+        .list::<ChargingSession>(partition, &slice, filter.collect())
+        .await?;
+    for row in &mut found.rows {
+        row.object = row.object.clone().live(&row.private, caller.now());
+    }
+    page::answer(&caller, &query, found)
+}
+
+/// The object that a filter names, if it names one.
+async fn known<T: ById>(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<Option<T>, Error> {
+    match id {
+        Some(id) => Ok(Some(app.store.get::<T>(tenant, id).await?.object)),
+        None => Ok(None),
+    }
+}

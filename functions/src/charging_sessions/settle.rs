@@ -1,0 +1,61 @@
+//! `settle-session`: takes the charge for a session that has ended from its payment method, once.
+
+use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::event::EventType;
+use shared::models::payment_method::PaymentMethod;
+use shared::origin::{Origin, Tenant};
+use shared::ports::payments::{Charge, Outcome, Payments as _, Simulated};
+use shared::store::Changes;
+use shared::store::row::Row;
+use shared::{App, Error, Id};
+
+pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let now = app.now();
+    let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+        return Ok(());
+    };
+    let due = row.private.due.is_some_and(|due| due <= now);
+    if row.object.status != SessionStatus::Completed || !due {
+        return Ok(());
+    }
+    let origin = Origin::later(tenant.clone(), now);
+    let outcome = charge(app, tenant, &row.object).await?;
+    let transaction = row.object.settle(&mut row.private, &outcome, now);
+    let told = match outcome {
+        Outcome::Succeeded => EventType::ServiceSucceeded,
+        Outcome::Declined(_) => EventType::ServiceFailed,
+    };
+    let transaction = Row::new(transaction).announcing(told);
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, &origin, &row)?;
+    app.store.create(&mut changes, &origin, &transaction)?;
+    app.store.commit_later(&origin, changes).await
+}
+
+/// Charges the session's payment method. When what follows is lost, the repetition charges under the same key and is
+/// told the first outcome.
+async fn charge(app: &App, tenant: &Tenant, session: &ChargingSession) -> Result<Outcome, Error> {
+    let gone = || Ok(Outcome::Declined("payment_method_gone".to_owned()));
+    let Some(id) = &session.payment_method else {
+        return gone();
+    };
+    let Some(method) = app.store.find::<PaymentMethod>(tenant, id).await? else {
+        return gone();
+    };
+    let Some(token) = method.private.token else {
+        return Err(Error::internal("a wallet has no provider to be charged at"));
+    };
+    if tenant.mode.is_live() {
+        return Err(Error::unavailable(
+            "no payment provider is configured for live mode",
+        ));
+    }
+    let charge = Charge {
+        key: session.id.to_string(),
+        token,
+        amount: session.amount_due,
+        currency: session.currency,
+        description: session.description(),
+    };
+    Simulated.charge(&charge).await
+}

@@ -1,0 +1,33 @@
+//! `POST /v1/charging_sessions/{id}/stop`: ends an active session.
+
+use axum::extract::State;
+use shared::http::body::Nothing;
+use shared::http::{Body, Caller, PathId, Route};
+use shared::models::api_key::Resource;
+use shared::models::charging_session::ChargingSession;
+use shared::store::Answer;
+use shared::{App, Code, Error};
+
+use super::end::end;
+
+pub const ROUTE: Route = Route::post(
+    "stop-charging-session",
+    "/v1/charging_sessions/{id}/stop",
+    Resource::ChargingSessions,
+)
+.refusing(&[Code::ChargingSessionStateConflict]);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Answer, Error> {
+    let row = app
+        .store
+        .load::<ChargingSession>(caller.tenant(), &id)
+        .await?;
+    let (session, changes) = end(&app, &caller.origin, row).await?;
+    let answer = caller.answer(&session)?;
+    app.store.commit(&caller.origin, changes, answer).await
+}

@@ -1,0 +1,113 @@
+//! Charging as the simulated network does it: constant power from plug-in until the limit or a full battery, whichever
+//! comes first. Nothing is kept running: what has flowed follows from the time that has passed.
+
+use crate::models::charging_station::Connector;
+use crate::models::vehicle::{ConnectorType, Vehicle};
+use crate::time::{DAY, HOUR};
+
+/// How long a session may last, in milliseconds. Then it ends by itself, whatever it has charged.
+pub const LONGEST: i64 = DAY;
+
+/// What a vehicle's own charger takes on alternating current, in W.
+const ONBOARD_CHARGER: u64 = 22_000;
+
+/// A direct current fills a battery within half an hour at best: W per Wh of its capacity.
+const C_RATE: u64 = 2;
+
+/// How full a battery is that nobody has read, in hundredths of a percent.
+const UNKNOWN_LEVEL: u64 = 2_000;
+const FULL: u64 = 10_000;
+
+/// The power that connector and vehicle agree on, in W.
+pub fn power(connector: &Connector, vehicle: &Vehicle) -> u32 {
+    let offered = (connector.power * 1000.0).round() as u64;
+    let taken = C_RATE * u64::from(vehicle.battery_capacity);
+    let taken = match connector.connector_type() {
+        Some(ConnectorType::Type2) => taken.min(ONBOARD_CHARGER),
+        _ => taken,
+    };
+    u32::try_from(offered.min(taken)).unwrap_or(u32::MAX)
+}
+
+/// The Wh that bring a battery of that capacity from one level in percent to another; from an unknown one when none is
+/// given.
+pub fn energy_between(capacity: u32, level: Option<f64>, target: f64) -> u32 {
+    let hundredths = |level: f64| ((level * 100.0).round() as u64).min(FULL);
+    let (from, to) = (level.map_or(UNKNOWN_LEVEL, hundredths), hundredths(target));
+    let energy = u64::from(capacity) * to.saturating_sub(from);
+    u32::try_from(energy.div_ceil(FULL)).unwrap_or(u32::MAX)
+}
+
+/// The Wh that have flowed after so many milliseconds.
+pub fn energy_after(power: u32, millis: i64) -> u64 {
+    u64::from(power).saturating_mul(millis.max(0).unsigned_abs()) / HOUR.unsigned_abs()
+}
+
+/// The milliseconds until so many Wh have flowed; none where no power flows.
+pub fn millis_until(power: u32, energy: u32) -> Option<i64> {
+    if power == 0 {
+        return None;
+    }
+    let millis = (u64::from(energy) * HOUR.unsigned_abs()).div_ceil(u64::from(power));
+    i64::try_from(millis).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging::ocpi;
+    use crate::id::{Id, Kind};
+    use crate::models::charging_station::Plug;
+    use crate::time::Timestamp;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn vehicle(capacity: u32) -> Vehicle {
+        let now = Timestamp::from_unix_millis(0);
+        let body = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
+            "battery_capacity": capacity, "charging_standard": "CCS"});
+        Vehicle::new(serde_json::from_value(body).unwrap(), now).unwrap()
+    }
+
+    #[test]
+    fn the_weakest_of_connector_battery_and_onboard_charger_sets_the_power() {
+        for (plug, kilowatts, capacity, want) in [
+            (ConnectorType::Ccs, 50.0, 60_000, 50_000),
+            (ConnectorType::Ccs, 300.0, 60_000, 120_000),
+            (ConnectorType::Type2, 43.0, 60_000, 22_000),
+            (ConnectorType::Type2, 3.7, 60_000, 3_700),
+            (ConnectorType::Type2, 22.0, 5_000, 10_000),
+            (ConnectorType::Ccs, f64::NAN, 60_000, 0),
+            (ConnectorType::Ccs, -1.0, 60_000, 0),
+        ] {
+            let mut connector = ocpi::tests::station().connectors.remove(0);
+            (connector.plug, connector.power) = (Plug::Matched(plug), kilowatts);
+            assert_eq!(power(&connector, &vehicle(capacity)), want, "{kilowatts}");
+        }
+    }
+
+    #[test]
+    fn a_battery_nobody_has_read_counts_as_a_fifth_full() {
+        assert_eq!(energy_between(60_000, None, 100.0), 48_000);
+        assert_eq!(energy_between(60_000, Some(50.5), 80.0), 17_700);
+        assert_eq!(energy_between(60_000, Some(90.0), 80.0), 0);
+        assert_eq!(energy_between(60_000, Some(100.0), 100.0), 0);
+    }
+
+    #[test]
+    fn energy_is_power_times_time() {
+        assert_eq!(energy_after(22_000, HOUR / 2), 11_000);
+        assert_eq!(energy_after(22_000, -1), 0);
+        assert_eq!(millis_until(22_000, 11_000), Some(HOUR / 2));
+        assert_eq!(millis_until(0, 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_moment_for_an_energy_is_the_first_at_which_it_has_flowed(power in 1u32..1_000_000, energy in 1u32..1_000_000) {
+            let at = millis_until(power, energy).unwrap();
+            prop_assert!(energy_after(power, at) >= u64::from(energy));
+            prop_assert!(energy_after(power, at - 1) < u64::from(energy));
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Estimations: what charging a vehicle at a station would take and cost. A price shown is good for an hour.
+
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
+
+use super::charging_station::{ChargingStation, Connector, PriceType};
+use super::vehicle::Vehicle;
+use crate::charging::network;
+use crate::charging::tariff::{self, Line, Usage};
+use crate::error::{Code, Error, Result};
+use crate::id::{Id, Kind};
+use crate::money::Currency;
+use crate::time::{DAY, HOUR, SECOND, Timestamp};
+
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+
+/// How long an estimation is valid, in milliseconds.
+const VALID: i64 = HOUR;
+
+/// How long an estimation can be retrieved after that, in milliseconds.
+const KEPT: i64 = 30 * DAY;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Estimation {
+    pub id: Id,
+    pub object: Kind,
+    /// Percent.
+    #[serde(serialize_with = "plain")]
+    pub battery_level: f64,
+    /// Percent.
+    #[serde(serialize_with = "plain")]
+    pub battery_target_level: f64,
+    pub charging_station: Id,
+    /// What the total is made of.
+    pub cost_breakdown: Vec<CostLine>,
+    pub created: Timestamp,
+    pub currency: Currency,
+    /// Seconds, on the station's most powerful connector that fits the vehicle.
+    pub estimated_duration: i64,
+    /// kWh
+    #[serde(serialize_with = "plain")]
+    pub estimated_energy_kwh: f64,
+    /// Minor units of `currency`, with tax.
+    pub estimated_total_cost: i64,
+    /// Until when the prices are those of the estimation.
+    pub valid_until: Timestamp,
+    pub vehicle: Id,
+}
+
+/// The cost of one dimension of the station's prices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CostLine {
+    #[serde(rename = "type")]
+    pub kind: PriceType,
+    pub description: String,
+    /// In `unit`, rounded up to the price's `step_size`.
+    #[serde(serialize_with = "plain")]
+    pub quantity: f64,
+    /// `kWh`, `hour` or `session`.
+    pub unit: String,
+    /// Minor units of `currency` for one `unit`, as the station states it.
+    #[serde(serialize_with = "plain")]
+    pub unit_price: f64,
+    /// A decimal number of percent.
+    pub tax_percent: String,
+    /// Minor units of `currency`, with tax.
+    pub cost: i64,
+}
+
+/// The body of `POST /v1/estimations`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewEstimation {
+    pub charging_station: Id,
+    pub vehicle: Id,
+    /// Percent, 0 to 100.
+    pub battery_level: f64,
+    /// Percent, 1 to 100, above `battery_level`.
+    pub battery_target_level: f64,
+    /// One the station has prices in; by default the one a session would be billed in.
+    #[serde(default)]
+    pub currency: Option<Currency>,
+}
+
+impl NewEstimation {
+    /// Checks what can be told from the body alone.
+    ///
+    /// # Errors
+    /// `estimation_validation_error` with the field at fault.
+    pub fn check(&self) -> Result<()> {
+        if !(0.0..=100.0).contains(&self.battery_level) {
+            return Err(invalid("battery_level", "must lie between 0 and 100"));
+        }
+        if !(1.0..=100.0).contains(&self.battery_target_level) {
+            return Err(invalid(
+                "battery_target_level",
+                "must lie between 1 and 100",
+            ));
+        }
+        if self.battery_target_level <= self.battery_level {
+            return Err(invalid(
+                "battery_target_level",
+                "must be above battery_level",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Estimation {
+    /// The estimation for a vehicle at a station. Without a currency in the body, the preferred one where the station
+    /// has prices in it.
+    ///
+    /// # Errors
+    /// `estimation_validation_error` with the field at fault.
+    pub fn new(
+        new: NewEstimation,
+        station: &ChargingStation,
+        vehicle: &Vehicle,
+        preferred: Currency,
+        now: Timestamp,
+    ) -> Result<Self> {
+        new.check()?;
+        let currency = match new.currency {
+            None => tariff::currency(&station.pricing, preferred),
+            Some(asked) if tariff::currency(&station.pricing, asked) == asked => asked,
+            Some(_) => {
+                return Err(invalid(
+                    "currency",
+                    "the station has no prices in this currency",
+                ));
+            }
+        };
+        let connector = best(station, vehicle).ok_or_else(|| {
+            invalid(
+                "charging_station",
+                "no connector of the station fits the vehicle's charging_standard",
+            )
+        })?;
+        let (level, target) = (new.battery_level, new.battery_target_level);
+        let energy = network::energy_between(vehicle.battery_capacity, Some(level), target);
+        let millis = network::millis_until(network::power(connector, vehicle), energy);
+        let millis = millis
+            .ok_or_else(|| invalid("charging_station", "the station's connector has no power"))?;
+        let usage = Usage {
+            energy: energy.into(),
+            charging: millis.unsigned_abs(),
+            parking: 0,
+        };
+        let cost = tariff::cost(&station.pricing, currency, usage);
+        Ok(Self {
+            id: Id::new(Kind::Estimation, now),
+            object: Kind::Estimation,
+            battery_level: level,
+            battery_target_level: target,
+            charging_station: new.charging_station,
+            cost_breakdown: cost.lines.iter().map(CostLine::of).collect(),
+            created: now,
+            currency,
+            estimated_duration: millis.saturating_add(SECOND - 1) / SECOND,
+            estimated_energy_kwh: f64::from(energy) / 1000.0,
+            estimated_total_cost: cost.gross,
+            valid_until: now.plus_millis(VALID),
+            vehicle: new.vehicle,
+        })
+    }
+
+    /// Until when it can be retrieved.
+    pub fn kept_until(&self) -> Timestamp {
+        self.valid_until.plus_millis(KEPT)
+    }
+}
+
+impl CostLine {
+    fn of(line: &Line) -> Self {
+        let number = |decimal: Decimal| decimal.to_f64().unwrap_or(f64::MAX);
+        Self {
+            kind: line.kind,
+            description: line.description().to_owned(),
+            quantity: number(line.quantity),
+            unit: line.unit().to_owned(),
+            unit_price: number(line.unit_price),
+            tax_percent: line.tax_percent.to_string(),
+            cost: line.gross,
+        }
+    }
+}
+
+/// The most powerful connector that fits the vehicle, of those in order where any is.
+fn best<'a>(station: &'a ChargingStation, vehicle: &Vehicle) -> Option<&'a Connector> {
+    let connectors = station.connectors.iter();
+    let fitting = connectors
+        .filter(|connector| connector.connector_type() == Some(vehicle.charging_standard));
+    fitting.max_by_key(|connector| (connector.is_in_order(), network::power(connector, vehicle)))
+}
+
+fn invalid(param: &str, message: &'static str) -> Error {
+    Code::EstimationValidationError.because(message).at(param)
+}
+
+/// A whole number without a fraction: `45`, not `45.0`.
+fn plain<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    /// Beyond this not every whole number has a float.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        serializer.serialize_i64(*number as i64)
+    } else {
+        serializer.serialize_f64(*number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging::ocpi;
+    use crate::models::charging_station::{ConnectorStatus, Plug, Price, Tax};
+    use crate::models::vehicle::ConnectorType;
+    use serde_json::{Value, json};
+
+    fn estimate(change: Value, alter: impl FnOnce(&mut ChargingStation)) -> Result<Estimation> {
+        let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
+        let mut station = ocpi::tests::station();
+        let connector = |id: &str, kilowatts| Connector {
+            id: id.into(),
+            power: kilowatts,
+            status: ConnectorStatus::Available,
+            plug: Plug::Matched(ConnectorType::Ccs),
+        };
+        station.connectors = vec![connector("slow", 10.0), connector("fast", 50.0)];
+        let energy = Price {
+            currency: Currency::from_code("gbp").unwrap(),
+            price: 45,
+            price_decimal: Some("45.5".into()),
+            step_size: 1,
+            tax: Tax::Vat,
+            tax_included: true,
+            tax_percent: "20".into(),
+            kind: PriceType::Energy,
+        };
+        let time = Price {
+            price: 60,
+            price_decimal: None,
+            kind: PriceType::Time,
+            ..energy.clone()
+        };
+        station.pricing = vec![energy, time];
+        alter(&mut station);
+        let vehicle = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
+            "battery_capacity": 60_000, "charging_standard": "CCS"});
+        let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now).unwrap();
+        let mut body = json!({"charging_station": station.id, "vehicle": vehicle.id, "battery_level": 20,
+            "battery_target_level": 80});
+        body.as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        let new = serde_json::from_value(body).unwrap();
+        Estimation::new(new, &station, &vehicle, Currency::USD, now)
+    }
+
+    fn param(result: Result<Estimation>) -> String {
+        match result.unwrap_err() {
+            Error::Refused(refusal) => {
+                assert_eq!(refusal.code, Some(Code::EstimationValidationError));
+                refusal.param.unwrap()
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn energy_time_and_cost_are_those_of_the_best_connector() {
+        let estimation = serde_json::to_value(estimate(json!({}), |_| {}).unwrap()).unwrap();
+        // 36 kWh at 50 kW are 43 minutes and 12 seconds.
+        let want = json!([
+            {"type": "ENERGY", "description": "Energy", "quantity": 36, "unit": "kWh", "unit_price": 45.5,
+                "tax_percent": "20", "cost": 1638},
+            {"type": "TIME", "description": "Charging time", "quantity": 0.72, "unit": "hour", "unit_price": 60,
+                "tax_percent": "20", "cost": 43},
+        ]);
+        assert_eq!(estimation["cost_breakdown"], want);
+        assert_eq!(estimation["estimated_energy_kwh"], 36);
+        assert_eq!(estimation["estimated_duration"], 2592);
+        assert_eq!(estimation["estimated_total_cost"], 1681);
+        assert_eq!(estimation["currency"], "gbp");
+        assert_eq!(estimation["valid_until"], "2026-03-01T09:00:00.000Z");
+    }
+
+    #[test]
+    fn a_connector_out_of_order_counts_only_where_no_other_fits() {
+        let broken =
+            |station: &mut ChargingStation| station.connectors[1].status = ConnectorStatus::Faulted;
+        assert_eq!(
+            estimate(json!({}), broken).unwrap().estimated_duration,
+            12_960
+        );
+    }
+
+    #[test]
+    fn what_breaks_a_rule_is_named() {
+        for (change, want) in [
+            (json!({"battery_level": -1}), "battery_level"),
+            (json!({"battery_level": 100.5}), "battery_level"),
+            (json!({"battery_target_level": 0}), "battery_target_level"),
+            (json!({"battery_target_level": 101}), "battery_target_level"),
+            (json!({"battery_target_level": 20}), "battery_target_level"),
+            (json!({"currency": "eur"}), "currency"),
+        ] {
+            assert_eq!(param(estimate(change.clone(), |_| {})), want, "{change}");
+        }
+        assert!(estimate(json!({"currency": "gbp"}), |_| {}).is_ok());
+        let none_fits = |station: &mut ChargingStation| station.connectors.clear();
+        assert_eq!(param(estimate(json!({}), none_fits)), "charging_station");
+        let powerless = |station: &mut ChargingStation| {
+            station
+                .connectors
+                .iter_mut()
+                .for_each(|one| one.power = 0.0);
+        };
+        assert_eq!(param(estimate(json!({}), powerless)), "charging_station");
+        let free = |station: &mut ChargingStation| station.pricing.clear();
+        assert_eq!(
+            estimate(json!({"currency": "eur"}), free)
+                .unwrap()
+                .estimated_total_cost,
+            0
+        );
+    }
+}
