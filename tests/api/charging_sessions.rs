@@ -837,3 +837,82 @@ async fn whoever_is_charging_can_be_neither_detached_nor_deleted() {
     app.alice.delete(&vehicle).await.expect(200);
     app.drain().await;
 }
+
+#[tokio::test]
+async fn a_policy_in_enforcement_blocks_a_start() {
+    let app = TestApp::start().await;
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let rules = json!({"name": "Others only", "rules": {"denied_operators": ["Voltway"]}});
+    let policy = app.alice.post("/v1/policies", rules).await.id();
+    let driver = format!("/v1/drivers/{}", crew.driver);
+    let held = json!({"policy_ids": [policy]});
+    app.alice.post(&driver, held).await.expect(200);
+    let refused = app.alice.post(PATH, app.session(&crew, &station)).await;
+    assert_eq!(refused.error().0, 403);
+    assert_eq!(
+        (
+            &refused.body["code"],
+            &refused.body["policy"],
+            &refused.body["rule"]
+        ),
+        (
+            &json!("policy_blocked"),
+            &json!(policy),
+            &json!("denied_operators")
+        )
+    );
+    let lifted = json!({"mode": "suggestion"});
+    app.alice
+        .post(&format!("/v1/policies/{policy}"), lifted)
+        .await
+        .expect(200);
+    start(&app, &crew, &station).await;
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_wallet_pays_for_a_session_as_long_as_it_holds_enough() {
+    let app = TestApp::start().await;
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let driver = format!("/v1/drivers/{}", crew.driver);
+    let pounds = json!({"preferences": {"currency": "gbp"}});
+    app.alice.post(&driver, pounds).await.expect(200);
+    let card = card(&app, "tok_success").await;
+    let top_up = json!({"amount": 1000, "payment_method": card});
+    app.alice
+        .post(&format!("{driver}/top_up"), top_up)
+        .await
+        .expect(200);
+    let wallet = json!({"type": "wallet", "driver": crew.driver});
+    let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
+    for left in [505, 10] {
+        let body = with(
+            app.session(&crew, &station),
+            json!({"payment_method": wallet}),
+        );
+        let session = app.alice.post(PATH, body).await.expect(200).body;
+        app.advance(1800).await;
+        let stop = format!("{}/stop", path(&session));
+        app.alice.post(&stop, json!({})).await.expect(200);
+        app.advance(120).await;
+        let settled = app.alice.get(&path(&session)).await.expect(200).body;
+        assert_eq!(settled["amount_due"], 0, "{settled}");
+        assert_eq!(app.alice.get(&driver).await.body["wallet_balance"], left);
+    }
+    // The third finds too little: it stays due, and the wallet as it is.
+    let body = with(
+        app.session(&crew, &station),
+        json!({"payment_method": wallet}),
+    );
+    let session = app.alice.post(PATH, body).await.expect(200).body;
+    app.advance(1800).await;
+    let stop = format!("{}/stop", path(&session));
+    app.alice.post(&stop, json!({})).await.expect(200);
+    app.advance(120).await;
+    let unpaid = app.alice.get(&path(&session)).await.expect(200).body;
+    assert_eq!(
+        (&unpaid["amount_due"], &unpaid["amount_paid"]),
+        (&json!(495), &json!(0))
+    );
+    assert_eq!(app.alice.get(&driver).await.body["wallet_balance"], 10);
+}

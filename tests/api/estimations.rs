@@ -20,7 +20,7 @@ async fn an_estimation_tells_what_charging_takes_and_costs() {
         "charging_station": station, "created": made.body["created"], "currency": "gbp",
         "cost_breakdown": [{"type": "ENERGY", "description": "Energy", "quantity": 33, "unit": "kWh", "unit_price": 45,
             "tax_percent": "20", "cost": 1485}],
-        "estimated_duration": 5400, "estimated_energy_kwh": 33, "estimated_total_cost": 1485,
+        "policy": {"allowed": true, "policy": null, "rule": null}, "estimated_duration": 5400, "estimated_energy_kwh": 33, "estimated_total_cost": 1485,
         "valid_until": until.expect("a time"), "vehicle": crew.vehicle,
     });
     assert_eq!(made.body, want);
@@ -89,4 +89,23 @@ async fn an_unknown_estimation_is_404() {
         answer.error(),
         (404, "invalid_request_error", code, Some("estimation"))
     );
+}
+
+#[tokio::test]
+async fn an_estimation_says_whether_policies_allow_it() {
+    let app = TestApp::start().await;
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let rules = json!({"name": "Others only", "rules": {"denied_operators": ["Voltway"]}});
+    let policy = app.alice.post("/v1/policies", rules).await.id();
+    let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
+    app.alice
+        .post(&vehicle, json!({"policy_ids": [policy]}))
+        .await
+        .expect(200);
+    let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
+        "battery_target_level": 75});
+    let made = app.alice.post(PATH, body).await.expect(200);
+    let verdict = json!({"allowed": false, "policy": policy, "rule": "denied_operators"});
+    assert_eq!(made.body["policy"], verdict);
+    app.drain().await;
 }

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use shared::charging::calendar::Window;
 use shared::charging::network;
+use shared::charging::policies::Plan;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{
@@ -22,6 +23,8 @@ use shared::store::keys::{connector_calendar, vehicle_calendar};
 use shared::store::row::{ById, Row};
 use shared::store::{Answer, Changes};
 use shared::{App, Code, Error, Id, Timestamp};
+
+use crate::policies;
 
 pub const ROUTE: Route = Route::post(
     "create-charging-session",
@@ -64,19 +67,29 @@ pub async fn handle(
     )?;
     let of_vehicle = calendars.entries(&vehicle_time);
     let arriving = arriving(&app, tenant, &station.id, expected(&of_vehicle, now)).await?;
+    let currency = match driver.private.currency_chosen {
+        true => driver.object.preferences.currency,
+        false => fleet.object.preferences.default_currency,
+    };
+    let (driver, fleet) = (driver.object, fleet.object);
+    let rules = policies::of(&app, tenant, Some(&driver), Some(&fleet), &vehicle).await?;
+    let plan = Plan {
+        station: Some(&station),
+        windows: &[Window::moment(now)],
+        currency,
+        zone: &Fleet::zone(Some(&fleet)),
+    };
+    policies::check(&rules, &plan)?;
     let battery = telemetry.and_then(|row| row.object.battery);
     let parties = Parties {
         station: &station,
         connector,
-        driver: &driver.object,
+        driver: &driver,
         vehicle: &vehicle,
-        fleet: &fleet.object,
+        fleet: &fleet,
         payment_method: payment_method.as_ref().map(|row| &row.object),
         battery_level: battery.map(|battery| battery.level),
-        currency: match driver.private.currency_chosen {
-            true => driver.object.preferences.currency,
-            false => fleet.object.preferences.default_currency,
-        },
+        currency,
     };
     let promises = Promises {
         connector: &calendars.entries(&connector_time),

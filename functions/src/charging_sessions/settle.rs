@@ -4,10 +4,12 @@ use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::event::EventType;
 use shared::models::payment_method::PaymentMethod;
 use shared::origin::{Origin, Tenant};
-use shared::ports::payments::{Charge, Outcome, Payments as _, Simulated};
+use shared::ports::payments::Outcome;
 use shared::store::Changes;
 use shared::store::row::Row;
 use shared::{App, Error, Id};
+
+use crate::payments::{self, Bill};
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let now = app.now();
@@ -19,14 +21,14 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     }
     let origin = Origin::later(tenant.clone(), now);
-    let outcome = charge(app, tenant, &row.object).await?;
+    let mut changes = Changes::new();
+    let outcome = charge(app, &origin, &mut changes, &row.object).await?;
     let transaction = row.object.settle(&mut row.private, &outcome, now);
     let told = match outcome {
         Outcome::Succeeded => EventType::ServiceSucceeded,
         Outcome::Declined(_) => EventType::ServiceFailed,
     };
     let transaction = Row::new(transaction).announcing(told);
-    let mut changes = Changes::new();
     app.store.replace(&mut changes, &origin, &row)?;
     app.store.create(&mut changes, &origin, &transaction)?;
     app.store.commit_later(&origin, changes).await
@@ -34,28 +36,24 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
 
 /// Charges the session's payment method. When what follows is lost, the repetition charges under the same key and is
 /// told the first outcome.
-async fn charge(app: &App, tenant: &Tenant, session: &ChargingSession) -> Result<Outcome, Error> {
-    let gone = || Ok(Outcome::Declined("payment_method_gone".to_owned()));
-    let Some(id) = &session.payment_method else {
-        return gone();
+async fn charge(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    session: &ChargingSession,
+) -> Result<Outcome, Error> {
+    let method = match &session.payment_method {
+        Some(id) => app.store.find::<PaymentMethod>(&origin.tenant, id).await?,
+        None => None,
     };
-    let Some(method) = app.store.find::<PaymentMethod>(tenant, id).await? else {
-        return gone();
+    let Some(method) = method else {
+        return Ok(Outcome::Declined("payment_method_gone".to_owned()));
     };
-    let Some(token) = method.private.token else {
-        return Err(Error::internal("a wallet has no provider to be charged at"));
-    };
-    if tenant.mode.is_live() {
-        return Err(Error::unavailable(
-            "no payment provider is configured for live mode",
-        ));
-    }
-    let charge = Charge {
+    let bill = Bill {
         key: session.id.to_string(),
-        token,
         amount: session.amount_due,
         currency: session.currency,
         description: session.description(),
     };
-    Simulated.charge(&charge).await
+    payments::take(app, origin, changes, &method, &bill).await
 }

@@ -1,6 +1,8 @@
 //! `POST /v1/estimations`: tells what charging a vehicle at a station would take and cost.
 
 use axum::extract::State;
+use shared::charging::calendar::Window;
+use shared::charging::policies::{Plan, judge};
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_station::ChargingStation;
@@ -10,6 +12,8 @@ use shared::models::vehicle::Vehicle;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
+
+use crate::policies;
 
 pub const ROUTE: Route = Route::post(
     "create-estimation",
@@ -33,7 +37,17 @@ pub async fn handle(
     let (station, vehicle) = (station.object, vehicle.object);
     let fleet = app.store.get::<Fleet>(tenant, &vehicle.fleet).await?;
     let preferred = fleet.object.preferences.default_currency;
-    let estimation = Estimation::new(new, &station, &vehicle, preferred, caller.now())?;
+    let rules = policies::of(&app, tenant, None, Some(&fleet.object), &vehicle).await?;
+    let judge = |currency| {
+        let plan = Plan {
+            station: Some(&station),
+            windows: &[Window::moment(caller.now())],
+            currency,
+            zone: &Fleet::zone(Some(&fleet.object)),
+        };
+        judge(&rules, &plan)
+    };
+    let estimation = Estimation::new(new, &station, &vehicle, preferred, judge, caller.now())?;
     let answer = caller.answer(&estimation)?;
     let mut changes = Changes::new();
     app.store

@@ -12,12 +12,13 @@ use shared::{App, Error};
 pub async fn of(
     app: &App,
     tenant: &Tenant,
-    driver: &Driver,
+    driver: Option<&Driver>,
     fleet: Option<&Fleet>,
     vehicle: &Vehicle,
 ) -> Result<Vec<Policy>, Error> {
     let of_fleet = fleet.map_or([].as_slice(), |fleet| &fleet.policy_ids);
-    let mut ids = [&driver.policy_ids, of_fleet, &vehicle.policy_ids].concat();
+    let of_driver = driver.map_or([].as_slice(), |driver| &driver.policy_ids);
+    let mut ids = [of_driver, of_fleet, &vehicle.policy_ids].concat();
     ids.sort();
     ids.dedup();
     let rows = app.store.get_all::<Policy>(tenant, &ids).await?;

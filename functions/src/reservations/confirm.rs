@@ -45,7 +45,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     };
     let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
     let fleet = fleet.map(|row| row.object);
-    let rules = policies::of(app, tenant, &driver, fleet.as_ref(), &vehicle).await?;
+    let rules = policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
     let area = row.object.location;
     let center = Point {
         latitude: area.latitude,

@@ -55,7 +55,7 @@ pub async fn handle(
     };
     let (driver, vehicle) = (driver.object, vehicle.object);
     let (reservation, private) = Reservation::new(new, &driver, &vehicle, terms, caller.now())?;
-    let rules = policies::of(&app, tenant, &driver, fleet.as_ref(), &vehicle).await?;
+    let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
     let plan = Plan {
         station: None,
         windows: &matching::windows(&reservation, caller.now()),

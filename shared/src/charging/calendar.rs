@@ -15,6 +15,14 @@ pub struct Window {
 }
 
 impl Window {
+    /// A window without length.
+    pub fn moment(at: Timestamp) -> Self {
+        Self {
+            from: at,
+            until: at,
+        }
+    }
+
     pub fn overlaps(&self, other: &Window) -> bool {
         self.from < other.until && other.from < self.until
     }

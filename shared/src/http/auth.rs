@@ -34,11 +34,14 @@ pub struct Principal {
     pub version: String,
 }
 
-/// Keys and accounts as they were read, with when.
+/// What was read, with when.
+type Known<K, V> = HashMap<K, (Timestamp, V)>;
+
+/// Keys and accounts as they were read.
 #[derive(Default)]
 pub struct KeyRing {
-    keys: Mutex<HashMap<String, (Timestamp, Option<Row<ApiKey>>)>>,
-    accounts: Mutex<HashMap<(Tenant, Id), (Timestamp, Row<Account>)>>,
+    keys: Mutex<Known<String, Option<Row<ApiKey>>>>,
+    accounts: Mutex<Known<(Tenant, Id), Row<Account>>>,
 }
 
 /// Authenticates a request.
@@ -165,7 +168,7 @@ impl KeyRing {
 }
 
 fn remembered<K: std::hash::Hash + Eq, V: Clone>(
-    entries: &Mutex<HashMap<K, (Timestamp, V)>>,
+    entries: &Mutex<Known<K, V>>,
     key: &K,
     now: Timestamp,
 ) -> Option<V> {
@@ -179,7 +182,7 @@ fn remembered<K: std::hash::Hash + Eq, V: Clone>(
 }
 
 fn remember<K: std::hash::Hash + Eq, V>(
-    entries: &Mutex<HashMap<K, (Timestamp, V)>>,
+    entries: &Mutex<Known<K, V>>,
     key: K,
     value: V,
     now: Timestamp,

@@ -118,7 +118,8 @@ pub struct NewChargingSession {
     /// What the session is paid with when it ends; without one it waits for an invoice.
     #[serde(default)]
     pub payment_method: Option<Id>,
-    /// Wh at which the session stops by itself, at least 1. Without one it stops when the battery is full.
+    /// Wh at which the session stops by itself, at least 1. With or without one it stops when the battery is full, when
+    /// the connector is reserved for another vehicle, and after 24 hours.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub session_limit: Option<NonZeroU32>,

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use super::charging_station::{ChargingStation, Connector, PriceType};
 use super::vehicle::Vehicle;
 use crate::charging::network;
+use crate::charging::policies::Verdict;
 use crate::charging::tariff::{self, Line, Usage};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
@@ -43,9 +44,33 @@ pub struct Estimation {
     pub estimated_energy_kwh: f64,
     /// Minor units of `currency`, with tax.
     pub estimated_total_cost: i64,
+    pub policy: PolicyVerdict,
     /// Until when the prices are those of the estimation.
     pub valid_until: Timestamp,
     pub vehicle: Id,
+}
+
+/// What the policies of the vehicle and its fleet say of charging at the station now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PolicyVerdict {
+    pub allowed: bool,
+    /// The policy in enforcement that forbids it.
+    pub policy: Option<Id>,
+    /// The rule of that policy.
+    pub rule: Option<String>,
+}
+
+impl PolicyVerdict {
+    pub fn of(verdict: Verdict) -> Self {
+        let breach = verdict.blocked;
+        Self {
+            allowed: breach.is_none(),
+            rule: breach
+                .as_ref()
+                .map(|breach| breach.rule.as_str().to_owned()),
+            policy: breach.map(|breach| breach.policy),
+        }
+    }
 }
 
 /// The cost of one dimension of the station's prices.
@@ -109,7 +134,7 @@ impl NewEstimation {
 }
 
 impl Estimation {
-    /// The estimation for a vehicle at a station. Without a currency in the body, the preferred one where the station
+    /// The estimation for a vehicle at a station; `judge` says what policies have against it in a currency. Without a currency in the body, the preferred one where the station
     /// has prices in it.
     ///
     /// # Errors
@@ -119,6 +144,7 @@ impl Estimation {
         station: &ChargingStation,
         vehicle: &Vehicle,
         preferred: Currency,
+        judge: impl FnOnce(Currency) -> Verdict,
         now: Timestamp,
     ) -> Result<Self> {
         new.check()?;
@@ -161,6 +187,7 @@ impl Estimation {
             estimated_duration: millis.saturating_add(SECOND - 1) / SECOND,
             estimated_energy_kwh: f64::from(energy) / 1000.0,
             estimated_total_cost: cost.gross,
+            policy: PolicyVerdict::of(judge(currency)),
             valid_until: now.plus_millis(VALID),
             vehicle: new.vehicle,
         })
@@ -255,7 +282,14 @@ mod tests {
             .unwrap()
             .extend(change.as_object().unwrap().clone());
         let new = serde_json::from_value(body).unwrap();
-        Estimation::new(new, &station, &vehicle, Currency::USD, now)
+        Estimation::new(
+            new,
+            &station,
+            &vehicle,
+            Currency::USD,
+            |_| Verdict::default(),
+            now,
+        )
     }
 
     fn param(result: Result<Estimation>) -> String {

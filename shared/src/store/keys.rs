@@ -3,6 +3,7 @@
 //! | What | `pk` | `sk` | Index |
 //! |---|---|---|---|
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
+//! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
@@ -17,7 +18,7 @@
 //! Rows that wait for something carry `due_pk` and `due_at`, the keys of the index `due` that the sweeper reads.
 //!
 //! Reservations have no index by driver or vehicle: each would add two write units to every reservation, so those lists
-//! filter the account's.
+//! filter the account's. Sessions have one by fleet only, for the same reason.
 
 use jiff::civil::Date;
 
