@@ -475,12 +475,21 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     operation
 }
 
-/// The body of the route's sample event.
-fn body_of_sample(name: &str) -> Option<Value> {
+/// The id in the path of the route's sample event.
+fn id_of_sample(name: &str) -> Value {
+    let path = sample(name)["rawPath"].as_str().expect("a path").to_owned();
+    json!(path.split('/').nth(3).expect("an id"))
+}
+
+fn sample(name: &str) -> Value {
     let path = format!("{}/../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let event: Value = serde_json::from_str(&text).expect("JSON");
-    serde_json::from_str(event["body"].as_str()?).ok()
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// The body of the route's sample event.
+fn body_of_sample(name: &str) -> Option<Value> {
+    serde_json::from_str(sample(name)["body"].as_str()?).ok()
 }
 
 fn success(route: &Route, components: &mut Components) -> Value {
@@ -678,7 +687,7 @@ fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec
             .map(|resource| resource.kind())
             .expect("a resource");
         list.push(json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string", "minLength": 1},
-            "description": format!("The id of the {}.", kind.name().replace('_', " ")), "example": sample_id(kind)}));
+            "description": format!("The id of the {}.", kind.name().replace('_', " ")), "example": id_of_sample(route.name)}));
     }
     for name in route.query {
         list.push(query_parameter(route, name, components));

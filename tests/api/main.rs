@@ -4,6 +4,7 @@ mod accounts;
 mod api_keys;
 mod charging_sessions;
 mod charging_stations;
+mod codes;
 mod drivers;
 mod edge;
 mod estimations;

@@ -14,7 +14,10 @@ pub const ROUTE: Route = Route::post(
     "/v1/reservations/{id}/cancel",
     Resource::Reservations,
 )
-.refusing(&[Code::ReservationCancelInvalidState]);
+.refusing(&[
+    Code::ReservationCancelInvalidState,
+    Code::ReservationInvalidState,
+]);
 
 pub async fn handle(
     caller: Caller,

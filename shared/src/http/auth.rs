@@ -32,6 +32,9 @@ pub struct Principal {
     pub scopes: Vec<Scope>,
     /// The version of the account the request acts in.
     pub version: String,
+    /// Whether `Service-Account` names an account that is neither the key's own nor its child: a 404, once it is known that
+    /// the path exists.
+    pub astray: bool,
 }
 
 /// What was read, with when.
@@ -47,8 +50,7 @@ pub struct KeyRing {
 /// Authenticates a request.
 ///
 /// # Errors
-/// 401 for a key that is missing, malformed, unknown, expired or revoked; 404 `account_not_found` for an account in
-/// `Service-Account` that is neither the key's own nor its child.
+/// 401 for a key that is missing, malformed, unknown, expired or revoked.
 pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Result<Principal> {
     let header = headers.get(header::AUTHORIZATION).ok_or_else(|| {
         Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>.")
@@ -66,35 +68,25 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
     let key = key.ok_or_else(|| {
         Error::unauthenticated("This API key does not exist, has expired or was revoked.")
     })?;
-    let acting_in = match headers.get(ACT_IN).map(|value| value.to_str()) {
-        None => None,
-        Some(Ok(id)) => Some(Id::from(id)),
-        Some(Err(_)) => return Err(Error::not_found(Kind::Account).at("Service-Account")),
-    };
-    let mut version = key.private.version;
-    let tenant = match acting_in {
-        Some(id) if id != own.account => {
-            let account =
-                app.keys
-                    .account(app, &own, &id, now)
-                    .await
-                    .map_err(|error| match error {
-                        Error::Refused(_) => error.at("Service-Account"),
-                        other => other,
-                    })?;
-            version = account.private.version;
-            Tenant {
-                account: id,
-                mode: own.mode,
-            }
-        }
-        _ => own,
-    };
-    Ok(Principal {
-        tenant,
+    let mut principal = Principal {
+        tenant: own.clone(),
         scopes: key.object.scopes,
-        version: version.unwrap_or_else(|| CURRENT.to_owned()),
-    })
+        version: key.private.version.unwrap_or_else(|| CURRENT.to_owned()),
+        astray: false,
+    };
+    let Some(header) = headers.get(ACT_IN) else {
+        return Ok(principal);
+    };
+    let account = Id::from(header.to_str().unwrap_or_default());
+    match app.keys.account(app, &own, &account, now).await {
+        Ok(row) => {
+            principal.tenant.account = account;
+            principal.version = row.private.version.unwrap_or_else(|| CURRENT.to_owned());
+        }
+        Err(Error::Refused(_)) => principal.astray = true,
+        Err(error) => return Err(error),
+    }
+    Ok(principal)
 }
 
 fn bearer(header: &str) -> Option<&str> {

@@ -145,6 +145,9 @@ async fn prepare(
     {
         return Err(Error::missing_scope(&route.scope.to_string()));
     }
+    if arrival.principal.astray {
+        return Err(Error::not_found(Kind::Account).at("Service-Account"));
+    }
     let version = asked_version(app, &parts.headers, &arrival.principal.version)?;
     let bytes = axum::body::to_bytes(body, MAX_BODY).await;
     let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;

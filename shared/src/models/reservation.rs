@@ -425,7 +425,7 @@ impl Reservation {
     /// Cancels a pending or confirmed reservation.
     ///
     /// # Errors
-    /// `reservation_cancel_invalid_state` in any other state.
+    /// `reservation_cancel_invalid_state` in any other state; `reservation_invalid_state` while the vehicle charges on it.
     pub fn cancel(&mut self, private: &mut ReservationPrivate, now: Timestamp) -> Result<()> {
         if !matches!(
             self.status,
@@ -433,6 +433,10 @@ impl Reservation {
         ) {
             let message = "Only a pending or confirmed reservation can be cancelled.";
             return Err(Code::ReservationCancelInvalidState.because(message));
+        }
+        if self.status == ReservationStatus::Confirmed && private.due.is_none() {
+            let message = "The vehicle is charging on this reservation: stop the session instead.";
+            return Err(Code::ReservationInvalidState.because(message));
         }
         self.status = ReservationStatus::Cancelled;
         self.updated = now;
