@@ -6,6 +6,7 @@ pub mod charging_stations;
 pub mod drivers;
 pub mod events;
 pub mod fleets;
+pub mod invoices;
 mod page;
 mod references;
 pub mod reservations;
@@ -73,6 +74,18 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(fleets::list::ROUTE, fleets::list::handle),
         endpoint(fleets::retrieve::ROUTE, fleets::retrieve::handle),
         endpoint(fleets::update::ROUTE, fleets::update::handle),
+        endpoint(invoices::create::ROUTE, invoices::create::handle),
+        endpoint(invoices::delete::ROUTE, invoices::delete::handle),
+        endpoint(invoices::finalize::ROUTE, invoices::finalize::handle),
+        endpoint(invoices::list::ROUTE, invoices::list::handle),
+        endpoint(
+            invoices::list_line_items::ROUTE,
+            invoices::list_line_items::handle,
+        ),
+        endpoint(invoices::pay::ROUTE, invoices::pay::handle),
+        endpoint(invoices::retrieve::ROUTE, invoices::retrieve::handle),
+        endpoint(invoices::update::ROUTE, invoices::update::handle),
+        endpoint(invoices::void::ROUTE, invoices::void::handle),
         endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
         endpoint(reservations::create::ROUTE, reservations::create::handle),
         endpoint(reservations::list::ROUTE, reservations::list::handle),

@@ -177,6 +177,8 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
         .await
         .ids()
         .remove(0);
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let invoice = app.alice.post("/v1/invoices", window).await.id();
     let account = app.alice.account.clone().expect("an account").to_string();
     let strangers: [(Client, &str); 2] = [
         (app.other_account(Mode::Test).await, "test"),
@@ -199,6 +201,7 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
                 "drivers" => &crew.driver,
                 "events" => &event,
                 "fleets" => &crew.fleet,
+                "invoices" => &invoice,
                 "reservations" => &reservation,
                 "vehicles" => &crew.vehicle,
                 "webhook_endpoints" => &endpoint,
@@ -305,6 +308,8 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
         .await
         .ids()
         .remove(0);
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let invoice = app.alice.post("/v1/invoices", window).await.id();
     let live = live_key(&app, &app.alice).await;
     let own_fleet = live.post("/v1/fleets", fleet()).await.id();
     for route in functions::endpoints().iter().map(|one| one.route) {
@@ -317,6 +322,7 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
             "drivers" => &crew.driver,
             "events" => &event,
             "fleets" => &crew.fleet,
+            "invoices" => &invoice,
             "reservations" => &reservation,
             "vehicles" => &crew.vehicle,
             "webhook_endpoints" => &endpoint,

@@ -9,6 +9,7 @@ mod events;
 mod faults;
 mod fleets;
 mod idempotency;
+mod invoices;
 mod layout;
 mod pages;
 mod recovery;

@@ -14,6 +14,7 @@ use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
 };
 use crate::models::fleet::Fleet;
+use crate::models::invoice::Invoice;
 use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
@@ -128,6 +129,7 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
     match id.kind() {
         Some(Kind::Driver) => read_as::<Driver>(item),
         Some(Kind::Fleet) => read_as::<Fleet>(item),
+        Some(Kind::Invoice) => read_as::<Invoice>(item),
         Some(Kind::Reservation) => read_as::<Reservation>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
         Some(Kind::WebhookEndpoint) => {

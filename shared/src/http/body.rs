@@ -29,6 +29,15 @@ impl RequestBody for crate::models::driver::DriverChange {}
 impl RequestBody for crate::models::driver::FleetOfDriver {}
 impl RequestBody for crate::models::fleet::NewFleet {}
 impl RequestBody for crate::models::fleet::FleetChange {}
+impl RequestBody for crate::models::invoice::NewInvoice {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+impl RequestBody for crate::models::invoice::InvoiceChange {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+impl RequestBody for crate::models::invoice::Payment {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
 impl RequestBody for crate::models::vehicle::NewVehicle {}
 impl RequestBody for crate::models::vehicle::VehicleChange {}
 impl RequestBody for crate::models::vehicle_telemetry::Reading {}

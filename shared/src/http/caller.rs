@@ -42,6 +42,14 @@ impl Caller {
             .map_err(Error::internal)
     }
 
+    /// The answer that refuses a request but leaves something behind, such as a declined payment and the transaction that
+    /// tells of it: both are committed together.
+    pub fn refusal(&self, error: &Error) -> Answer {
+        let request = self.origin.request.clone();
+        let request = request.unwrap_or_else(|| Id::new(crate::Kind::Request, self.now()));
+        super::errors::answer(error, &request, &self.base_url)
+    }
+
     /// The answer to the removal of an object.
     ///
     /// # Errors

@@ -1,6 +1,11 @@
 //! What the edge has to know about a route before its handler runs.
 
+use std::time::Duration;
+
 use crate::models::api_key::{Resource, Scope};
+
+/// The time a request usually has, so that a hung table is answered within 3 seconds.
+pub const PATIENCE: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
@@ -30,6 +35,8 @@ pub struct Route {
     pub scope: Scope,
     /// The query names it understands; any other is refused.
     pub query: &'static [&'static str],
+    /// How long a request may take.
+    pub patience: Duration,
 }
 
 impl Route {
@@ -41,6 +48,7 @@ impl Route {
             path,
             scope: Scope::Read(resource),
             query: &[],
+            patience: PATIENCE,
         }
     }
 
@@ -52,6 +60,7 @@ impl Route {
             path,
             scope: Scope::Read(resource),
             query: &["limit", "page"],
+            patience: PATIENCE,
         }
     }
 
@@ -63,6 +72,7 @@ impl Route {
             path,
             scope: Scope::Write(resource),
             query: &[],
+            patience: PATIENCE,
         }
     }
 
@@ -74,7 +84,16 @@ impl Route {
             path,
             scope: Scope::Write(resource),
             query: &[],
+            patience: PATIENCE,
         }
+    }
+
+    /// The same with more time, for work that grows with what there is. A hung table is still noticed in good time: every
+    /// call to it has a limit of its own.
+    #[must_use]
+    pub const fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// The same with these query names, `limit` and `page` among them.

@@ -8,6 +8,7 @@ pub mod charging_station;
 pub mod driver;
 pub mod event;
 pub mod fleet;
+pub mod invoice;
 pub mod metadata;
 pub mod patch;
 pub mod payment_method;

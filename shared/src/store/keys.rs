@@ -8,6 +8,8 @@
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
 //! | delivery attempt | `<acct>#<mode>#<wh>` | `<evt>#<n>` | `ttl` 30 days |
+//! | line of an invoice | `<acct>#<mode>#<inv>` | `<cs>` | |
+//! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
@@ -53,6 +55,15 @@ pub enum Key<'a> {
         fleet: &'a Id,
         driver: &'a Id,
     },
+    Line {
+        tenant: &'a Tenant,
+        invoice: &'a Id,
+        session: &'a Id,
+    },
+    Making {
+        tenant: &'a Tenant,
+        invoice: &'a Id,
+    },
     Rate {
         tenant: &'a Tenant,
     },
@@ -94,6 +105,14 @@ impl Key<'_> {
                 fleet,
                 driver,
             } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
+            Self::Line {
+                tenant,
+                invoice,
+                session,
+            } => (of_tenant(tenant, invoice.as_str()), session.to_string()),
+            Self::Making { tenant, invoice } => {
+                (of_tenant(tenant, invoice.as_str()), "MAKING".into())
+            }
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
             Self::Calendar { mode, whose, day } => (format!("{mode}#CAL#{whose}"), day.to_string()),
@@ -220,6 +239,15 @@ mod tests {
                 tenant: &tenant,
                 fleet: &id,
                 driver: &other,
+            },
+            Key::Line {
+                tenant: &tenant,
+                invoice: &id,
+                session: &other,
+            },
+            Key::Making {
+                tenant: &tenant,
+                invoice: &id,
             },
             Key::Rate { tenant: &tenant },
         ];

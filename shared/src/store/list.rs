@@ -40,7 +40,8 @@ pub enum Members<'a> {
     These(Vec<Id>),
 }
 
-/// Members of the object that must have these values: paths such as `status` with strings.
+/// Members of the object that must have these values: paths such as `status` with strings. One that ends in `<` must be
+/// less: `due_date<`.
 pub type Filter<'a> = Vec<(&'a str, String)>;
 
 /// A page's rows, newest first, and whether there are more on either side.
@@ -53,7 +54,7 @@ pub struct Found<T> {
 
 impl<T> Found<T> {
     /// Makes a page of what was read in the slice's direction: one row more than wanted tells that there are more.
-    fn page(mut rows: Vec<T>, slice: &Slice) -> Self {
+    pub(super) fn page(mut rows: Vec<T>, slice: &Slice) -> Self {
         let more = rows.len() > slice.limit;
         rows.truncate(slice.limit);
         match slice.from {
@@ -90,7 +91,7 @@ impl Slice {
     }
 
     /// The bounds of ids this slice may hold, both inclusive; none when it can hold nothing.
-    fn bounds(&self, kind: Kind) -> Option<(Id, Id)> {
+    pub(super) fn bounds(&self, kind: Kind) -> Option<(Id, Id)> {
         let (mut low, mut high) = self.range;
         match &self.from {
             From::Newest => {}
@@ -277,9 +278,13 @@ fn filter_expression(
     let mut terms = Vec::new();
     for (n, (member, value)) in filter.into_iter().enumerate() {
         names.insert("#object".into(), "object".into());
+        let (member, relation) = match member.strip_suffix('<') {
+            Some(member) => (member, "<"),
+            None => (member, "="),
+        };
         names.insert(format!("#f{n}"), member.to_owned());
         values.insert(format!(":f{n}"), s(value));
-        terms.push(format!("#object.#f{n} = :f{n}"));
+        terms.push(format!("#object.#f{n} {relation} :f{n}"));
     }
     (!terms.is_empty()).then(|| terms.join(" AND "))
 }

@@ -7,11 +7,13 @@ pub mod commit;
 pub mod deliveries;
 pub mod fleets;
 pub mod idempotency;
+pub mod invoices;
 pub mod keys;
 pub mod list;
 pub mod rates;
 pub mod row;
 pub mod schema;
+pub mod sessions;
 pub mod stations;
 pub mod sweep;
 

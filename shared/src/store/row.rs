@@ -16,6 +16,7 @@ use crate::models::charging_station::ChargingStation;
 use crate::models::driver::{Driver, DriverPrivate};
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
 use crate::models::fleet::Fleet;
+use crate::models::invoice::{Invoice, InvoicePrivate};
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::models::transaction::Transaction;
@@ -211,6 +212,7 @@ macro_rules! objects_of_tenants {
 objects_of_tenants! {
     Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
+    Invoice, InvoicePrivate, Invoice;
     PaymentMethod, PaymentMethodPrivate, PaymentMethod;
     Transaction, (), Transaction;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
