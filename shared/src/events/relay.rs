@@ -38,7 +38,7 @@ pub struct Change {
 /// The table's, the queue's or the scheduler's: the record is to be read again.
 pub async fn relay(app: &App, change: &Change) -> Result<()> {
     let Some(new) = &change.new else {
-        return Ok(());
+        return removed(app, change).await;
     };
     let Some((tenant, id)) = text(new, "pk").and_then(keys::parse_object) else {
         return Ok(());
@@ -49,6 +49,20 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
         _ => {}
     }
     announce(app, &tenant, &id, change).await
+}
+
+/// Removes what nobody can find any more when a row is gone: the lines of an invoice.
+async fn removed(app: &App, change: &Change) -> Result<()> {
+    let key = |name| change.old.as_ref().and_then(|old| text(old, name));
+    let (Some(pk), Some(sk)) = (key("pk"), key("sk")) else {
+        return Ok(());
+    };
+    match keys::parse_object(pk) {
+        Some((tenant, id)) if id.is(Kind::Invoice) && keys::heads_invoice(sk) => {
+            app.store.drop_lines(&tenant, &id).await
+        }
+        _ => Ok(()),
+    }
 }
 
 fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {

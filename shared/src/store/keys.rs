@@ -80,6 +80,8 @@ pub enum Key<'a> {
 
 /// The sort key of a row that is alone under its partition key.
 const ALONE: &str = "#";
+/// The sort key of the row that says an invoice is in the making.
+const MAKING: &str = "MAKING";
 
 impl Key<'_> {
     /// The values of `pk` and `sk`.
@@ -111,7 +113,7 @@ impl Key<'_> {
                 session,
             } => (of_tenant(tenant, invoice.as_str()), session.to_string()),
             Self::Making { tenant, invoice } => {
-                (of_tenant(tenant, invoice.as_str()), "MAKING".into())
+                (of_tenant(tenant, invoice.as_str()), MAKING.into())
             }
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
@@ -181,6 +183,11 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
     );
     let valid = parts.next().is_none() && account.is(Kind::Account) && id.kind().is_some();
     valid.then_some((Tenant { account, mode }, id))
+}
+
+/// Whether a row under an invoice's `pk` is what its lines belong to: the invoice, or that it is in the making.
+pub fn heads_invoice(sk: &str) -> bool {
+    matches!(sk, ALONE | MAKING)
 }
 
 /// In how many partitions the index `due` is split, so that no one of them limits how fast the service writes.
