@@ -16,7 +16,14 @@ use hmac::{Hmac, Mac as _};
 use local::{Options, Running};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use shared::origin::Mode;
+use shared::models::charging_session::{ChargingSession, SessionPrivate};
+use shared::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
+use shared::models::transaction::Transaction;
+use shared::origin::{Mode, Origin, Tenant};
+use shared::store::Changes;
+use shared::store::keys::Partition;
+use shared::store::list::Slice;
+use shared::store::row::{Record, Row};
 use shared::{Id, Kind, Timestamp};
 
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
@@ -190,6 +197,75 @@ impl TestApp {
             "ideal_start": self.in_minutes(minutes), "ideal_end": self.in_minutes(minutes + 60),
             "location": {"latitude": 51.507, "longitude": -0.128, "radius": 8000},
         })
+    }
+
+    /// Writes a row of alice's as no client could.
+    async fn store<T: Record>(&self, row: &Row<T>) -> String {
+        let account = self.alice.account.clone().expect("an account");
+        let tenant = Tenant {
+            account,
+            mode: Mode::Test,
+        };
+        let origin = Origin::later(tenant, self.now());
+        let mut changes = Changes::new();
+        let store = &self.app().store;
+        store.create(&mut changes, &origin, row).expect("a row");
+        store
+            .commit_later(&origin, changes)
+            .await
+            .expect("the row is stored");
+        row.object.id().to_string()
+    }
+
+    /// A session that ended a moment ago, with 30 kWh for 11.90, with other members.
+    pub async fn completed_session(&self, crew: &Crew, change: Value) -> String {
+        let now = self.now();
+        let started = now.plus_seconds(-7200);
+        // Ids made now never lie in the past.
+        let seed = Id::new(Kind::ChargingSession, now);
+        let id = Id::derived(Kind::ChargingSession, started, seed.as_str());
+        let session = json!({"id": id, "object": "charging_session",
+            "amount_due": 1190, "amount_paid": 0, "charging_station": Id::from_number(Kind::ChargingStation, 1),
+            "connector": "1", "country": "GB", "created": started, "currency": "usd", "driver": crew.driver,
+            "energy_consumed": 30_000, "fleet": crew.fleet, "payment_method": null,
+            "session_ended": now.plus_seconds(-60), "session_limit": null, "session_started": started,
+            "status": "completed", "updated": now, "vehicle": crew.vehicle});
+        let session: ChargingSession =
+            serde_json::from_value(with(session, change)).expect("a session");
+        let private = SessionPrivate {
+            net: 1000,
+            tax: 190,
+            ..SessionPrivate::default()
+        };
+        self.store(&Row::with_private(session, private)).await
+    }
+
+    /// A card of alice's account behind that token, with other members.
+    pub async fn payment_method(&self, token: &str, change: Value) -> String {
+        let now = self.now();
+        let method = json!({"id": Id::new(Kind::PaymentMethod, now), "object": "payment_method", "card": null,
+            "created": now, "driver": null, "fleet": null, "metadata": {}, "type": "card", "updated": now});
+        let method: PaymentMethod = serde_json::from_value(with(method, change)).expect("a method");
+        let private = PaymentMethodPrivate {
+            token: Some(token.to_owned()),
+        };
+        self.store(&Row::with_private(method, private)).await
+    }
+
+    /// A client's transactions in test mode, the newest first.
+    pub async fn transactions(&self, client: &Client) -> Vec<Transaction> {
+        let tenant = Tenant {
+            account: client.account.clone().expect("an account"),
+            mode: Mode::Test,
+        };
+        let partition = Partition::Kind {
+            tenant: &tenant,
+            kind: Kind::Transaction,
+        };
+        let (store, slice) = (&self.app().store, Slice::first(100));
+        let found = store.list(partition, &slice, vec![]).await;
+        let rows = found.expect("a list").rows.into_iter();
+        rows.map(|row: Row<Transaction>| row.object).collect()
     }
 }
 

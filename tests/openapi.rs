@@ -347,6 +347,7 @@ fn object_schemas(kind: Kind) -> (String, Schemas) {
         Kind::Estimation => named::<m::estimation::Estimation>(),
         Kind::Event => named::<m::event::Event>(),
         Kind::Fleet => named::<m::fleet::Fleet>(),
+        Kind::Invoice => named::<m::invoice::Invoice>(),
         Kind::PaymentMethod => named::<m::payment_method::PaymentMethod>(),
         Kind::Policy => named::<m::policy::Policy>(),
         Kind::Reservation => named::<m::reservation::Reservation>(),
@@ -410,7 +411,7 @@ fn summary(route: &Route) -> String {
     let (verb, object) = route.name.split_once('-').expect("a verb and an object");
     let object = object.replace("api", "API").replace('-', " ");
     let article = match (route.shows, object.chars().next()) {
-        (Shows::Page(_), _) => "",
+        (Shows::Page(_) | Shows::Lines, _) => "",
         (_, Some('a' | 'e' | 'i' | 'o' | 'A')) => "an ",
         _ => "a ",
     };
@@ -506,11 +507,11 @@ fn success(route: &Route, components: &mut Components) -> Value {
         }
         Shows::Page(kind) => (
             format!("A page of {} objects.", kind.name().replace('_', " ")),
-            json!({"type": "object", "required": ["data", "next_page_url", "previous_page_url"], "properties": {
-                "data": {"type": "array", "items": object},
-                "next_page_url": {"type": ["string", "null"], "description": "Null on the last page."},
-                "previous_page_url": {"type": ["string", "null"], "description": "Null on the first page."},
-            }}),
+            page_of(object),
+        ),
+        Shows::Lines => (
+            "A page of line items.".to_owned(),
+            page_of(reference("LineItem")),
         ),
         Shows::Deleted(kind) => (
             "It is gone.".to_owned(),
@@ -529,6 +530,14 @@ fn success(route: &Route, components: &mut Components) -> Value {
         );
     }
     json!({"description": said, "headers": headers, "content": {"application/json": {"schema": schema}}})
+}
+
+fn page_of(object: Value) -> Value {
+    json!({"type": "object", "required": ["data", "next_page_url", "previous_page_url"], "properties": {
+        "data": {"type": "array", "items": object},
+        "next_page_url": {"type": ["string", "null"], "description": "Null on the last page."},
+        "previous_page_url": {"type": ["string", "null"], "description": "Null on the first page."},
+    }})
 }
 
 /// The one answer that says more than its object: what policies in suggestion mode have against a reservation.
@@ -890,7 +899,7 @@ fn webhook(kind: EventType, components: &mut Components) -> Value {
         "ping" => json!({"type": "object"}),
         "service" => components.object(Kind::Transaction),
         subject => match Kind::ALL.iter().find(|kind| kind.name() == subject) {
-            Some(Kind::Invoice | Kind::Report) => json!({"type": "object"}),
+            Some(Kind::Report) => json!({"type": "object"}),
             Some(kind) => components.object(*kind),
             None => panic!("{subject} is no kind of object"),
         },

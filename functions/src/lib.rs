@@ -9,6 +9,7 @@ pub mod drivers;
 pub mod estimations;
 pub mod events;
 pub mod fleets;
+pub mod invoices;
 mod page;
 pub mod payment_methods;
 pub mod payments;
@@ -128,6 +129,18 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(policies::list::ROUTE, policies::list::handle),
         endpoint(policies::retrieve::ROUTE, policies::retrieve::handle),
         endpoint(policies::update::ROUTE, policies::update::handle),
+        endpoint(invoices::create::ROUTE, invoices::create::handle),
+        endpoint(invoices::delete::ROUTE, invoices::delete::handle),
+        endpoint(invoices::finalize::ROUTE, invoices::finalize::handle),
+        endpoint(invoices::list::ROUTE, invoices::list::handle),
+        endpoint(
+            invoices::list_line_items::ROUTE,
+            invoices::list_line_items::handle,
+        ),
+        endpoint(invoices::pay::ROUTE, invoices::pay::handle),
+        endpoint(invoices::retrieve::ROUTE, invoices::retrieve::handle),
+        endpoint(invoices::update::ROUTE, invoices::update::handle),
+        endpoint(invoices::void::ROUTE, invoices::void::handle),
         endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
         endpoint(reservations::create::ROUTE, reservations::create::handle),
         endpoint(reservations::list::ROUTE, reservations::list::handle),

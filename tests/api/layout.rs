@@ -193,6 +193,8 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
         "battery_target_level": 80});
     let estimation = app.alice.post("/v1/estimations", body_of_estimation);
     let estimation = estimation.await.id();
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let invoice = app.alice.post("/v1/invoices", window).await.id();
     let account = app.alice.account.clone().expect("an account").to_string();
     let strangers: [(Client, &str); 2] = [
         (app.other_account(Mode::Test).await, "test"),
@@ -219,6 +221,7 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
                 "fleets" => &crew.fleet,
                 "payment_methods" => &method,
                 "policies" => &policy,
+                "invoices" => &invoice,
                 "reservations" => &reservation,
                 "transactions" => &transaction,
                 "vehicles" => &crew.vehicle,
@@ -340,6 +343,8 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
         "battery_target_level": 80});
     let estimation = app.alice.post("/v1/estimations", body_of_estimation);
     let estimation = estimation.await.id();
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let invoice = app.alice.post("/v1/invoices", window).await.id();
     let live = live_key(&app, &app.alice).await;
     let own_fleet = live.post("/v1/fleets", fleet()).await.id();
     for route in functions::endpoints().iter().map(|one| one.route) {
@@ -356,6 +361,7 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
             "fleets" => &crew.fleet,
             "payment_methods" => &method,
             "policies" => &policy,
+            "invoices" => &invoice,
             "reservations" => &reservation,
             "transactions" => &transaction,
             "vehicles" => &crew.vehicle,

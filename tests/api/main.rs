@@ -13,6 +13,7 @@ mod expand;
 mod faults;
 mod fleets;
 mod idempotency;
+mod invoices;
 mod layout;
 mod openapi;
 mod pages;

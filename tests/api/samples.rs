@@ -42,6 +42,13 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     if name == "attach-driver" {
         crew.driver = alice.post("/v1/drivers", tests::driver()).await.id();
     }
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let invoice = alice.post("/v1/invoices", window).await.id();
+    if matches!(name, "pay-invoice" | "void-invoice") {
+        let path = format!("/v1/invoices/{invoice}/finalize");
+        alice.post(&path, json!({})).await.expect(200);
+    }
     if name.starts_with("delete-") {
         // Nothing may be left that refers to what is deleted.
         alice
@@ -83,6 +90,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         ("txn_01a1f00000007000800000000000000b".into(), transaction),
         ("cs_01a1f00000007000800000000000000a".into(), session),
         ("est_01a1f00000007000800000000000000b".into(), estimation),
+        ("inv_01a1f00000007000800000000000000a".into(), invoice),
         ("2027-01-15T09:00:00Z".into(), app.in_minutes(300)),
         ("2027-01-15T10:00:00Z".into(), app.in_minutes(360)),
     ] {

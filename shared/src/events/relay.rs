@@ -15,6 +15,7 @@ use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
 };
 use crate::models::fleet::Fleet;
+use crate::models::invoice::Invoice;
 use crate::models::policy::Policy;
 use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::transaction::Transaction;
@@ -40,7 +41,7 @@ pub struct Change {
 /// The table's, the queue's or the scheduler's: the record is to be read again.
 pub async fn relay(app: &App, change: &Change) -> Result<()> {
     let Some(new) = &change.new else {
-        return Ok(());
+        return removed(app, change).await;
     };
     let Some((tenant, id)) = text(new, "pk").and_then(keys::parse_object) else {
         return Ok(());
@@ -53,6 +54,20 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
         _ => {}
     }
     announce(app, &tenant, &id, change).await
+}
+
+/// Removes what nobody can find any more when a row is gone: the lines of an invoice.
+async fn removed(app: &App, change: &Change) -> Result<()> {
+    let key = |name| change.old.as_ref().and_then(|old| text(old, name));
+    let (Some(pk), Some(sk)) = (key("pk"), key("sk")) else {
+        return Ok(());
+    };
+    match keys::parse_object(pk) {
+        Some((tenant, id)) if id.is(Kind::Invoice) && keys::heads_invoice(sk) => {
+            app.store.drop_lines(&tenant, &id).await
+        }
+        _ => Ok(()),
+    }
 }
 
 fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
@@ -136,6 +151,7 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
         Some(Kind::Driver) => read_as::<Driver>(item),
         Some(Kind::Fleet) => read_as::<Fleet>(item),
         Some(Kind::Policy) => read_as::<Policy>(item),
+        Some(Kind::Invoice) => read_as::<Invoice>(item),
         Some(Kind::Reservation) => read_as::<Reservation>(item),
         Some(Kind::Transaction) => read_as::<Transaction>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),

@@ -40,6 +40,15 @@ impl RequestBody for crate::models::payment_method::PaymentMethodChange {
 impl RequestBody for crate::models::policy::NewPolicy {}
 impl RequestBody for crate::models::policy::PolicyChange {}
 impl RequestBody for crate::models::transaction::TopUp {}
+impl RequestBody for crate::models::invoice::NewInvoice {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+impl RequestBody for crate::models::invoice::InvoiceChange {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+impl RequestBody for crate::models::invoice::Payment {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
 impl RequestBody for crate::models::vehicle::NewVehicle {}
 impl RequestBody for crate::models::vehicle::VehicleChange {}
 impl RequestBody for crate::models::vehicle_telemetry::Reading {}

@@ -12,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::auth::{Principal, authenticate};
 use super::body::MAX_BODY;
@@ -20,16 +21,13 @@ use super::errors::{self, Failure};
 use super::expand::{self, Wanted};
 use super::query::Query;
 use super::rate_limit::Standing;
-use super::route::{Method, Route};
+use super::route::{Method, PATIENCE, Route};
 use super::version;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::webhook_endpoint::Targets;
 use crate::origin::{Idempotency, Origin, Tenant};
-
-/// The time a request has, so that a hung table is answered within 3 seconds.
-const PATIENCE: Duration = Duration::from_millis(2_500);
 
 /// How often a request is run that lost against a concurrent change.
 const TRIES: usize = 6;
@@ -39,6 +37,7 @@ const TRIES: usize = 6;
 struct Arrival {
     request: Id,
     principal: Principal,
+    started: Instant,
 }
 
 /// The version an answer was rendered in, on its way to the header.
@@ -49,27 +48,23 @@ struct Rendered(String);
 pub async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let now = app.now();
     let id = Id::new(Kind::Request, now);
-    let started = tokio::time::Instant::now();
+    let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let base_url = base_url(&app, request.headers());
     let mut tenant = None;
-    let answered = async {
-        match authenticate(&app, request.headers(), now).await {
-            Err(error) => error.into_response(),
-            Ok(principal) => {
-                tenant = Some(principal.tenant.clone());
-                let arrival = Arrival {
-                    request: id.clone(),
-                    principal,
-                };
-                request.extensions_mut().insert(arrival);
-                next.run(request).await
-            }
+    let authenticated = timeout(PATIENCE, authenticate(&app, request.headers(), now)).await;
+    let response = match authenticated.unwrap_or_else(|_| Err(too_long())) {
+        Err(error) => error.into_response(),
+        Ok(principal) => {
+            tenant = Some(principal.tenant.clone());
+            let arrival = Arrival {
+                request: id.clone(),
+                principal,
+                started,
+            };
+            request.extensions_mut().insert(arrival);
+            next.run(request).await
         }
-    };
-    let response = match tokio::time::timeout(PATIENCE, answered).await {
-        Ok(response) => response,
-        Err(_) => Error::unavailable("the request took too long").into_response(),
     };
     let response = finish(&app, response, &id, tenant.as_ref(), &base_url);
     let status = response.status().as_u16();
@@ -81,7 +76,11 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
     response
 }
 
-/// Around each handler: whether this caller may do this now, and idempotency.
+fn too_long() -> Error {
+    Error::unavailable("the request took too long")
+}
+
+/// Around each handler: how long it may take.
 pub async fn admit(
     State((app, route)): State<(App, Route)>,
     request: Request,
@@ -90,6 +89,19 @@ pub async fn admit(
     let Some(arrival) = request.extensions().get::<Arrival>().cloned() else {
         return Error::internal("a route outside the edge").into_response();
     };
+    let until = arrival.started + route.patience;
+    let answered = timeout_at(until, admitted(app, route, arrival, request, next)).await;
+    answered.unwrap_or_else(|_| too_long().into_response())
+}
+
+/// Whether this caller may do this now, and idempotency.
+async fn admitted(
+    app: App,
+    route: Route,
+    arrival: Arrival,
+    request: Request,
+    next: Next,
+) -> Response {
     let standing = match app
         .rates
         .admit(&app.store, &arrival.principal.tenant, app.now())

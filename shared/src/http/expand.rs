@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::query::Query;
-use super::route::{Method, Route, Shows};
+use super::route::{Route, Shows};
 use crate::app::App;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
@@ -102,7 +102,8 @@ pub fn members(of: Kind) -> impl Iterator<Item = (&'static str, Kind)> {
 
 /// Whether a route takes `expand[]`.
 pub fn is_taken(route: &Route) -> bool {
-    route.method != Method::Delete && members(route.shows.kind()).next().is_some()
+    let whole = !matches!(route.shows, Shows::Deleted(_) | Shows::Lines);
+    whole && members(route.shows.kind()).next().is_some()
 }
 
 /// What a request wants to see whole: members, what they name, and what is wanted of that.
@@ -123,7 +124,7 @@ impl Wanted {
         for path in paths {
             let members = match route.shows {
                 Shows::Page(_) => path.strip_prefix("data."),
-                Shows::Object(_) | Shows::Deleted(_) => Some(path),
+                Shows::Object(_) | Shows::Deleted(_) | Shows::Lines => Some(path),
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let found = members.and_then(|members| wanted.add(route.shows.kind(), members));

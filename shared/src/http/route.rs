@@ -1,8 +1,13 @@
 //! What the edge has to know about a route before its handler runs.
 
+use std::time::Duration;
+
 use crate::error::Code;
 use crate::id::Kind;
 use crate::models::api_key::{Resource, Scope};
+
+/// The time a request usually has, so that a hung table is answered within 3 seconds.
+pub const PATIENCE: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
@@ -35,6 +40,8 @@ pub struct Route {
     pub shows: Shows,
     /// The codes it may refuse with, besides those of its body and of the object in its path.
     pub refuses: &'static [Code],
+    /// How long a request may take.
+    pub patience: Duration,
 }
 
 /// What a route's answer shows.
@@ -42,6 +49,8 @@ pub struct Route {
 pub enum Shows {
     Object(Kind),
     Page(Kind),
+    /// A page of an invoice's line items.
+    Lines,
     Deleted(Kind),
 }
 
@@ -49,6 +58,7 @@ impl Shows {
     pub fn kind(self) -> Kind {
         match self {
             Self::Object(kind) | Self::Page(kind) | Self::Deleted(kind) => kind,
+            Self::Lines => Kind::Invoice,
         }
     }
 }
@@ -64,6 +74,7 @@ impl Route {
             query: &[],
             shows: Shows::Object(resource.kind()),
             refuses: &[],
+            patience: PATIENCE,
         }
     }
 
@@ -77,6 +88,7 @@ impl Route {
             query: &["limit", "page"],
             shows: Shows::Page(resource.kind()),
             refuses: &[],
+            patience: PATIENCE,
         }
     }
 
@@ -90,6 +102,7 @@ impl Route {
             query: &[],
             shows: Shows::Object(resource.kind()),
             refuses: &[],
+            patience: PATIENCE,
         }
     }
 
@@ -103,6 +116,7 @@ impl Route {
             query: &[],
             shows: Shows::Deleted(resource.kind()),
             refuses: &[],
+            patience: PATIENCE,
         }
     }
 
@@ -111,9 +125,16 @@ impl Route {
     pub const fn showing(mut self, kind: Kind) -> Self {
         self.shows = match self.shows {
             Shows::Object(_) => Shows::Object(kind),
-            Shows::Page(_) => Shows::Page(kind),
+            Shows::Page(_) | Shows::Lines => Shows::Page(kind),
             Shows::Deleted(_) => Shows::Deleted(kind),
         };
+        self
+    }
+
+    /// The same list, of an invoice's line items.
+    #[must_use]
+    pub const fn showing_lines(mut self) -> Self {
+        self.shows = Shows::Lines;
         self
     }
 
@@ -121,6 +142,14 @@ impl Route {
     #[must_use]
     pub const fn refusing(mut self, codes: &'static [Code]) -> Self {
         self.refuses = codes;
+        self
+    }
+
+    /// The same with more time, for work that grows with what there is. A hung table is still noticed in good time: every
+    /// call to it has a limit of its own.
+    #[must_use]
+    pub const fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 

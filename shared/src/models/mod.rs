@@ -9,6 +9,7 @@ pub mod driver;
 pub mod estimation;
 pub mod event;
 pub mod fleet;
+pub mod invoice;
 pub mod metadata;
 pub mod patch;
 pub mod payment_method;

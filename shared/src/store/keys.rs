@@ -10,6 +10,8 @@
 //! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
 //! | delivery attempt | `<acct>#<mode>#<wh>` | `<dlv>` | `ttl` 30 days |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
+//! | line of an invoice | `<acct>#<mode>#<inv>` | `<cs>` | |
+//! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
@@ -57,6 +59,15 @@ pub enum Key<'a> {
         fleet: &'a Id,
         driver: &'a Id,
     },
+    Line {
+        tenant: &'a Tenant,
+        invoice: &'a Id,
+        session: &'a Id,
+    },
+    Making {
+        tenant: &'a Tenant,
+        invoice: &'a Id,
+    },
     Rate {
         tenant: &'a Tenant,
     },
@@ -73,6 +84,8 @@ pub enum Key<'a> {
 
 /// The sort key of a row that is alone under its partition key.
 const ALONE: &str = "#";
+/// The sort key of the row that says an invoice is in the making.
+const MAKING: &str = "MAKING";
 
 impl Key<'_> {
     /// The values of `pk` and `sk`.
@@ -95,6 +108,14 @@ impl Key<'_> {
                 fleet,
                 driver,
             } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
+            Self::Line {
+                tenant,
+                invoice,
+                session,
+            } => (of_tenant(tenant, invoice.as_str()), session.to_string()),
+            Self::Making { tenant, invoice } => {
+                (of_tenant(tenant, invoice.as_str()), MAKING.into())
+            }
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
             Self::Calendar { mode, whose, day } => (format!("{mode}#CAL#{whose}"), day.to_string()),
@@ -165,6 +186,11 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
     valid.then_some((Tenant { account, mode }, id))
 }
 
+/// Whether a row under an invoice's `pk` is what its lines belong to: the invoice, or that it is in the making.
+pub fn heads_invoice(sk: &str) -> bool {
+    matches!(sk, ALONE | MAKING)
+}
+
 /// In how many partitions the index `due` is split, so that no one of them limits how fast the service writes.
 pub const DUE_PARTITIONS: u8 = 8;
 
@@ -220,6 +246,15 @@ mod tests {
                 tenant: &tenant,
                 fleet: &id,
                 driver: &other,
+            },
+            Key::Line {
+                tenant: &tenant,
+                invoice: &id,
+                session: &other,
+            },
+            Key::Making {
+                tenant: &tenant,
+                invoice: &id,
             },
             Key::Rate { tenant: &tenant },
         ];

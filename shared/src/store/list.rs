@@ -41,7 +41,8 @@ pub enum Members<'a> {
 }
 
 /// Members of the object that must have these values: paths such as `status` or `preferences.currency` with strings. A
-/// path that ends in `[]` names a list that must contain the string: `policy_ids[]`.
+/// path that ends in `[]` names a list that must contain the string: `policy_ids[]`. One that ends in `<` must
+/// be less: `due_date<`.
 pub type Filter<'a> = Vec<(&'a str, String)>;
 
 /// A page's rows, newest first, and whether there are more on either side.
@@ -54,7 +55,7 @@ pub struct Found<T> {
 
 impl<T> Found<T> {
     /// Makes a page of what was read in the slice's direction: one row more than wanted tells that there are more.
-    fn page(mut rows: Vec<T>, slice: &Slice) -> Self {
+    pub(super) fn page(mut rows: Vec<T>, slice: &Slice) -> Self {
         let more = rows.len() > slice.limit;
         rows.truncate(slice.limit);
         match slice.from {
@@ -106,7 +107,7 @@ impl Slice {
     }
 
     /// The bounds of ids this slice may hold, both inclusive; none when it can hold nothing.
-    fn bounds(&self, kind: Kind) -> Option<(Id, Id)> {
+    pub(super) fn bounds(&self, kind: Kind) -> Option<(Id, Id)> {
         let (mut low, mut high) = self.range;
         match &self.from {
             From::Newest => {}
@@ -309,6 +310,10 @@ fn filter_expression(
             Some(list) => (list, true),
             None => (member, false),
         };
+        let (member, relation) = match member.strip_suffix('<') {
+            Some(member) => (member, "<"),
+            None => (member, "="),
+        };
         let mut path = "#object".to_owned();
         for (depth, part) in member.split('.').enumerate() {
             let name = format!("#f{n}_{depth}");
@@ -319,7 +324,7 @@ fn filter_expression(
         terms.push(if among {
             format!("contains({path}, :f{n})")
         } else {
-            format!("{path} = :f{n}")
+            format!("{path} {relation} :f{n}")
         });
     }
     (!terms.is_empty()).then(|| terms.join(" AND "))

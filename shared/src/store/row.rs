@@ -18,6 +18,7 @@ use crate::models::driver::{Driver, DriverPrivate};
 use crate::models::estimation::Estimation;
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
 use crate::models::fleet::Fleet;
+use crate::models::invoice::{Invoice, InvoicePrivate};
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use crate::models::policy::Policy;
 use crate::models::reservation::{Reservation, ReservationPrivate};
@@ -215,6 +216,7 @@ macro_rules! objects_of_tenants {
 objects_of_tenants! {
     Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
+    Invoice, InvoicePrivate, Invoice;
     PaymentMethod, PaymentMethodPrivate, PaymentMethod;
     Policy, (), Policy;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;

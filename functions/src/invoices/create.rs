@@ -1,0 +1,62 @@
+//! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window and that no other invoice bills.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use shared::http::{Body, Caller, Route};
+use shared::models::account::Account;
+use shared::models::api_key::Resource;
+use shared::models::event::EventType;
+use shared::models::fleet::Fleet;
+use shared::models::invoice::{Invoice, NewInvoice};
+use shared::money::Currency;
+use shared::origin::Tenant;
+use shared::store::row::Row;
+use shared::store::{Answer, Changes};
+use shared::{App, Code, Error};
+
+use crate::payments;
+
+pub const ROUTE: Route = Route::post("create-invoice", "/v1/invoices", Resource::Invoices)
+    .patient(Duration::from_secs(25))
+    .refusing(&[Code::FleetNotFound]);
+
+pub async fn handle(
+    caller: Caller,
+    State(app): State<App>,
+    Body(new): Body<NewInvoice>,
+) -> Result<Answer, Error> {
+    let origin = &caller.origin;
+    new.check()?;
+    if let Some(first) = payments::answered(&app, origin).await? {
+        return Ok(first);
+    }
+    let currency = currency(&app, caller.tenant(), &new).await?;
+    let collected = app.store.collect(origin, &new, currency).await?;
+    let mut changes = Changes::new();
+    app.store
+        .claim_sessions(&mut changes, origin, &collected)
+        .await?;
+    let (id, begun) = (collected.invoice, collected.begun);
+    let invoice = Invoice::new(new, id, currency, collected.sessions, begun)?;
+    let answer = caller.answer(&invoice)?;
+    let row = Row::new(invoice).announcing(EventType::InvoiceCreated);
+    app.store.create(&mut changes, origin, &row)?;
+    app.store.commit(origin, changes, answer).await
+}
+
+/// The currency of the invoice: the body's, else the fleet's, else the account's.
+async fn currency(app: &App, tenant: &Tenant, new: &NewInvoice) -> Result<Currency, Error> {
+    let fleet = match &new.fleet {
+        Some(fleet) => Some(app.store.get::<Fleet>(tenant, fleet).await?.object),
+        None => None,
+    };
+    match (new.currency, fleet) {
+        (Some(currency), _) => Ok(currency),
+        (None, Some(fleet)) => Ok(fleet.preferences.default_currency),
+        (None, None) => {
+            let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+            Ok(account.object.default_currency)
+        }
+    }
+}

@@ -1,0 +1,10 @@
+pub mod create;
+pub mod delete;
+pub mod finalize;
+pub mod list;
+pub mod list_line_items;
+pub mod pay;
+mod payment;
+pub mod retrieve;
+pub mod update;
+pub mod void;

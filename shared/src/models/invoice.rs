@@ -1,0 +1,672 @@
+//! Invoices: what the charging sessions of a window cost, as one bill.
+//!
+//! draft → open → paid | void | uncollectible; uncollectible → void. A draft can also be deleted. Overdue is an open
+//! invoice past its due date, not a status of its own.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::charging_session::{ChargingSession, SessionPrivate, SessionStatus};
+use super::metadata::{Metadata, MetadataChange};
+use super::patch::{Change, Patch};
+use super::payment_method::{PaymentMethod, PaymentMethodPrivate};
+use super::text::Description;
+use super::transaction::{Transaction, TransactionStatus, TransactionType};
+use crate::error::{Code, Error, Result};
+use crate::id::{Id, Kind};
+use crate::money::Currency;
+use crate::time::{DAY, Timestamp};
+
+/// How many line items an invoice shows; the others are on pages of their own.
+pub const SHOWN_LINES: usize = 100;
+/// How long after its creation an invoice is due, in milliseconds.
+const TERM: i64 = 30 * DAY;
+const LONGEST_PERIOD: i64 = 366 * DAY;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Invoice {
+    pub id: Id,
+    pub object: Kind,
+    /// Minor units of `currency`; 0 once paid.
+    pub amount_due: i64,
+    /// Minor units of `currency`, sessions that were paid before among them; null while nothing is paid.
+    pub amount_paid: Option<i64>,
+    pub created: Timestamp,
+    pub currency: Currency,
+    pub description: Option<Description>,
+    /// By default 30 days after `created`.
+    pub due_date: Timestamp,
+    /// Null for an invoice of the whole account.
+    pub fleet: Option<Id>,
+    /// One for each session, the newest first; at most 100 are shown here.
+    pub line_items: Vec<LineItem>,
+    /// Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all.
+    pub line_items_has_more: bool,
+    pub metadata: Metadata,
+    pub paid_at: Option<Timestamp>,
+    pub payment_method: Option<Id>,
+    /// Exclusive.
+    pub period_end: Timestamp,
+    /// Inclusive.
+    pub period_start: Timestamp,
+    pub status: InvoiceStatus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InvoiceStatus {
+    Draft,
+    Open,
+    Paid,
+    Void,
+    Uncollectible,
+}
+
+/// What a list can be filtered by: a status, or that an open invoice is past its due date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InvoiceFilter {
+    Draft,
+    Open,
+    Paid,
+    Void,
+    Uncollectible,
+    Overdue,
+}
+
+/// One entry of an invoice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LineItem {
+    /// Minor units, tax included: `quantity` times `unit_amount`.
+    pub amount: i64,
+    pub charging_session: Id,
+    pub description: String,
+    pub energy_wh: i64,
+    /// Minor units without tax.
+    pub net: i64,
+    pub quantity: u32,
+    /// Minor units of tax.
+    pub tax: i64,
+    #[serde(rename = "type")]
+    pub kind: LineType,
+    /// Minor units, tax included.
+    pub unit_amount: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LineType {
+    EnergySession,
+    ReservationFee,
+    Adjustment,
+}
+
+/// What the invoice's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct InvoicePrivate {
+    /// Attempts to pay begun so far.
+    pub attempts: u32,
+    /// The one whose end is not written down yet.
+    pub attempt: Option<Attempt>,
+}
+
+/// An attempt to pay. It is written down before the provider is asked, so that one that was cut short is taken up under
+/// the same key: whatever happened, the money moves once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    pub number: u32,
+    pub method: PaymentMethod,
+    pub method_private: PaymentMethodPrivate,
+    pub begun: Timestamp,
+}
+
+/// The body of `POST /v1/invoices`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewInvoice {
+    /// Inclusive: sessions that ended at or after this moment.
+    pub period_start: Timestamp,
+    /// Exclusive, after `period_start` by at most 366 days.
+    pub period_end: Timestamp,
+    /// Limits the invoice to one fleet.
+    #[serde(default)]
+    pub fleet: Option<Id>,
+    /// Default: the fleet's currency, else the account's. Sessions in others are left for an invoice in theirs.
+    #[serde(default)]
+    pub currency: Option<Currency>,
+    /// A memo shown on the invoice.
+    #[serde(default)]
+    pub description: Option<Description>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+}
+
+/// The body of `POST /v1/invoices/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InvoiceChange {
+    #[serde(default)]
+    pub description: Patch<Description>,
+    #[serde(default)]
+    pub due_date: Change<Timestamp>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+}
+
+/// The body of `POST /v1/invoices/{id}/pay`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Payment {
+    /// Default: the account's `preferences.default_payment_method`.
+    #[serde(default)]
+    pub payment_method: Option<Id>,
+}
+
+/// A session that an invoice may bill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Billable {
+    pub line: LineItem,
+    /// Minor units that were paid already.
+    pub paid: i64,
+    /// The version of the session's row.
+    pub version: u64,
+    /// The invoice that claimed the session.
+    pub claimed_by: Option<Id>,
+}
+
+impl NewInvoice {
+    /// Checks what can be told from the body alone.
+    ///
+    /// # Errors
+    /// `invoice_validation_error` with the field at fault.
+    pub fn check(&self) -> Result<()> {
+        if self.period_end <= self.period_start {
+            return Err(invalid("period_end", "must lie after period_start"));
+        }
+        if self.period_end.millis_since(self.period_start) > LONGEST_PERIOD {
+            return Err(invalid(
+                "period_end",
+                "must lie at most 366 days after period_start",
+            ));
+        }
+        Metadata::new(self.metadata.clone())
+            .map(drop)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
+    }
+
+    /// The line of a session, if an invoice in this currency bills it: completed, ended within the window, and not about
+    /// to be charged from its own payment method.
+    pub fn bills(
+        &self,
+        currency: Currency,
+        session: &ChargingSession,
+        private: &SessionPrivate,
+        version: u64,
+    ) -> Option<Billable> {
+        let ended = session.session_ended?;
+        let bills = session.status == SessionStatus::Completed
+            && private.due.is_none()
+            && session.currency == currency
+            && (self.period_start..self.period_end).contains(&ended)
+            && self.fleet.as_ref().is_none_or(|id| *id == session.fleet);
+        bills.then(|| Billable {
+            line: LineItem::of(session, private, ended),
+            paid: session.amount_paid,
+            version,
+            claimed_by: private.invoice.clone(),
+        })
+    }
+}
+
+impl InvoiceFilter {
+    /// What the members of an invoice must be that a filter of this name lets through.
+    pub fn conditions(name: Option<&str>, now: Timestamp) -> Vec<(&'static str, String)> {
+        match name {
+            None => Vec::new(),
+            Some("overdue") => vec![
+                ("status", "open".to_owned()),
+                ("due_date<", now.to_string()),
+            ],
+            Some(status) => vec![("status", status.to_owned())],
+        }
+    }
+}
+
+impl LineItem {
+    fn of(session: &ChargingSession, private: &SessionPrivate, ended: Timestamp) -> Self {
+        let gross = session.amount_due + session.amount_paid;
+        let (kwh, wh) = (
+            session.energy_consumed / 1000,
+            session.energy_consumed % 1000,
+        );
+        Self {
+            amount: gross,
+            charging_session: session.id.clone(),
+            description: format!("Charging, {kwh}.{wh:03} kWh, ended {ended}"),
+            energy_wh: session.energy_consumed,
+            net: private.net,
+            quantity: 1,
+            tax: private.tax,
+            kind: LineType::EnergySession,
+            unit_amount: gross,
+        }
+    }
+}
+
+impl Invoice {
+    /// A new draft of these sessions, newest first.
+    ///
+    /// # Errors
+    /// Metadata beyond its limits.
+    pub fn new(
+        new: NewInvoice,
+        id: Id,
+        currency: Currency,
+        sessions: Vec<Billable>,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let total: i64 = sessions.iter().map(|one| one.line.amount).sum();
+        let paid: i64 = sessions.iter().map(|one| one.paid).sum();
+        Ok(Self {
+            id,
+            object: Kind::Invoice,
+            amount_due: total - paid,
+            amount_paid: (paid != 0).then_some(paid),
+            created: now,
+            currency,
+            description: new.description,
+            due_date: now.plus_millis(TERM),
+            fleet: new.fleet,
+            line_items_has_more: sessions.len() > SHOWN_LINES,
+            line_items: sessions
+                .into_iter()
+                .take(SHOWN_LINES)
+                .map(|one| one.line)
+                .collect(),
+            metadata: Metadata::new(new.metadata)?,
+            paid_at: None,
+            payment_method: None,
+            period_end: new.period_end,
+            period_start: new.period_start,
+            status: InvoiceStatus::Draft,
+        })
+    }
+
+    /// Applies an update to a draft or open invoice; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// `invoice_update_invalid_state` in any other state.
+    pub fn update(&mut self, change: InvoiceChange) -> Result<()> {
+        if !matches!(self.status, InvoiceStatus::Draft | InvoiceStatus::Open) {
+            return Err(Code::InvoiceUpdateInvalidState
+                .because("Only a draft or an open invoice can be updated."));
+        }
+        let InvoiceChange {
+            description,
+            due_date,
+            metadata,
+        } = change;
+        description.apply(&mut self.description);
+        due_date.apply(&mut self.due_date);
+        self.metadata
+            .merge(metadata)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
+    }
+
+    /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
+    ///
+    /// # Errors
+    /// `invoice_finalize_invalid_state` unless it is a draft.
+    pub fn finalize(&mut self, now: Timestamp) -> Result<()> {
+        if self.status != InvoiceStatus::Draft {
+            return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
+        }
+        self.status = InvoiceStatus::Open;
+        if self.amount_due == 0 {
+            self.settle(None, now);
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, method: Option<Id>, now: Timestamp) {
+        self.amount_paid = Some(self.amount_paid.unwrap_or(0) + self.amount_due);
+        self.amount_due = 0;
+        self.paid_at = Some(now);
+        self.payment_method = method;
+        self.status = InvoiceStatus::Paid;
+    }
+
+    /// Gives the invoice up: its sessions can be billed by another.
+    ///
+    /// # Errors
+    /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is under way.
+    pub fn void(&mut self, private: &InvoicePrivate) -> Result<()> {
+        let refuse = |why: &'static str| Err(Code::InvoiceVoidInvalidState.because(why));
+        if !matches!(
+            self.status,
+            InvoiceStatus::Open | InvoiceStatus::Uncollectible
+        ) {
+            return refuse("Only an open or uncollectible invoice can be voided.");
+        }
+        if private.attempt.is_some() {
+            return refuse("A payment of the invoice is under way.");
+        }
+        self.status = InvoiceStatus::Void;
+        Ok(())
+    }
+
+    /// Checks that the invoice may be deleted.
+    ///
+    /// # Errors
+    /// 409 unless it is a draft.
+    pub fn check_deletable(&self) -> Result<()> {
+        if self.status != InvoiceStatus::Draft {
+            return Err(Error::conflict(
+                "Only a draft can be deleted; an open invoice can be voided.",
+                Some(Kind::Invoice.name()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that the invoice may be paid.
+    ///
+    /// # Errors
+    /// `invoice_payment_invalid_state` unless it is open.
+    pub fn check_payable(&self) -> Result<()> {
+        if self.status != InvoiceStatus::Open {
+            return Err(
+                Code::InvoicePaymentInvalidState.because("Only an open invoice can be paid.")
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks that the invoice may be paid with a method: the account's, or its own fleet's.
+    ///
+    /// # Errors
+    /// `payment_method_scope_invalid` for a driver's and another fleet's.
+    pub fn check_method(&self, method: &PaymentMethod) -> Result<()> {
+        let belongs =
+            method.driver.is_none() && (method.fleet.is_none() || method.fleet == self.fleet);
+        if !belongs {
+            return Err(Code::PaymentMethodScopeInvalid
+                .because("The payment method belongs to a driver or to another fleet.")
+                .at(Kind::PaymentMethod.name()));
+        }
+        Ok(())
+    }
+
+    /// Writes down that an attempt to pay begins.
+    pub fn begin_payment(
+        private: &mut InvoicePrivate,
+        method: PaymentMethod,
+        method_private: PaymentMethodPrivate,
+        now: Timestamp,
+    ) {
+        private.attempts += 1;
+        private.attempt = Some(Attempt {
+            number: private.attempts,
+            method,
+            method_private,
+            begun: now,
+        });
+    }
+
+    /// Writes down how the attempt to pay ended, and gives the transaction that tells of it.
+    pub fn end_payment(
+        &mut self,
+        private: &mut InvoicePrivate,
+        attempt: &Attempt,
+        succeeded: bool,
+        now: Timestamp,
+    ) -> Transaction {
+        let transaction = Transaction {
+            id: Id::new(Kind::Transaction, now),
+            object: Kind::Transaction,
+            amount: self.amount_due,
+            charging_session: None,
+            created: now,
+            currency: self.currency,
+            description: self.bill(),
+            driver: None,
+            fleet: self.fleet.clone(),
+            payment_method: Some(attempt.method.id.clone()),
+            status: if succeeded {
+                TransactionStatus::Succeeded
+            } else {
+                TransactionStatus::Failed
+            },
+            kind: TransactionType::Charge,
+            vehicle: None,
+        };
+        private.attempt = None;
+        if succeeded {
+            self.settle(Some(attempt.method.id.clone()), now);
+        }
+        transaction
+    }
+
+    /// What a charge for the invoice is called.
+    pub fn bill(&self) -> String {
+        format!("Invoice {}", self.id)
+    }
+}
+
+impl Attempt {
+    /// What makes a repetition of the charge recognisable.
+    pub fn key(&self, invoice: &Id) -> String {
+        format!("{invoice} attempt {}", self.number)
+    }
+}
+
+fn invalid(param: &'static str, message: &'static str) -> Error {
+    Error::invalid(param, message).coded(Some(Code::InvoiceValidationError))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::models::charging_session::SessionStatus;
+    use serde_json::json;
+
+    pub fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    /// A completed session of 30 kWh that cost 11.90 with 1.90 of tax.
+    pub fn session(number: u128, ended: &str) -> (ChargingSession, SessionPrivate) {
+        let json = json!({"id": Id::from_number(Kind::ChargingSession, number), "object": "charging_session",
+            "amount_due": 1190, "amount_paid": 0, "charging_station": Id::from_number(Kind::ChargingStation, 1),
+            "connector": "1", "country": "GB", "created": ended, "currency": "eur",
+            "driver": Id::from_number(Kind::Driver, 1), "energy_consumed": 30_007, "fleet": Id::from_number(Kind::Fleet, 1),
+            "payment_method": null, "session_ended": ended, "session_limit": null, "session_started": ended,
+            "status": "completed", "updated": ended, "vehicle": Id::from_number(Kind::Vehicle, 1)});
+        let private = SessionPrivate {
+            net: 1000,
+            tax: 190,
+            ..SessionPrivate::default()
+        };
+        (serde_json::from_value(json).unwrap(), private)
+    }
+
+    fn new(json: serde_json::Value) -> NewInvoice {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn march() -> NewInvoice {
+        new(json!({"period_start": "2026-03-01T00:00:00Z", "period_end": "2026-04-01T00:00:00Z"}))
+    }
+
+    fn eur() -> Currency {
+        Currency::from_code("eur").unwrap()
+    }
+
+    fn invoice(paid: i64) -> (Invoice, InvoicePrivate) {
+        let (mut session, private) = session(1, "2026-03-05T00:00:00Z");
+        session.amount_paid = paid;
+        session.amount_due -= paid;
+        let billable = march().bills(eur(), &session, &private, 1).unwrap();
+        let id = Id::from_number(Kind::Invoice, 1);
+        let now = at("2026-04-02T00:00:00Z");
+        let invoice = Invoice::new(march(), id, eur(), vec![billable], now).unwrap();
+        (invoice, InvoicePrivate::default())
+    }
+
+    fn method(json: serde_json::Value) -> PaymentMethod {
+        let mut body = json!({"id": Id::from_number(Kind::PaymentMethod, 1), "object": "payment_method", "card": null,
+            "created": "2026-03-01T00:00:00Z", "driver": null, "fleet": null, "metadata": {}, "type": "card",
+            "updated": "2026-03-01T00:00:00Z"});
+        body.as_object_mut()
+            .unwrap()
+            .extend(json.as_object().unwrap().clone());
+        serde_json::from_value(body).unwrap()
+    }
+
+    #[test]
+    fn the_window_begins_inclusive_and_ends_exclusive() {
+        for (ended, bills) in [
+            ("2026-02-28T23:59:59.999Z", false),
+            ("2026-03-01T00:00:00.000Z", true),
+            ("2026-03-31T23:59:59.999Z", true),
+            ("2026-04-01T00:00:00.000Z", false),
+        ] {
+            let (session, private) = session(1, ended);
+            assert_eq!(
+                march().bills(eur(), &session, &private, 1).is_some(),
+                bills,
+                "{ended}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_completed_sessions_of_the_currency_and_the_fleet_are_billed() {
+        let (session, private) = session(1, "2026-03-05T00:00:00Z");
+        assert!(
+            march()
+                .bills(Currency::USD, &session, &private, 1)
+                .is_none()
+        );
+        let mut fleet = march();
+        fleet.fleet = Some(Id::from_number(Kind::Fleet, 2));
+        assert!(fleet.bills(eur(), &session, &private, 1).is_none());
+        fleet.fleet = Some(session.fleet.clone());
+        assert!(fleet.bills(eur(), &session, &private, 1).is_some());
+        for status in [
+            SessionStatus::Active,
+            SessionStatus::Cancelled,
+            SessionStatus::Failed,
+        ] {
+            let session = ChargingSession {
+                status,
+                ..session.clone()
+            };
+            assert!(march().bills(eur(), &session, &private, 1).is_none());
+        }
+    }
+
+    #[test]
+    fn the_lines_add_up_to_what_is_due_and_paid() {
+        for (paid, amount_paid) in [(0, None), (190, Some(190)), (1190, Some(1190))] {
+            let (invoice, _) = invoice(paid);
+            assert_eq!(
+                (invoice.amount_due, invoice.amount_paid),
+                (1190 - paid, amount_paid)
+            );
+            let line = &invoice.line_items[0];
+            assert_eq!(
+                (line.amount, line.unit_amount, line.net, line.tax),
+                (1190, 1190, 1000, 190)
+            );
+            assert!(
+                line.description.contains("30.007 kWh"),
+                "{}",
+                line.description
+            );
+        }
+    }
+
+    #[test]
+    fn a_period_is_at_least_something_and_at_most_366_days() {
+        for (start, end, valid) in [
+            ("2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z", false),
+            ("2026-03-01T00:00:00Z", "2026-02-01T00:00:00Z", false),
+            ("2026-03-01T00:00:00Z", "2026-03-01T00:00:00.001Z", true),
+            ("2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z", true),
+            ("2024-01-01T00:00:00Z", "2025-01-01T00:00:00.001Z", false),
+        ] {
+            let body = new(json!({"period_start": start, "period_end": end}));
+            assert_eq!(body.check().is_ok(), valid, "{start} {end}");
+        }
+    }
+
+    #[test]
+    fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
+        let now = at("2026-04-03T00:00:00Z");
+        let (mut open, private) = invoice(0);
+        assert_eq!(open.void(&private).unwrap_err().status(), 409);
+        open.finalize(now).unwrap();
+        assert_eq!((open.status, open.paid_at), (InvoiceStatus::Open, None));
+        assert_eq!(open.finalize(now).unwrap_err().status(), 409);
+        let (mut settled, _) = invoice(1190);
+        settled.finalize(now).unwrap();
+        assert_eq!(
+            (settled.status, settled.paid_at),
+            (InvoiceStatus::Paid, Some(now))
+        );
+        assert_eq!((settled.amount_due, settled.amount_paid), (0, Some(1190)));
+        assert!(settled.update(InvoiceChange::default()).is_err());
+        assert!(settled.void(&private).is_err());
+    }
+
+    #[test]
+    fn paying_moves_what_is_due_to_what_is_paid_and_a_decline_leaves_it() {
+        let now = at("2026-04-03T00:00:00Z");
+        let (mut invoice, mut private) = invoice(190);
+        invoice.finalize(now).unwrap();
+        let mut keys = Vec::new();
+        for succeeded in [false, true] {
+            Invoice::begin_payment(
+                &mut private,
+                method(json!({})),
+                PaymentMethodPrivate::default(),
+                now,
+            );
+            let attempt = private.attempt.clone().unwrap();
+            keys.push(attempt.key(&invoice.id));
+            assert!(invoice.void(&private).is_err());
+            let transaction = invoice.end_payment(&mut private, &attempt, succeeded, now);
+            assert_eq!(transaction.amount, 1000);
+            assert_eq!(
+                transaction.status == TransactionStatus::Succeeded,
+                succeeded
+            );
+        }
+        assert_ne!(keys[0], keys[1]);
+        assert_eq!((invoice.amount_due, invoice.amount_paid), (0, Some(1190)));
+        assert_eq!(
+            (invoice.status, invoice.paid_at),
+            (InvoiceStatus::Paid, Some(now))
+        );
+        assert!(invoice.check_payable().is_err());
+    }
+
+    #[test]
+    fn an_invoice_is_paid_by_its_account_or_its_fleet() {
+        let (mut invoice, _) = invoice(0);
+        let (one, two) = (
+            Id::from_number(Kind::Fleet, 1),
+            Id::from_number(Kind::Fleet, 2),
+        );
+        let of_fleet = method(json!({"fleet": one}));
+        let of_driver = method(json!({"driver": Id::from_number(Kind::Driver, 1)}));
+        assert!(invoice.check_method(&method(json!({}))).is_ok());
+        assert!(invoice.check_method(&of_fleet).is_err());
+        assert!(invoice.check_method(&of_driver).is_err());
+        invoice.fleet = Some(one);
+        assert!(invoice.check_method(&of_fleet).is_ok());
+        invoice.fleet = Some(two);
+        assert!(invoice.check_method(&of_fleet).is_err());
+    }
+}

@@ -1,0 +1,483 @@
+//! Invoices: which sessions one may bill, and their claims.
+//!
+//! A session is on at most one invoice that is not void: its row names the invoice, and every such claim is conditional on
+//! the row as it was read. A claim by an invoice that is void or does not exist counts for nothing.
+//!
+//! A few sessions are claimed in the transaction that writes the invoice. For more there is first a row that says the
+//! invoice is in the making: while it is fresh, claims by an invoice that does not exist yet are respected. It goes in the
+//! transaction that writes the invoice, so whoever takes sessions over from one that was given up removes that row first:
+//! then its invoice can never come about. A repeated request goes on where the first was cut short.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, DeleteRequest, Update, WriteRequest};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use super::commit::{Changes, Write};
+use super::keys::Key;
+use super::list::{Found, From, Slice, page_of_ids};
+use super::{Item, Store, client, key_item, n, s, string};
+use crate::charging::calendar::Window;
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
+use crate::money::Currency;
+use crate::origin::{Origin, Tenant};
+use crate::time::{SECOND, Timestamp};
+
+/// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
+/// idempotency record are two.
+const AT_ONCE: usize = 98;
+/// How many are claimed in a transaction of their own, each with its line.
+const BATCH: usize = 50;
+/// How many such transactions run at a time.
+const ABREAST: usize = 8;
+/// How long an invoice may be in the making before it counts as given up, in milliseconds: longer than any request lasts.
+const MAKING: i64 = 40 * SECOND;
+
+/// What an invoice bills.
+#[derive(Debug, Clone)]
+pub struct Collected {
+    /// The newest first.
+    pub sessions: Vec<Billable>,
+    pub invoice: Id,
+    /// When the invoice was begun.
+    pub begun: Timestamp,
+    making: Option<Making>,
+}
+
+/// An invoice that is in the making.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Making {
+    invoice: Id,
+    /// The idempotency key it is made under, else the request.
+    owner: String,
+    request: String,
+    begun: Timestamp,
+    deadline: Timestamp,
+}
+
+/// What a claim counts for.
+enum Claim {
+    Valid,
+    Void,
+    /// It is by the invoice that this very request makes.
+    Ours(Making),
+}
+
+impl Store {
+    /// Finds what a new invoice bills: the sessions of its window that no other invoice has claimed.
+    ///
+    /// # Errors
+    /// The table's; contended while another invoice of the same sessions is in the making; 409 `idempotency_error` when
+    /// it is made under the same key.
+    pub async fn collect(
+        &self,
+        origin: &Origin,
+        new: &NewInvoice,
+        currency: Currency,
+    ) -> Result<Collected> {
+        let window = Window {
+            from: new.period_start,
+            until: new.period_end,
+        };
+        let mut sessions = Vec::new();
+        let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
+        while let Some(page) = pages.next().await? {
+            let billable = page
+                .iter()
+                .filter_map(|row| new.bills(currency, &row.object, &row.private, row.version));
+            sessions.extend(billable);
+        }
+        let claimants: BTreeSet<Id> = sessions
+            .iter()
+            .filter_map(|session| session.claimed_by.clone())
+            .collect();
+        let mut valid = BTreeSet::new();
+        let mut making = None;
+        for claimant in claimants {
+            match self.weigh(origin, &claimant).await? {
+                Claim::Valid => drop(valid.insert(claimant)),
+                Claim::Void => {}
+                Claim::Ours(ours) if making.is_none() => making = Some(ours),
+                Claim::Ours(another) => self.give_up(&origin.tenant, &another).await?,
+            }
+        }
+        sessions.retain(|session| {
+            let claimed_by = session.claimed_by.as_ref();
+            claimed_by.is_none_or(|claimant| !valid.contains(claimant))
+        });
+        let (invoice, begun) = match &making {
+            Some(making) => (making.invoice.clone(), making.begun),
+            None => (Id::new(Kind::Invoice, origin.now), origin.now),
+        };
+        Ok(Collected {
+            sessions,
+            invoice,
+            begun,
+            making,
+        })
+    }
+
+    /// Adds to the changes that write an invoice that its sessions are claimed. Many are claimed before.
+    ///
+    /// # Errors
+    /// The table's; contended when a session has changed meanwhile.
+    pub async fn claim_sessions(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        collected: &Collected,
+    ) -> Result<()> {
+        let Collected {
+            sessions,
+            invoice,
+            making,
+            ..
+        } = collected;
+        if sessions.len() <= AT_ONCE && making.is_none() {
+            for session in sessions {
+                self.claim_session(changes, origin, invoice, session)?;
+            }
+            return Ok(());
+        }
+        let making = match making {
+            Some(making) => making.clone(),
+            None => self.begin(origin, invoice).await?,
+        };
+        let alone = Origin {
+            idempotency: None,
+            ..origin.clone()
+        };
+        let unclaimed: Vec<&Billable> = sessions
+            .iter()
+            .filter(|session| session.claimed_by.as_ref() != Some(invoice))
+            .collect();
+        let batches: Vec<Changes> = unclaimed
+            .chunks(BATCH)
+            .map(|batch| {
+                let mut changes = Changes::new();
+                for session in batch {
+                    self.claim_session(&mut changes, &alone, invoice, session)?;
+                    self.add_line(&mut changes, &alone, invoice, &session.line)?;
+                }
+                Ok(changes)
+            })
+            .collect::<Result<_>>()?;
+        stream::iter(batches)
+            .map(|batch| self.commit_later(&alone, batch))
+            .buffer_unordered(ABREAST)
+            .try_collect::<()>()
+            .await?;
+        changes.push(
+            Write::Delete(self.end_of(&origin.tenant, &making)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Claims one session. One that this invoice has claimed already may be claimed again.
+    fn claim_session(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        invoice: &Id,
+        session: &Billable,
+    ) -> Result<()> {
+        let key = Key::Object {
+            tenant: &origin.tenant,
+            id: &session.line.charging_session,
+        };
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(key)))
+            .update_expression(
+                "SET #private.#invoice = :invoice, #version = #version + :one REMOVE announces",
+            )
+            .condition_expression("#version = :read OR #private.#invoice = :invoice")
+            .expression_attribute_names("#private", "private")
+            .expression_attribute_names("#invoice", "invoice")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":invoice", s(invoice.as_str()))
+            .expression_attribute_values(":read", n(session.version))
+            .expression_attribute_values(":one", n(1));
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    fn add_line(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        invoice: &Id,
+        line: &LineItem,
+    ) -> Result<()> {
+        let mut item = key_item(Key::Line {
+            tenant: &origin.tenant,
+            invoice,
+            session: &line.charging_session,
+        });
+        let line = serde_dynamo::to_attribute_value(line).map_err(Error::internal)?;
+        item.insert("line".into(), line);
+        let put = self.put(item).build().map_err(Error::internal)?;
+        changes.push(Write::Put(put), Error::Contended);
+        Ok(())
+    }
+
+    /// One page of an invoice's lines, the newest first.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn lines(
+        &self,
+        tenant: &Tenant,
+        invoice: &Invoice,
+        slice: &Slice,
+    ) -> Result<Found<LineItem>> {
+        if !invoice.line_items_has_more {
+            let mut lines: BTreeMap<&Id, &LineItem> = invoice
+                .line_items
+                .iter()
+                .map(|line| (&line.charging_session, line))
+                .collect();
+            let ids = lines.keys().map(|id| (*id).clone()).collect();
+            let found = page_of_ids(ids, Kind::ChargingSession, slice);
+            let rows = found.rows.iter().filter_map(|id| lines.remove(id).cloned());
+            return Ok(Found {
+                rows: rows.collect(),
+                newer: found.newer,
+                older: found.older,
+            });
+        }
+        let Some((low, high)) = slice.bounds(Kind::ChargingSession) else {
+            return Ok(Found::page(Vec::new(), slice));
+        };
+        let (pk, _) = Key::Object {
+            tenant,
+            id: &invoice.id,
+        }
+        .pair();
+        let query = self.client.query().table_name(&self.table);
+        let page = query
+            .key_condition_expression("pk = :pk AND sk BETWEEN :low AND :high")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":low", s(low.as_str()))
+            .expression_attribute_values(":high", s(high.as_str()))
+            .scan_index_forward(matches!(slice.from, From::Before(_)))
+            .set_limit(i32::try_from(slice.limit + 1).ok())
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let lines = page.items.unwrap_or_default().into_iter().map(read_line);
+        Ok(Found::page(lines.collect::<Result<_>>()?, slice))
+    }
+
+    /// Removes the lines of an invoice that does not exist and is not in the making.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn drop_lines(&self, tenant: &Tenant, invoice: &Id) -> Result<()> {
+        let made = self.making(tenant, invoice).await?.is_some()
+            || self.find::<Invoice>(tenant, invoice).await?.is_some();
+        if made {
+            return Ok(());
+        }
+        let (pk, _) = Key::Object {
+            tenant,
+            id: invoice,
+        }
+        .pair();
+        let prefix = Kind::ChargingSession.prefix();
+        let pages = self.client.query().table_name(&self.table);
+        let keys: Vec<Item> = pages
+            .key_condition_expression("pk = :pk AND begins_with(sk, :session)")
+            .projection_expression("pk, sk")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":session", s(prefix))
+            .into_paginator()
+            .items()
+            .send()
+            .try_collect()
+            .await
+            .map_err(client::failure)?;
+        for batch in keys.chunks(25) {
+            let mut wanted = batch.iter().map(removal).collect::<Result<Vec<_>>>()?;
+            while !wanted.is_empty() {
+                let call = self.client.batch_write_item();
+                let answer = call.request_items(&self.table, wanted).send().await;
+                let left = answer.map_err(client::failure)?.unprocessed_items;
+                wanted = left
+                    .and_then(|mut tables| tables.remove(&self.table))
+                    .unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out what a claim counts for. One by an invoice that was given up is made to count for nothing.
+    async fn weigh(&self, origin: &Origin, invoice: &Id) -> Result<Claim> {
+        // In this order: an invoice that comes about leaves the making in the same transaction.
+        if let Some(making) = self.making(&origin.tenant, invoice).await? {
+            let over = making.deadline <= origin.now;
+            return if making.owner == owner(origin) {
+                if !over && making.request != request(origin) {
+                    return Err(Error::idempotency_in_flight());
+                }
+                self.take_up(origin, making).await.map(Claim::Ours)
+            } else if over {
+                self.give_up(&origin.tenant, &making).await?;
+                Ok(Claim::Void)
+            } else {
+                Err(Error::Contended)
+            };
+        }
+        let found = self.find::<Invoice>(&origin.tenant, invoice).await?;
+        let counts = |status| status != InvoiceStatus::Void;
+        Ok(match found {
+            Some(row) if counts(row.object.status) => Claim::Valid,
+            _ => Claim::Void,
+        })
+    }
+
+    async fn making(&self, tenant: &Tenant, invoice: &Id) -> Result<Option<Making>> {
+        let item = self.item(Key::Making { tenant, invoice }, true).await?;
+        let time =
+            |item: &Item, name| Timestamp::parse(string(item, name)).map_err(Error::internal);
+        item.map(|item| {
+            Ok(Making {
+                invoice: invoice.clone(),
+                owner: string(&item, "owner").to_owned(),
+                request: string(&item, "maker").to_owned(),
+                begun: time(&item, "begun")?,
+                deadline: time(&item, "deadline")?,
+            })
+        })
+        .transpose()
+    }
+
+    async fn begin(&self, origin: &Origin, invoice: &Id) -> Result<Making> {
+        let making = Making {
+            invoice: invoice.clone(),
+            owner: owner(origin),
+            request: request(origin),
+            begun: origin.now,
+            deadline: origin.now.plus_millis(MAKING),
+        };
+        self.write_making(&origin.tenant, &making, None).await?;
+        Ok(making)
+    }
+
+    /// Goes on with what an earlier try of the same request began.
+    async fn take_up(&self, origin: &Origin, before: Making) -> Result<Making> {
+        let making = Making {
+            request: request(origin),
+            deadline: origin
+                .now
+                .plus_millis(MAKING)
+                .max(before.deadline.plus_millis(1)),
+            ..before.clone()
+        };
+        self.write_making(&origin.tenant, &making, Some(&before))
+            .await?;
+        Ok(making)
+    }
+
+    async fn write_making(
+        &self,
+        tenant: &Tenant,
+        making: &Making,
+        before: Option<&Making>,
+    ) -> Result<()> {
+        let mut item = key_item(Key::Making {
+            tenant,
+            invoice: &making.invoice,
+        });
+        item.insert("owner".into(), s(&making.owner));
+        item.insert("maker".into(), s(&making.request));
+        item.insert("begun".into(), s(making.begun.to_string()));
+        item.insert("deadline".into(), s(making.deadline.to_string()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = match before {
+            None => put,
+            Some(before) => put
+                .condition_expression("#deadline = :before OR #deadline = :deadline")
+                .expression_attribute_names("#deadline", "deadline")
+                .expression_attribute_values(":before", s(before.deadline.to_string()))
+                .expression_attribute_values(":deadline", s(making.deadline.to_string())),
+        };
+        match put.set_item(Some(item)).send().await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
+            {
+                Err(Error::Contended)
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// Makes sure that an invoice whose making was cut short never comes about.
+    async fn give_up(&self, tenant: &Tenant, making: &Making) -> Result<()> {
+        let mut changes = Changes::new();
+        changes.push(
+            Write::Delete(self.end_of(tenant, making)?),
+            Error::Contended,
+        );
+        let origin = Origin::later(tenant.clone(), making.deadline);
+        self.commit_later(&origin, changes).await
+    }
+
+    /// The end of an invoice's making, as long as nobody else has taken it up.
+    fn end_of(&self, tenant: &Tenant, making: &Making) -> Result<Delete> {
+        Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Making {
+                tenant,
+                invoice: &making.invoice,
+            })))
+            .condition_expression("#deadline = :deadline AND maker = :maker")
+            .expression_attribute_names("#deadline", "deadline")
+            .expression_attribute_values(":deadline", s(making.deadline.to_string()))
+            .expression_attribute_values(":maker", s(&making.request))
+            .build()
+            .map_err(Error::internal)
+    }
+}
+
+fn request(origin: &Origin) -> String {
+    origin
+        .request
+        .as_ref()
+        .map(Id::to_string)
+        .unwrap_or_default()
+}
+
+fn owner(origin: &Origin) -> String {
+    match &origin.idempotency {
+        Some(idempotency) => format!("{} {}", idempotency.fingerprint, idempotency.key),
+        None => request(origin),
+    }
+}
+
+fn read_line(mut item: Item) -> Result<LineItem> {
+    let line = item
+        .remove("line")
+        .ok_or_else(|| Error::internal("a line without content"))?;
+    serde_dynamo::from_attribute_value::<AttributeValue, LineItem>(line).map_err(Error::internal)
+}
+
+fn removal(key: &Item) -> Result<WriteRequest> {
+    let request = DeleteRequest::builder()
+        .set_key(Some(key.clone()))
+        .build()
+        .map_err(Error::internal)?;
+    Ok(WriteRequest::builder().delete_request(request).build())
+}
+
+// What an invoice shows must fit into the transaction that claims its sessions, or have lines of its own.
+const _: () = assert!(AT_ONCE <= SHOWN_LINES);

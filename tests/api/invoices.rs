@@ -1,0 +1,821 @@
+//! `/v1/invoices`, with finalize, pay and void.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use shared::models::invoice::Invoice;
+use shared::models::payment_method::PaymentMethod;
+use shared::money::Currency;
+use shared::origin::{Idempotency, Origin};
+use shared::store::Changes;
+use shared::store::list::Slice;
+use shared::{Id, Kind, Mode, Tenant};
+use tests::{Client, Crew, Receiver, TestApp, fleet, with};
+
+/// The window that ends now.
+fn window(app: &TestApp) -> Value {
+    json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)})
+}
+
+fn tenant(app: &TestApp) -> Tenant {
+    Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    }
+}
+
+/// A draft of what a fleet owes, with the window that ends now.
+async fn draft(app: &TestApp, crew: &Crew) -> String {
+    let body = with(window(app), json!({"fleet": crew.fleet}));
+    app.alice.post("/v1/invoices", body).await.id()
+}
+
+async fn act(client: &Client, id: &str, verb: &str, body: Value) -> tests::Answer {
+    client
+        .post(&format!("/v1/invoices/{id}/{verb}"), body)
+        .await
+}
+
+/// The ids of the sessions on an invoice.
+fn sessions(invoice: &Value) -> Vec<&str> {
+    let lines = invoice["line_items"].as_array().expect("lines").iter();
+    lines
+        .map(|line| line["charging_session"].as_str().expect("an id"))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specification() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let session = app.completed_session(&crew, json!({})).await;
+    let body = with(
+        window(&app),
+        json!({"fleet": crew.fleet, "description": "Memo", "metadata": {"k": "v"}}),
+    );
+    let made = app
+        .alice
+        .post("/v1/invoices", body.clone())
+        .await
+        .expect(200);
+    let created = shared::Timestamp::parse(made.body["created"].as_str().expect("a time"));
+    let due = created.expect("a time").plus_seconds(30 * 86_400);
+    let ended = &made.body["line_items"][0]["description"];
+    let line = json!({"amount": 1190, "charging_session": session, "description": ended, "energy_wh": 30_000, "net": 1000,
+        "quantity": 1, "tax": 190, "type": "energy_session", "unit_amount": 1190});
+    let want = json!({"id": made.id(), "object": "invoice", "amount_due": 1190, "amount_paid": null,
+        "created": made.body["created"], "currency": "usd", "description": "Memo", "due_date": due, "fleet": crew.fleet,
+        "line_items": [line], "line_items_has_more": false, "metadata": {"k": "v"}, "paid_at": null, "payment_method": null,
+        "period_end": body["period_end"], "period_start": body["period_start"], "status": "draft"});
+    assert_eq!(made.body, want);
+    let path = format!("/v1/invoices/{}", made.id());
+    assert_eq!(app.alice.get(&path).await.body, want);
+    let lines = app
+        .alice
+        .get(&format!("{path}/line_items"))
+        .await
+        .expect(200);
+    assert_eq!(lines.body["data"], json!([line]));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_a_body_gets_wrong_is_an_invoice_validation_error() {
+    let app = TestApp::start().await;
+    let day = |day: &str| format!("2026-{day}T00:00:00Z");
+    for (change, param) in [
+        (json!({"period_end": day("01-01")}), "period_end"),
+        (
+            json!({"period_end": day("01-01"), "period_start": day("01-02")}),
+            "period_end",
+        ),
+        (
+            json!({"period_end": "2027-01-02T00:00:00.001Z"}),
+            "period_end",
+        ),
+        (json!({"period_start": "yesterday"}), "period_start"),
+        (json!({"currency": "EUR"}), "currency"),
+        (json!({"description": "d".repeat(1001)}), "description"),
+        (json!({"metadata": []}), "metadata"),
+    ] {
+        let body = json!({"period_start": day("01-01"), "period_end": day("02-01")});
+        let answer = app
+            .alice
+            .post("/v1/invoices", with(body, change.clone()))
+            .await;
+        let want = (
+            400,
+            "invalid_request_error",
+            Some("invoice_validation_error"),
+            Some(param),
+        );
+        assert_eq!(answer.error(), want, "{change}");
+    }
+    let missing = app
+        .alice
+        .post("/v1/invoices", json!({"period_start": day("01-01")}))
+        .await;
+    assert_eq!(missing.error().3, Some("period_end"));
+    let unknown = with(window(&app), json!({"amount_due": 1}));
+    let unknown = app.alice.post("/v1/invoices", unknown).await;
+    assert_eq!(
+        unknown.error(),
+        (400, "invalid_request_error", None, Some("amount_due"))
+    );
+    let stranger = app.other_account(shared::Mode::Test).await;
+    let theirs = stranger.post("/v1/fleets", fleet()).await.id();
+    for id in ["flt_1", &theirs] {
+        let answer = app
+            .alice
+            .post("/v1/invoices", with(window(&app), json!({"fleet": id})))
+            .await;
+        let want = (
+            404,
+            "invalid_request_error",
+            Some("fleet_not_found"),
+            Some("fleet"),
+        );
+        assert_eq!(answer.error(), want, "{id}");
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_invoice_bills_what_was_completed_in_its_window_currency_and_fleet() {
+    let app = TestApp::start().await;
+    let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let now = app.now();
+    let (start, end) = (now.plus_seconds(-3600), now.plus_seconds(-60));
+    let session = async |crew: &Crew, change: Value| app.completed_session(crew, change).await;
+    let first = session(&crew, json!({"session_ended": start})).await;
+    let last = session(&crew, json!({"session_ended": end.plus_millis(-1)})).await;
+    session(&crew, json!({"session_ended": start.plus_millis(-1)})).await;
+    session(&crew, json!({"session_ended": end})).await;
+    let euros = session(&crew, json!({"session_ended": start, "currency": "eur"})).await;
+    session(&crew, json!({"session_ended": start, "status": "failed"})).await;
+    session(&crew, json!({"session_ended": null, "status": "active"})).await;
+    let elsewhere = session(&other, json!({"session_ended": start})).await;
+    let body = json!({"period_start": start, "period_end": end});
+    let draft = async |change: Value| {
+        let made = app
+            .alice
+            .post("/v1/invoices", with(body.clone(), change))
+            .await;
+        made.expect(200).body
+    };
+    let of_fleet = draft(json!({"fleet": crew.fleet})).await;
+    let billed: HashSet<&str> = sessions(&of_fleet).into_iter().collect();
+    assert_eq!(billed, HashSet::from([first.as_str(), last.as_str()]));
+    assert_eq!(
+        (&of_fleet["amount_due"], &of_fleet["currency"]),
+        (&json!(2380), &json!("usd"))
+    );
+    let in_euros = draft(json!({"currency": "eur"})).await;
+    assert_eq!(
+        (sessions(&in_euros), &in_euros["fleet"]),
+        (vec![euros.as_str()], &Value::Null)
+    );
+    let of_account = draft(json!({})).await;
+    assert_eq!(sessions(&of_account), [elsewhere]);
+    assert_eq!(draft(json!({})).await["line_items"], json!([]));
+    let path = format!("/v1/fleets/{}", crew.fleet);
+    let pounds = json!({"preferences": {"default_currency": "gbp"}});
+    app.alice.post(&path, pounds).await.expect(200);
+    assert_eq!(draft(json!({"fleet": crew.fleet})).await["currency"], "gbp");
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn what_was_paid_before_has_its_line_and_is_not_due_again() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let paid = json!({"amount_due": 0, "amount_paid": 1190});
+    app.completed_session(&crew, paid).await;
+    app.completed_session(&crew, json!({})).await;
+    let id = draft(&app, &crew).await;
+    let path = format!("/v1/invoices/{id}");
+    let shown = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&shown["amount_due"], &shown["amount_paid"]),
+        (&json!(1190), &json!(1190))
+    );
+    assert_eq!(sessions(&shown).len(), 2);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_session_is_on_one_invoice_until_that_is_voided_or_deleted() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let session = app.completed_session(&crew, json!({})).await;
+    let shown = async |id: String| app.alice.get(&format!("/v1/invoices/{id}")).await.body;
+    let first = draft(&app, &crew).await;
+    assert_eq!(sessions(&shown(first.clone()).await), [session.as_str()]);
+    let empty = draft(&app, &crew).await;
+    assert!(sessions(&shown(empty).await).is_empty());
+
+    let deleted = app
+        .alice
+        .delete(&format!("/v1/invoices/{first}"))
+        .await
+        .expect(200);
+    assert_eq!(
+        deleted.body,
+        json!({"id": first, "object": "invoice", "deleted": true})
+    );
+    let second = draft(&app, &crew).await;
+    assert_eq!(sessions(&shown(second.clone()).await), [session.as_str()]);
+
+    act(&app.alice, &second, "finalize", json!({}))
+        .await
+        .expect(200);
+    let refused = app.alice.delete(&format!("/v1/invoices/{second}")).await;
+    assert_eq!(
+        refused.error(),
+        (409, "invalid_request_error", None, Some("invoice"))
+    );
+    let voided = act(&app.alice, &second, "void", json!({}))
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(
+        (&voided["status"], sessions(&voided)),
+        (&json!("void"), vec![session.as_str()])
+    );
+    let third = draft(&app, &crew).await;
+    assert_eq!(sessions(&shown(third).await), [session.as_str()]);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn of_many_invoices_at_once_one_gets_the_session() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    for _ in 0..5 {
+        app.completed_session(&crew, json!({})).await;
+    }
+    let body = with(window(&app), json!({"fleet": crew.fleet}));
+    let requests = (0..8).map(|_| {
+        let (client, body) = (app.alice.clone(), body.clone());
+        tokio::spawn(async move { client.post("/v1/invoices", body).await })
+    });
+    let mut lines = 0;
+    for request in requests.collect::<Vec<_>>() {
+        let answer = request.await.expect("an answer");
+        assert!(matches!(answer.status, 200 | 503), "{}", answer.text);
+        if answer.status == 200 {
+            lines += sessions(&answer.body).len();
+        }
+    }
+    assert_eq!(lines, 5);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_invoice_is_updated_while_it_is_a_draft_or_open() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let id = draft(&app, &crew).await;
+    let path = format!("/v1/invoices/{id}");
+    let due = app.in_minutes(5);
+    let change = json!({"description": "Memo", "due_date": due, "metadata": {"a": "1"}});
+    let changed = app.alice.post(&path, change).await.expect(200).body;
+    assert_eq!(
+        (&changed["description"], &changed["due_date"]),
+        (&json!("Memo"), &json!(due))
+    );
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    let change = json!({"description": null, "metadata": {"a": null, "b": "2"}});
+    let changed = app.alice.post(&path, change).await.expect(200).body;
+    assert_eq!(
+        (&changed["description"], &changed["metadata"]),
+        (&Value::Null, &json!({"b": "2"}))
+    );
+    assert_eq!(
+        (&changed["due_date"], &changed["status"]),
+        (&json!(due), &json!("open"))
+    );
+    for (wrong, param) in [
+        (json!({"due_date": "soon"}), "due_date"),
+        (json!({"due_date": null}), "due_date"),
+        (json!({"metadata": {"k": 1}}), "metadata.k"),
+    ] {
+        let answer = app.alice.post(&path, wrong.clone()).await;
+        let want = (
+            400,
+            "invalid_request_error",
+            Some("invoice_validation_error"),
+            Some(param),
+        );
+        assert_eq!(answer.error(), want, "{wrong}");
+    }
+    act(&app.alice, &id, "void", json!({})).await.expect(200);
+    let refused = app.alice.post(&path, json!({"description": "Late"})).await;
+    let want = (
+        409,
+        "invalid_request_error",
+        Some("invoice_update_invalid_state"),
+        None,
+    );
+    assert_eq!(refused.error(), want);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_open_invoice_is_paid_once() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let method = app.payment_method("tok_success", json!({})).await;
+    let id = draft(&app, &crew).await;
+    let pay = async || act(&app.alice, &id, "pay", json!({"payment_method": method})).await;
+    let invalid = (
+        409,
+        "invalid_request_error",
+        Some("invoice_payment_invalid_state"),
+        None,
+    );
+    assert_eq!(pay().await.error(), invalid);
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    let again = act(&app.alice, &id, "finalize", json!({})).await;
+    let want = (
+        409,
+        "invalid_request_error",
+        Some("invoice_finalize_invalid_state"),
+        None,
+    );
+    assert_eq!(again.error(), want);
+    let paid = pay().await.expect(200).body;
+    assert_eq!(
+        (&paid["status"], &paid["amount_due"]),
+        (&json!("paid"), &json!(0))
+    );
+    assert_eq!(
+        (&paid["amount_paid"], &paid["payment_method"]),
+        (&json!(1190), &json!(method))
+    );
+    assert!(paid["paid_at"].is_string());
+    assert_eq!(pay().await.error(), invalid);
+    let refused = act(&app.alice, &id, "void", json!({})).await;
+    let want = (
+        409,
+        "invalid_request_error",
+        Some("invoice_void_invalid_state"),
+        None,
+    );
+    assert_eq!(refused.error(), want);
+    app.drain().await;
+    let types = receiver.types();
+    let told: Vec<_> = types
+        .iter()
+        .filter(|name| name.starts_with("invoice."))
+        .collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    for name in ["invoice.created", "invoice.finalized", "invoice.paid"] {
+        assert!(types.iter().any(|one| one == name), "{name}: {types:?}");
+    }
+    let charges = app.transactions(&app.alice).await;
+    assert_eq!(charges.len(), 1);
+    assert_eq!(
+        (charges[0].amount, charges[0].fleet.as_ref()),
+        (1190, Some(&crew.fleet.into()))
+    );
+}
+
+#[tokio::test]
+async fn the_accounts_default_method_pays_and_without_any_the_param_is_named() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let id = draft(&app, &crew).await;
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    let pay = async |body: Value| act(&app.alice, &id, "pay", body).await;
+    let invalid = Some("invoice_validation_error");
+    let param = Some("payment_method");
+    assert_eq!(
+        pay(json!({})).await.error(),
+        (400, "invalid_request_error", invalid, param)
+    );
+    let unknown = pay(json!({"payment_method": "pm_1"})).await;
+    let want = (
+        404,
+        "invalid_request_error",
+        Some("payment_method_not_found"),
+        param,
+    );
+    assert_eq!(unknown.error(), want);
+    let stranger = app.crew(&app.alice).await;
+    for owner in [
+        json!({"driver": crew.driver}),
+        json!({"fleet": stranger.fleet}),
+    ] {
+        let method = app.payment_method("tok_success", owner.clone()).await;
+        let want = (
+            400,
+            "invalid_request_error",
+            Some("payment_method_scope_invalid"),
+            param,
+        );
+        assert_eq!(
+            pay(json!({"payment_method": method})).await.error(),
+            want,
+            "{owner}"
+        );
+    }
+    let method = app.payment_method("tok_success", json!({})).await;
+    let account = format!(
+        "/v1/accounts/{}",
+        app.alice.account.clone().expect("an account")
+    );
+    let preferred = json!({"preferences": {"default_payment_method": method}});
+    app.alice.post(&account, preferred).await.expect(200);
+    assert_eq!(
+        pay(json!({})).await.expect(200).body["payment_method"],
+        json!(method)
+    );
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_declined_payment_leaves_the_invoice_open_and_a_failed_transaction() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let id = draft(&app, &crew).await;
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    let poor = app
+        .payment_method("tok_insufficient_funds", json!({}))
+        .await;
+    let body = json!({"payment_method": poor}).to_string();
+    let path = format!("/v1/invoices/{id}/pay");
+    let key = [("idempotency-key", "one")];
+    let declined = app
+        .alice
+        .send("POST", &path, Some(body.clone()), &key)
+        .await;
+    let code = Some("payment_authorization_failed");
+    let want = (402, "invalid_request_error", code, Some("payment_method"));
+    assert_eq!(declined.error(), want);
+    assert_eq!(declined.body["decline_code"], "insufficient_funds");
+    let repeated = app.alice.send("POST", &path, Some(body), &key).await;
+    assert_eq!((repeated.status, &repeated.body), (402, &declined.body));
+    assert_eq!(repeated.header("idempotent-replayed"), "true");
+    assert_eq!(app.transactions(&app.alice).await.len(), 1);
+    let shown = app.alice.get(&format!("/v1/invoices/{id}")).await.body;
+    assert_eq!(
+        (&shown["status"], &shown["amount_paid"]),
+        (&json!("open"), &Value::Null)
+    );
+    let good = app
+        .payment_method("tok_success", json!({"fleet": crew.fleet}))
+        .await;
+    act(&app.alice, &id, "pay", json!({"payment_method": good}))
+        .await
+        .expect(200);
+    let transactions = app.transactions(&app.alice).await;
+    let statuses: Vec<_> = transactions.iter().map(|one| one.status.as_str()).collect();
+    assert_eq!(statuses, ["succeeded", "failed"]);
+    app.drain().await;
+    let events = app
+        .alice
+        .get("/v1/events?type=invoice.payment_failed")
+        .await;
+    assert_eq!(events.ids().len(), 1);
+}
+
+#[tokio::test]
+async fn of_many_payments_at_once_one_goes_through() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let id = draft(&app, &crew).await;
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    let method = app.payment_method("tok_success", json!({})).await;
+    let requests = (0..8).map(|_| {
+        let (client, id, body) = (
+            app.alice.clone(),
+            id.clone(),
+            json!({"payment_method": method}),
+        );
+        tokio::spawn(async move { act(&client, &id, "pay", body).await })
+    });
+    let mut paid = 0;
+    for request in requests.collect::<Vec<_>>() {
+        let answer = request.await.expect("an answer");
+        assert!(matches!(answer.status, 200 | 409 | 503), "{}", answer.text);
+        paid += usize::from(answer.status == 200);
+    }
+    assert_eq!(paid, 1);
+    assert_eq!(app.transactions(&app.alice).await.len(), 1);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_invoice_of_nothing_is_paid_when_it_is_finalized() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let id = draft(&app, &crew).await;
+    let done = act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(
+        (&done["status"], &done["amount_due"]),
+        (&json!("paid"), &json!(0))
+    );
+    assert!(done["paid_at"].is_string());
+    app.drain().await;
+    let events = app.alice.get("/v1/events?type=invoice.paid").await;
+    assert_eq!(events.ids().len(), 1);
+}
+
+#[tokio::test]
+async fn the_list_is_filtered_by_fleet_and_status_and_overdue_is_derived() {
+    let app = TestApp::start().await;
+    let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    app.completed_session(&crew, json!({})).await;
+    let (open, theirs) = (draft(&app, &crew).await, draft(&app, &other).await);
+    act(&app.alice, &open, "finalize", json!({}))
+        .await
+        .expect(200);
+    let list = async |query: String| app.alice.get(&format!("/v1/invoices{query}")).await;
+    assert_eq!(
+        list(String::new()).await.ids(),
+        [theirs.clone(), open.clone()]
+    );
+    assert_eq!(
+        list(format!("?fleet={}", crew.fleet)).await.ids(),
+        std::slice::from_ref(&open)
+    );
+    assert_eq!(list("?status=draft".into()).await.ids(), [theirs]);
+    assert_eq!(
+        list("?status=open".into()).await.ids(),
+        std::slice::from_ref(&open)
+    );
+    assert!(list("?status=overdue".into()).await.ids().is_empty());
+    let due = json!({"due_date": app.in_minutes(-1)});
+    app.alice
+        .post(&format!("/v1/invoices/{open}"), due)
+        .await
+        .expect(200);
+    let overdue = list("?status=overdue".into()).await;
+    assert_eq!(
+        (overdue.ids(), &overdue.body["data"][0]["status"]),
+        (vec![open], &json!("open"))
+    );
+    assert_eq!(
+        list("?fleet=flt_1".into()).await.error().2,
+        Some("fleet_not_found")
+    );
+    assert_eq!(list("?status=late".into()).await.error().3, Some("status"));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_repeated_request_makes_no_second_invoice() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let body = window(&app).to_string();
+    let key = [("idempotency-key", "one")];
+    let mut answers = Vec::new();
+    for _ in 0..2 {
+        let made = app
+            .alice
+            .send("POST", "/v1/invoices", Some(body.clone()), &key)
+            .await;
+        answers.push(made.expect(200));
+    }
+    assert_eq!(answers[0].body, answers[1].body);
+    assert_eq!(app.alice.get("/v1/invoices").await.ids().len(), 1);
+    app.drain().await;
+}
+
+/// Writes that many completed sessions of a crew.
+async fn many_sessions(app: &TestApp, crew: &Crew, count: usize) {
+    for batch in (0..count).collect::<Vec<_>>().chunks(16) {
+        let rows = batch.iter().map(|_| app.completed_session(crew, json!({})));
+        futures::future::join_all(rows).await;
+    }
+}
+
+#[tokio::test]
+async fn an_invoice_of_many_sessions_shows_a_hundred_lines_and_pages_through_all() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    many_sessions(&app, &crew, 230).await;
+    let made = app.alice.post("/v1/invoices", window(&app)).await;
+    let path = format!("/v1/invoices/{}", made.id());
+    assert_eq!(made.body["amount_due"], 230 * 1190);
+    assert_eq!(made.body["line_items_has_more"], true);
+    assert_eq!(sessions(&made.body).len(), 100);
+    let mut seen = Vec::new();
+    let mut next = Some(format!("{path}/line_items?limit=100"));
+    while let Some(url) = next {
+        let page = app.alice.get(&url).await.expect(200).body;
+        seen.extend(page["data"].as_array().expect("lines").clone());
+        next = page["next_page_url"].as_str().map(str::to_owned);
+    }
+    let amounts: i64 = seen.iter().filter_map(|line| line["amount"].as_i64()).sum();
+    assert_eq!((seen.len(), amounts), (230, 230 * 1190));
+    assert_eq!(json!(seen[..100]), made.body["line_items"]);
+    // None of them is billed twice, and a deletion frees them all and leaves no line behind.
+    let stored = async || {
+        let invoice = serde_json::from_value(made.body.clone()).expect("an invoice");
+        let (tenant, all) = (tenant(&app), Slice::first(1000));
+        let found = app.app().store.lines(&tenant, &invoice, &all).await;
+        found.expect("lines").rows.len()
+    };
+    assert_eq!(stored().await, 230);
+    let empty = app
+        .alice
+        .post("/v1/invoices", window(&app))
+        .await
+        .expect(200);
+    assert_eq!(empty.body["line_items"], json!([]));
+    app.alice.delete(&path).await.expect(200);
+    app.drain().await;
+    assert_eq!(stored().await, 0);
+    let again = app
+        .alice
+        .post("/v1/invoices", window(&app))
+        .await
+        .expect(200);
+    assert_eq!(again.body["amount_due"], 230 * 1190);
+    app.drain().await;
+}
+
+#[tokio::test]
+#[ignore = "takes half a minute"]
+async fn an_invoice_of_ten_thousand_sessions_is_made_in_one_request() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    many_sessions(&app, &crew, 10_000).await;
+    let made = app
+        .alice
+        .post("/v1/invoices", window(&app))
+        .await
+        .expect(200);
+    assert_eq!(made.body["amount_due"], 10_000 * 1190);
+    app.drain().await;
+}
+
+/// Claims sessions for an invoice as a request would that is cut short before it writes the invoice. Gives the rest.
+async fn cut_short(
+    app: &TestApp,
+    body: &Value,
+    request: u128,
+    key: Option<&str>,
+) -> (Origin, Changes) {
+    let idempotency = key.map(|key| Idempotency {
+        key: key.to_owned(),
+        fingerprint: "f".into(),
+    });
+    let origin = Origin {
+        tenant: tenant(app),
+        now: app.now(),
+        request: Some(Id::from_number(Kind::Request, request)),
+        idempotency,
+    };
+    let store = &app.app().store;
+    let new = serde_json::from_value(body.clone()).expect("a body");
+    let collected = store
+        .collect(&origin, &new, Currency::USD)
+        .await
+        .expect("sessions");
+    let mut rest = Changes::new();
+    let claimed = store.claim_sessions(&mut rest, &origin, &collected).await;
+    claimed.expect("claims");
+    (origin, rest)
+}
+
+#[tokio::test]
+async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_never_twice() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    many_sessions(&app, &crew, 120).await;
+    let body = window(&app);
+    let (origin, rest) = cut_short(&app, &body, 1, None).await;
+    // While it may still come about, nobody else gets the sessions.
+    assert_eq!(
+        app.alice.post("/v1/invoices", body.clone()).await.status,
+        503
+    );
+    app.advance(41).await;
+    let made = app.alice.post("/v1/invoices", body).await.expect(200);
+    assert_eq!(made.body["amount_due"], 120 * 1190);
+    // Should the first wake up again, it cannot finish.
+    let late = app.app().store.commit_later(&origin, rest).await;
+    assert!(matches!(late, Err(shared::Error::Contended)), "{late:?}");
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    many_sessions(&app, &crew, 120).await;
+    let body = window(&app);
+    let (first, _) = cut_short(&app, &body, 1, Some("k")).await;
+    let store = &app.app().store;
+    let new = serde_json::from_value(body.clone()).expect("a body");
+    let (before, another) = (
+        first.now,
+        Origin {
+            request: Some(Id::from_number(Kind::Request, 2)),
+            ..first
+        },
+    );
+    let in_flight = store.collect(&another, &new, Currency::USD).await;
+    assert_eq!(in_flight.expect_err("in flight").status(), 409);
+    app.advance(41).await;
+    let later = Origin {
+        now: app.now(),
+        ..another
+    };
+    let collected = store
+        .collect(&later, &new, Currency::USD)
+        .await
+        .expect("sessions");
+    assert_eq!((collected.begun, collected.sessions.len()), (before, 120));
+    let mut rest = Changes::new();
+    store
+        .claim_sessions(&mut rest, &later, &collected)
+        .await
+        .expect("claims");
+    store
+        .commit_later(&later, rest)
+        .await
+        .expect("the making ends");
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let (good, poor) = (
+        app.payment_method("tok_success", json!({})).await,
+        app.payment_method("tok_declined", json!({})).await,
+    );
+    for (first, second, transactions, pays) in [
+        (&good, &poor, 1, &good),
+        (&poor, &good, 2, &good),
+        (&good, &good, 1, &good),
+    ] {
+        app.completed_session(&crew, json!({})).await;
+        let id = draft(&app, &crew).await;
+        act(&app.alice, &id, "finalize", json!({}))
+            .await
+            .expect(200);
+        // The first payment ends when its attempt has been written down.
+        let (store, tenant) = (&app.app().store, tenant(&app));
+        let mut row = store
+            .load::<Invoice>(&tenant, &Id::from(id.as_str()))
+            .await
+            .expect("a row");
+        let method = store
+            .load::<PaymentMethod>(&tenant, &Id::from(first.as_str()))
+            .await;
+        let method = method.expect("a method");
+        Invoice::begin_payment(&mut row.private, method.object, method.private, app.now());
+        let (origin, mut changes) = (Origin::later(tenant, app.now()), Changes::new());
+        store
+            .replace(&mut changes, &origin, &row)
+            .expect("a change");
+        store
+            .commit_later(&origin, changes)
+            .await
+            .expect("an attempt");
+        assert_eq!(act(&app.alice, &id, "void", json!({})).await.status, 409);
+        let before = app.transactions(&app.alice).await.len();
+        let paid = act(&app.alice, &id, "pay", json!({"payment_method": second})).await;
+        let paid = paid.expect(200).body;
+        assert_eq!(
+            (&paid["status"], &paid["payment_method"]),
+            (&json!("paid"), &json!(pays))
+        );
+        assert_eq!(
+            app.transactions(&app.alice).await.len() - before,
+            transactions
+        );
+    }
+    app.drain().await;
+}
