@@ -9,6 +9,7 @@ pub mod fleets;
 pub mod invoices;
 mod page;
 mod references;
+pub mod reports;
 pub mod reservations;
 pub mod stream;
 pub mod vehicles;
@@ -86,6 +87,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(invoices::retrieve::ROUTE, invoices::retrieve::handle),
         endpoint(invoices::update::ROUTE, invoices::update::handle),
         endpoint(invoices::void::ROUTE, invoices::void::handle),
+        endpoint(reports::create::ROUTE, reports::create::handle),
+        endpoint(reports::list::ROUTE, reports::list::handle),
+        endpoint(reports::retrieve::ROUTE, reports::retrieve::handle),
         endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
         endpoint(reservations::create::ROUTE, reservations::create::handle),
         endpoint(reservations::list::ROUTE, reservations::list::handle),
@@ -182,5 +186,8 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             endpoint,
             attempt,
         } => webhooks::deliver::handle(app, tenant, event, endpoint, *attempt).await,
+        Message::GenerateReport { tenant, report } => {
+            reports::generate::handle(app, tenant, report).await
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
 use crate::models::webhook_endpoint::Targets;
+use crate::ports::files::Files;
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
 use crate::time::Timestamp;
@@ -22,6 +23,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub queue: Arc<dyn Queue>,
     pub schedules: Arc<dyn Schedules>,
+    pub files: Arc<dyn Files>,
     pub settings: Settings,
     pub keys: KeyRing,
     pub rates: RateLimiter,
@@ -97,6 +99,7 @@ impl App {
         clock: Arc<dyn Clock>,
         queue: Arc<dyn Queue>,
         schedules: Arc<dyn Schedules>,
+        files: Arc<dyn Files>,
         settings: Settings,
     ) -> Self {
         let rates = RateLimiter::new(settings.rates);
@@ -106,6 +109,7 @@ impl App {
             clock,
             queue,
             schedules,
+            files,
             settings,
             keys: KeyRing::default(),
             rates,
@@ -113,7 +117,7 @@ impl App {
         }))
     }
 
-    /// The app of a Lambda function: the table `TABLE_NAME`, the queues and the scheduler of its environment.
+    /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment.
     ///
     /// # Errors
     /// A setting that is missing or malformed.
@@ -128,6 +132,7 @@ impl App {
             Arc::new(aws::SystemClock),
             queue,
             schedules,
+            Arc::new(aws::S3::from_env(&config)),
             Settings::from_env()?,
         ))
     }

@@ -42,6 +42,7 @@ async fn a_hung_table_is_a_503_in_good_time() {
         std::sync::Arc::new(SystemClock),
         parts.queue.clone(),
         parts.schedules.clone(),
+        parts.files.clone(),
         parts.settings.clone(),
     );
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))

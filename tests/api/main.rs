@@ -13,6 +13,7 @@ mod invoices;
 mod layout;
 mod pages;
 mod recovery;
+mod reports;
 mod reservations;
 mod samples;
 mod vehicles;

@@ -37,6 +37,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         let path = format!("/v1/invoices/{invoice}/finalize");
         alice.post(&path, json!({})).await.expect(200);
     }
+    let report = alice.post("/v1/reports", json!({})).await.id();
     let method = app.payment_method("tok_success", json!({})).await;
     if name.starts_with("delete-") {
         // Nothing may be left that refers to what is deleted.
@@ -75,6 +76,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         (id("key", 8), key),
         (id("chst", 9), station),
         ("inv_01a1f00000007000800000000000000a".into(), invoice),
+        ("rpt_01a1f00000007000800000000000000a".into(), report),
         ("pm_01a1f00000007000800000000000000a".into(), method),
         ("2027-01-15T09:00:00Z".into(), app.in_minutes(300)),
         ("2027-01-15T10:00:00Z".into(), app.in_minutes(360)),

@@ -5,3 +5,4 @@ pub mod geo;
 pub mod matching;
 pub mod ocpi;
 pub mod opening_hours;
+pub mod summary;

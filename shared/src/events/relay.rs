@@ -15,6 +15,7 @@ use crate::models::event::{
 };
 use crate::models::fleet::Fleet;
 use crate::models::invoice::Invoice;
+use crate::models::report::{Report, ReportStatus};
 use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
@@ -46,6 +47,7 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     match id.kind() {
         Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
         Some(Kind::Reservation) => schedule_reservation(app, &tenant, &id, change).await?,
+        Some(Kind::Report) => schedule_report(app, &tenant, &id, change).await?,
         _ => {}
     }
     announce(app, &tenant, &id, change).await
@@ -144,6 +146,7 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
         Some(Kind::Driver) => read_as::<Driver>(item),
         Some(Kind::Fleet) => read_as::<Fleet>(item),
         Some(Kind::Invoice) => read_as::<Invoice>(item),
+        Some(Kind::Report) => read_as::<Report>(item),
         Some(Kind::Reservation) => read_as::<Reservation>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
         Some(Kind::WebhookEndpoint) => {
@@ -222,18 +225,34 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
+/// When a row falls due, when that is new or has moved.
+fn newly_due(change: &Change) -> Option<Timestamp> {
+    let due = |item: &Item| text(item, "due_at").and_then(|text| Timestamp::parse(text).ok());
+    let before = change.old.as_ref().and_then(due);
+    let now = change.new.as_ref().and_then(due);
+    now.filter(|_| now != before)
+}
+
+/// Has a report made, when that is new or another try is due.
+async fn schedule_report(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+    match newly_due(change) {
+        Some(at) => app.send_at(at, &report_message(tenant, id)).await,
+        None => Ok(()),
+    }
+}
+
+fn report_message(tenant: &Tenant, id: &Id) -> Message {
+    Message::GenerateReport {
+        tenant: tenant.clone(),
+        report: id.clone(),
+    }
+}
+
 /// Sends what a reservation waits for, when that is new or has moved.
 async fn schedule_reservation(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
-    let due = |item: &Item| text(item, "due_at").and_then(|text| Timestamp::parse(text).ok());
-    let (Some(new), old) = (&change.new, &change.old) else {
+    let (Some(new), Some(at)) = (&change.new, newly_due(change)) else {
         return Ok(());
     };
-    let Some(at) = due(new) else {
-        return Ok(());
-    };
-    if old.as_ref().and_then(due) == Some(at) {
-        return Ok(());
-    }
     let status = match new.get("object") {
         Some(AttributeValue::M(object)) => match object.get("status") {
             Some(AttributeValue::S(status)) => ReservationStatus::from_name(status),
@@ -278,6 +297,14 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;
+            Ok(true)
+        }
+        Some(Kind::Report) => {
+            let found = app.store.find::<Report>(tenant, id).await?;
+            if found.is_none_or(|row| row.object.status != ReportStatus::Pending) {
+                return Ok(false);
+            }
+            app.send_at(*due, &report_message(tenant, id)).await?;
             Ok(true)
         }
         Some(Kind::Event) => {

@@ -12,6 +12,7 @@ pub mod invoice;
 pub mod metadata;
 pub mod patch;
 pub mod payment_method;
+pub mod report;
 pub mod reservation;
 pub mod text;
 pub mod transaction;

@@ -1,5 +1,6 @@
 //! What the service needs from outside besides the table: a clock, queues, and one-time schedules.
 
+pub mod files;
 pub mod payments;
 
 use futures::future::BoxFuture;
@@ -48,6 +49,8 @@ pub enum Message {
         endpoint: Id,
         attempt: u32,
     },
+    /// Make the file of a pending report.
+    GenerateReport { tenant: Tenant, report: Id },
 }
 
 /// The queues: one per function that works on messages.
@@ -56,13 +59,15 @@ pub enum Work {
     ConfirmReservation,
     ExpireReservation,
     DeliverWebhook,
+    GenerateReport,
 }
 
 impl Work {
-    pub const ALL: [Work; 3] = [
+    pub const ALL: [Work; 4] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::DeliverWebhook,
+        Self::GenerateReport,
     ];
 
     /// The name of the function.
@@ -71,6 +76,7 @@ impl Work {
             Self::ConfirmReservation => "confirm-reservation",
             Self::ExpireReservation => "expire-reservation",
             Self::DeliverWebhook => "deliver-webhook",
+            Self::GenerateReport => "generate-report",
         }
     }
 }
@@ -81,16 +87,18 @@ impl Message {
             Self::Confirm { .. } => Work::ConfirmReservation,
             Self::Expire { .. } => Work::ExpireReservation,
             Self::Deliver { .. } => Work::DeliverWebhook,
+            Self::GenerateReport { .. } => Work::GenerateReport,
         }
     }
 
-    /// The name of the message's schedule: the reservation's id, or for a delivery a digest of event and endpoint, since
+    /// The name of the message's schedule: the reservation's or report's id, or for a delivery a digest of event and endpoint, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
             Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => {
                 reservation.to_string()
             }
+            Self::GenerateReport { report, .. } => report.to_string(),
             Self::Deliver {
                 event, endpoint, ..
             } => {

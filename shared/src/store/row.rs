@@ -18,6 +18,7 @@ use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::invoice::{Invoice, InvoicePrivate};
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
+use crate::models::report::{Report, ReportPrivate};
 use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
@@ -335,6 +336,35 @@ impl Record for ChargingSession {
 }
 
 impl ById for ChargingSession {}
+
+impl Record for Report {
+    type Private = ReportPrivate;
+    const KIND: Kind = Kind::Report;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a ReportPrivate) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReportPrivate) -> Vec<Partition<'a>> {
+        vec![Partition::Kind {
+            tenant,
+            kind: Self::KIND,
+        }]
+    }
+
+    fn due(private: &ReportPrivate) -> Option<Timestamp> {
+        private.due
+    }
+}
+
+impl ById for Report {}
 
 impl Record for Event {
     type Private = EventPrivate;
