@@ -186,6 +186,9 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             endpoint,
             attempt,
         } => webhooks::deliver::handle(app, tenant, event, endpoint, *attempt).await,
+        Message::CheckInvoice { tenant, invoice } => {
+            invoices::check::handle(app, tenant, invoice).await
+        }
         Message::GenerateReport { tenant, report } => {
             reports::generate::handle(app, tenant, report).await
         }

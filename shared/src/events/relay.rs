@@ -15,7 +15,7 @@ use crate::models::event::{
 };
 use crate::models::fleet::Fleet;
 use crate::models::invoice::Invoice;
-use crate::models::report::{Report, ReportStatus};
+use crate::models::report::Report;
 use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
@@ -47,7 +47,7 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     match id.kind() {
         Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
         Some(Kind::Reservation) => schedule_reservation(app, &tenant, &id, change).await?,
-        Some(Kind::Report) => schedule_report(app, &tenant, &id, change).await?,
+        Some(Kind::Invoice | Kind::Report) => schedule_check(app, &tenant, &id, change).await?,
         _ => {}
     }
     announce(app, &tenant, &id, change).await
@@ -233,18 +233,27 @@ fn newly_due(change: &Change) -> Option<Timestamp> {
     now.filter(|_| now != before)
 }
 
-/// Has a report made, when that is new or another try is due.
-async fn schedule_report(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
-    match newly_due(change) {
-        Some(at) => app.send_at(at, &report_message(tenant, id)).await,
-        None => Ok(()),
+/// Sends what an invoice or a report waits for, when that is new or has moved.
+async fn schedule_check(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+    match (newly_due(change), check_message(tenant, id)) {
+        (Some(at), Some(message)) => app.send_at(at, &message).await,
+        _ => Ok(()),
     }
 }
 
-fn report_message(tenant: &Tenant, id: &Id) -> Message {
-    Message::GenerateReport {
-        tenant: tenant.clone(),
-        report: id.clone(),
+/// What an invoice or a report waits for, whatever it is by then.
+fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
+    let tenant = tenant.clone();
+    match id.kind()? {
+        Kind::Invoice => Some(Message::CheckInvoice {
+            tenant,
+            invoice: id.clone(),
+        }),
+        Kind::Report => Some(Message::GenerateReport {
+            tenant,
+            report: id.clone(),
+        }),
+        _ => None,
     }
 }
 
@@ -299,14 +308,10 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             app.send_at(*due, &message).await?;
             Ok(true)
         }
-        Some(Kind::Report) => {
-            let found = app.store.find::<Report>(tenant, id).await?;
-            if found.is_none_or(|row| row.object.status != ReportStatus::Pending) {
-                return Ok(false);
-            }
-            app.send_at(*due, &report_message(tenant, id)).await?;
-            Ok(true)
-        }
+        Some(Kind::Invoice | Kind::Report) => match check_message(tenant, id) {
+            Some(message) => app.send_at(*due, &message).await.map(|()| true),
+            None => Ok(false),
+        },
         Some(Kind::Event) => {
             let Some(row) = app.store.find::<Event>(tenant, id).await? else {
                 return Ok(false);

@@ -51,6 +51,8 @@ pub enum Message {
     },
     /// Make the file of a pending report.
     GenerateReport { tenant: Tenant, report: Id },
+    /// See to an invoice that is overdue, or whose payment was cut short.
+    CheckInvoice { tenant: Tenant, invoice: Id },
 }
 
 /// The queues: one per function that works on messages.
@@ -60,14 +62,16 @@ pub enum Work {
     ExpireReservation,
     DeliverWebhook,
     GenerateReport,
+    CheckInvoice,
 }
 
 impl Work {
-    pub const ALL: [Work; 4] = [
+    pub const ALL: [Work; 5] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::DeliverWebhook,
         Self::GenerateReport,
+        Self::CheckInvoice,
     ];
 
     /// The name of the function.
@@ -77,6 +81,7 @@ impl Work {
             Self::ExpireReservation => "expire-reservation",
             Self::DeliverWebhook => "deliver-webhook",
             Self::GenerateReport => "generate-report",
+            Self::CheckInvoice => "check-invoice",
         }
     }
 }
@@ -88,10 +93,11 @@ impl Message {
             Self::Expire { .. } => Work::ExpireReservation,
             Self::Deliver { .. } => Work::DeliverWebhook,
             Self::GenerateReport { .. } => Work::GenerateReport,
+            Self::CheckInvoice { .. } => Work::CheckInvoice,
         }
     }
 
-    /// The name of the message's schedule: the reservation's or report's id, or for a delivery a digest of event and endpoint, since
+    /// The name of the message's schedule: the id of what it is about, or for a delivery a digest of event and endpoint, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
@@ -99,6 +105,7 @@ impl Message {
                 reservation.to_string()
             }
             Self::GenerateReport { report, .. } => report.to_string(),
+            Self::CheckInvoice { invoice, .. } => invoice.to_string(),
             Self::Deliver {
                 event, endpoint, ..
             } => {

@@ -213,7 +213,6 @@ macro_rules! objects_of_tenants {
 objects_of_tenants! {
     Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
-    Invoice, InvoicePrivate, Invoice;
     PaymentMethod, PaymentMethodPrivate, PaymentMethod;
     Transaction, (), Transaction;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
@@ -336,6 +335,35 @@ impl Record for ChargingSession {
 }
 
 impl ById for ChargingSession {}
+
+impl Record for Invoice {
+    type Private = InvoicePrivate;
+    const KIND: Kind = Kind::Invoice;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoicePrivate) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoicePrivate) -> Vec<Partition<'a>> {
+        vec![Partition::Kind {
+            tenant,
+            kind: Self::KIND,
+        }]
+    }
+
+    fn due(private: &InvoicePrivate) -> Option<Timestamp> {
+        private.due
+    }
+}
+
+impl ById for Invoice {}
 
 impl Record for Report {
     type Private = ReportPrivate;
