@@ -865,7 +865,7 @@ async fn an_open_invoice_past_its_due_date_is_told_of_once() {
     app.advance(120).await;
     assert_eq!(told().await, 1);
     let overdue = app.alice.get("/v1/invoices?status=overdue").await;
-    assert_eq!(overdue.ids(), [id.clone()]);
+    assert_eq!(overdue.ids(), std::slice::from_ref(&id));
     let change = json!({"due_date": app.in_minutes(10)});
     app.alice
         .post(&format!("/v1/invoices/{id}"), change)
