@@ -17,6 +17,10 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("ApiKey", "secret"),
     ("EventData", "previous_attributes"),
     ("Price", "price_decimal"),
+    ("ReportFilters", "driver"),
+    ("ReportFilters", "session_status"),
+    ("ReportFilters", "station"),
+    ("ReportFilters", "vehicle"),
 ];
 
 /// The whole document.
@@ -350,6 +354,7 @@ fn object_schemas(kind: Kind) -> (String, Schemas) {
         Kind::Invoice => named::<m::invoice::Invoice>(),
         Kind::PaymentMethod => named::<m::payment_method::PaymentMethod>(),
         Kind::Policy => named::<m::policy::Policy>(),
+        Kind::Report => named::<m::report::Report>(),
         Kind::Reservation => named::<m::reservation::Reservation>(),
         Kind::Transaction => named::<m::transaction::Transaction>(),
         Kind::Vehicle => named::<m::vehicle::Vehicle>(),
@@ -899,7 +904,6 @@ fn webhook(kind: EventType, components: &mut Components) -> Value {
         "ping" => json!({"type": "object"}),
         "service" => components.object(Kind::Transaction),
         subject => match Kind::ALL.iter().find(|kind| kind.name() == subject) {
-            Some(Kind::Report) => json!({"type": "object"}),
             Some(kind) => components.object(*kind),
             None => panic!("{subject} is no kind of object"),
         },

@@ -15,6 +15,7 @@ pub mod payment_methods;
 pub mod payments;
 pub mod policies;
 mod references;
+pub mod reports;
 pub mod reservations;
 pub mod stream;
 pub mod takes;
@@ -141,6 +142,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(invoices::retrieve::ROUTE, invoices::retrieve::handle),
         endpoint(invoices::update::ROUTE, invoices::update::handle),
         endpoint(invoices::void::ROUTE, invoices::void::handle),
+        endpoint(reports::create::ROUTE, reports::create::handle),
+        endpoint(reports::list::ROUTE, reports::list::handle),
+        endpoint(reports::retrieve::ROUTE, reports::retrieve::handle),
         endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
         endpoint(reservations::create::ROUTE, reservations::create::handle),
         endpoint(reservations::list::ROUTE, reservations::list::handle),
@@ -255,5 +259,11 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             endpoint,
             attempt,
         } => webhooks::deliver::handle(app, tenant, event, endpoint, *attempt).await,
+        Message::CheckInvoice { tenant, invoice } => {
+            invoices::check::handle(app, tenant, invoice).await
+        }
+        Message::GenerateReport { tenant, report } => {
+            reports::generate::handle(app, tenant, report).await
+        }
     }
 }

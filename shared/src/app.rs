@@ -10,6 +10,7 @@ use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
 use crate::http::version::Versions;
 use crate::models::webhook_endpoint::Targets;
+use crate::ports::files::Files;
 use crate::ports::payments::Providers;
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
@@ -25,6 +26,7 @@ pub struct Parts {
     pub queue: Arc<dyn Queue>,
     pub schedules: Arc<dyn Schedules>,
     pub payments: Providers,
+    pub files: Arc<dyn Files>,
     pub settings: Settings,
     pub keys: KeyRing,
     pub rates: RateLimiter,
@@ -103,6 +105,7 @@ impl App {
         queue: Arc<dyn Queue>,
         schedules: Arc<dyn Schedules>,
         payments: Providers,
+        files: Arc<dyn Files>,
         settings: Settings,
     ) -> Self {
         let rates = RateLimiter::new(settings.rates);
@@ -113,6 +116,7 @@ impl App {
             queue,
             schedules,
             payments,
+            files,
             settings,
             keys: KeyRing::default(),
             rates,
@@ -120,7 +124,7 @@ impl App {
         }))
     }
 
-    /// The app of a Lambda function: the table `TABLE_NAME`, the queues and the scheduler of its environment.
+    /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment.
     ///
     /// # Errors
     /// A setting that is missing or malformed.
@@ -136,6 +140,7 @@ impl App {
             queue,
             schedules,
             Providers::default(),
+            Arc::new(aws::S3::from_env(&config)),
             Settings::from_env()?,
         ))
     }

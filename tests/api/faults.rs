@@ -43,6 +43,7 @@ async fn a_hung_table_is_a_503_in_good_time() {
         parts.queue.clone(),
         parts.schedules.clone(),
         parts.payments.clone(),
+        parts.files.clone(),
         parts.settings.clone(),
     );
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))

@@ -767,6 +767,26 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
     app.drain().await;
 }
 
+/// Begins a payment as a request would that ends when its attempt has been written down.
+async fn begin(app: &TestApp, id: &str, method: &str) {
+    let (store, tenant) = (&app.app().store, tenant(app));
+    let row = store.load::<Invoice>(&tenant, &Id::from(id)).await;
+    let method = store
+        .load::<PaymentMethod>(&tenant, &Id::from(method))
+        .await;
+    let (mut row, method) = (row.expect("a row"), method.expect("a method"));
+    row.object
+        .begin_payment(&mut row.private, method.object, method.private, app.now());
+    let (origin, mut changes) = (Origin::later(tenant, app.now()), Changes::new());
+    store
+        .replace(&mut changes, &origin, &row)
+        .expect("a change");
+    store
+        .commit_later(&origin, changes)
+        .await
+        .expect("an attempt");
+}
+
 #[tokio::test]
 async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
     let app = TestApp::start().await;
@@ -785,25 +805,7 @@ async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
         act(&app.alice, &id, "finalize", json!({}))
             .await
             .expect(200);
-        // The first payment ends when its attempt has been written down.
-        let (store, tenant) = (&app.app().store, tenant(&app));
-        let mut row = store
-            .load::<Invoice>(&tenant, &Id::from(id.as_str()))
-            .await
-            .expect("a row");
-        let method = store
-            .load::<PaymentMethod>(&tenant, &Id::from(first.as_str()))
-            .await;
-        let method = method.expect("a method");
-        Invoice::begin_payment(&mut row.private, method.object, method.private, app.now());
-        let (origin, mut changes) = (Origin::later(tenant, app.now()), Changes::new());
-        store
-            .replace(&mut changes, &origin, &row)
-            .expect("a change");
-        store
-            .commit_later(&origin, changes)
-            .await
-            .expect("an attempt");
+        begin(&app, &id, first).await;
         assert_eq!(act(&app.alice, &id, "void", json!({})).await.status, 409);
         let before = app.transactions(&app.alice).await.len();
         let paid = act(&app.alice, &id, "pay", json!({"payment_method": second})).await;
@@ -818,4 +820,59 @@ async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
         );
     }
     app.drain().await;
+}
+
+#[tokio::test]
+async fn a_payment_that_nobody_repeats_is_brought_to_its_end_by_the_service() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let method = app.payment_method("tok_success", json!({})).await;
+    app.completed_session(&crew, json!({})).await;
+    let id = draft(&app, &crew).await;
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    begin(&app, &id, &method).await;
+    app.drain().await;
+    let path = format!("/v1/invoices/{id}");
+    assert_eq!(app.alice.get(&path).await.body["status"], "open");
+    app.advance(61).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "paid");
+    assert_eq!(app.transactions(&app.alice).await.len(), 1);
+    app.advance(31 * 86_400).await;
+    let overdue = app.alice.get("/v1/events?type=invoice.overdue").await;
+    assert!(overdue.ids().is_empty());
+}
+
+#[tokio::test]
+async fn an_open_invoice_past_its_due_date_is_told_of_once() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let id = draft(&app, &crew).await;
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    let told = async || {
+        app.alice
+            .get("/v1/events?type=invoice.overdue")
+            .await
+            .ids()
+            .len()
+    };
+    app.advance(30 * 86_400 - 60).await;
+    assert_eq!(told().await, 0);
+    app.advance(120).await;
+    assert_eq!(told().await, 1);
+    let overdue = app.alice.get("/v1/invoices?status=overdue").await;
+    assert_eq!(overdue.ids(), std::slice::from_ref(&id));
+    let change = json!({"due_date": app.in_minutes(10)});
+    app.alice
+        .post(&format!("/v1/invoices/{id}"), change)
+        .await
+        .expect(200);
+    app.advance(11 * 60).await;
+    assert_eq!(told().await, 2);
+    app.advance(86_400).await;
+    assert_eq!(told().await, 2);
 }

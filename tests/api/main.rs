@@ -20,6 +20,7 @@ mod pages;
 mod payment_methods;
 mod policies;
 mod recovery;
+mod reports;
 mod reservations;
 mod samples;
 mod transactions;

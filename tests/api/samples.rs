@@ -49,6 +49,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         let path = format!("/v1/invoices/{invoice}/finalize");
         alice.post(&path, json!({})).await.expect(200);
     }
+    let report = alice.post("/v1/reports", json!({})).await.id();
     if name.starts_with("delete-") {
         // Nothing may be left that refers to what is deleted.
         alice
@@ -85,6 +86,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         (id("evt", 7), event),
         (id("key", 8), key),
         (id("chst", 9), station),
+        ("rpt_01a1f00000007000800000000000000a".into(), report),
         ("pm_01a1f00000007000800000000000000a".into(), method),
         ("pol_01a1f00000007000800000000000000c".into(), policy),
         ("txn_01a1f00000007000800000000000000b".into(), transaction),

@@ -420,6 +420,7 @@ async fn a_repeated_top_up_is_charged_under_the_same_key_and_counts_once() {
         parts.queue.clone(),
         parts.schedules.clone(),
         Providers::new(notes.clone(), None),
+        parts.files.clone(),
         parts.settings.clone(),
     );
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))

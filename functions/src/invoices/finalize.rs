@@ -24,7 +24,7 @@ pub async fn handle(
 ) -> Result<Answer, Error> {
     let row = app.store.load::<Invoice>(caller.tenant(), &id).await?;
     let mut row = row.announcing(EventType::InvoiceFinalized);
-    row.object.finalize(caller.now())?;
+    row.object.finalize(&mut row.private, caller.now())?;
     if row.object.status == InvoiceStatus::Paid {
         row = row.announcing(EventType::InvoicePaid);
     }

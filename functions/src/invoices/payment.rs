@@ -32,7 +32,8 @@ pub async fn begin(
     let Row {
         object, private, ..
     } = method;
-    Invoice::begin_payment(&mut row.private, object, private, origin.now);
+    row.object
+        .begin_payment(&mut row.private, object, private, origin.now);
     let origin = on_the_way(origin);
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &origin, &row)?;

@@ -17,7 +17,7 @@ pub async fn handle(
     Body(change): Body<InvoiceChange>,
 ) -> Result<Answer, Error> {
     let mut row = app.store.load::<Invoice>(caller.tenant(), &id).await?;
-    row.object.update(change)?;
+    row.object.update(change, &mut row.private)?;
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;

@@ -20,7 +20,7 @@ pub async fn handle(
 ) -> Result<Answer, Error> {
     let row = app.store.load::<Invoice>(caller.tenant(), &id).await?;
     let mut row = row.announcing(EventType::InvoiceVoided);
-    row.object.void(&row.private)?;
+    row.object.void(&mut row.private)?;
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;

@@ -3,6 +3,7 @@
 
 mod clock;
 mod demo;
+mod downloads;
 mod embedded;
 mod engine;
 mod files;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use functions::accounts::bootstrap::{self, Bootstrap};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::clock::LocalClock;
+use crate::downloads::Downloads;
 use crate::embedded::Embedded;
 use crate::engine::Engine;
 use crate::files::Folder;
@@ -157,6 +159,12 @@ impl Running {
             Some(known) => hex::decode(&known.page_secret).map_err(Error::internal)?,
             None => random()?,
         };
+        let downloads = Arc::new(Downloads::new(
+            folder.path(),
+            &page_secret,
+            &base_url,
+            clock.clone(),
+        ));
         let settings = Settings {
             page_secret: page_secret.clone(),
             base_url: None,
@@ -174,6 +182,7 @@ impl Running {
             timeline.clone(),
             timeline.clone(),
             Providers::default(),
+            downloads.clone(),
             settings,
         );
         let credentials = match known {
@@ -194,7 +203,7 @@ impl Running {
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
-        let router = router(&app, &engine);
+        let router = router(&app, &engine, downloads);
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
@@ -300,12 +309,16 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes, and the clock.
-fn router(app: &App, engine: &Arc<Engine>) -> Router {
+/// The routes, the clock and the files.
+fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router {
     let service = functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge));
     Router::new()
         .route("/_local/clock", post(advance))
         .with_state(engine.clone())
+        .route(
+            downloads::ROUTE,
+            get(downloads::fetch).with_state(downloads),
+        )
         .fallback_service(service)
 }
 

@@ -1,4 +1,4 @@
-//! The ports on AWS: SQS and EventBridge Scheduler, and how clients start quickly.
+//! The ports on AWS: SQS, EventBridge Scheduler and S3, and how clients start quickly.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::error::DisplayErrorContext;
+use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target,
 };
@@ -16,6 +17,7 @@ use aws_types::SdkConfig;
 use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
+use crate::ports::files::{Files, LINK};
 use crate::ports::{Clock, Message, Queue, Schedules, Work};
 use crate::time::Timestamp;
 
@@ -206,6 +208,68 @@ impl Schedules for Scheduler {
                 }
                 Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
             }
+        })
+    }
+}
+
+/// S3: the bucket `REPORTS_BUCKET`.
+#[derive(Debug, Clone)]
+pub struct S3 {
+    client: aws_sdk_s3::Client,
+    bucket: Option<String>,
+}
+
+impl S3 {
+    pub fn from_env(config: &SdkConfig) -> Self {
+        let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
+        // A file takes longer than a row.
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(1))
+            .operation_attempt_timeout(Duration::from_secs(30))
+            .operation_timeout(Duration::from_secs(60))
+            .build();
+        // Buckets of other services than AWS's own have no host names.
+        let mut settings = aws_sdk_s3::config::Builder::from(config)
+            .force_path_style(endpoint.is_some())
+            .timeout_config(timeouts);
+        settings.set_endpoint_url(endpoint);
+        Self {
+            client: aws_sdk_s3::Client::from_conf(settings.build()),
+            bucket: variable("REPORTS_BUCKET"),
+        }
+    }
+
+    fn bucket(&self) -> Result<&str> {
+        let missing = || Error::internal("REPORTS_BUCKET is not set");
+        self.bucket.as_deref().ok_or_else(missing)
+    }
+}
+
+impl Files for S3 {
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        content_type: &'static str,
+        content: Vec<u8>,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let put = self.client.put_object().bucket(self.bucket()?).key(key);
+            let put = put.content_type(content_type).body(content.into());
+            put.send()
+                .await
+                .map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+            Ok(())
+        })
+    }
+
+    fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            let get = self.client.get_object().bucket(self.bucket()?).key(key);
+            let holds = PresigningConfig::expires_in(LINK).map_err(Error::internal)?;
+            let signed = get.presigned(holds).await;
+            let signed =
+                signed.map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
+            Ok(signed.uri().to_owned())
         })
     }
 }

@@ -17,6 +17,7 @@ use crate::models::event::{
 use crate::models::fleet::Fleet;
 use crate::models::invoice::Invoice;
 use crate::models::policy::Policy;
+use crate::models::report::Report;
 use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
@@ -48,7 +49,7 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     };
     match id.kind() {
         Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
-        Some(Kind::Reservation | Kind::ChargingSession) => {
+        Some(Kind::Reservation | Kind::ChargingSession | Kind::Invoice | Kind::Report) => {
             schedule(app, &tenant, &id, change).await?
         }
         _ => {}
@@ -152,6 +153,7 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
         Some(Kind::Fleet) => read_as::<Fleet>(item),
         Some(Kind::Policy) => read_as::<Policy>(item),
         Some(Kind::Invoice) => read_as::<Invoice>(item),
+        Some(Kind::Report) => read_as::<Report>(item),
         Some(Kind::Reservation) => read_as::<Reservation>(item),
         Some(Kind::Transaction) => read_as::<Transaction>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
@@ -235,7 +237,7 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Sends what a reservation or session waits for, when that is new or has moved.
+/// Sends what a row waits for, when that is new or has moved.
 async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
     let waits = |item: &Item| {
         let due = Timestamp::parse(text(item, "due_at")?).ok()?;
@@ -258,11 +260,28 @@ async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     app.send_at(at, &message).await
 }
 
-/// What a reservation or session in this state waits for.
+/// What an invoice or a report waits for, whatever it is by then.
+fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
+    let tenant = tenant.clone();
+    match id.kind()? {
+        Kind::Invoice => Some(Message::CheckInvoice {
+            tenant,
+            invoice: id.clone(),
+        }),
+        Kind::Report => Some(Message::GenerateReport {
+            tenant,
+            report: id.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// What an object in this state waits for.
 fn awaited(tenant: &Tenant, id: &Id, status: &str) -> Option<Message> {
     match id.kind()? {
         Kind::Reservation => reservation_message(tenant, id, ReservationStatus::from_name(status)?),
         Kind::ChargingSession => session_message(tenant, id, SessionStatus::from_name(status)?),
+        Kind::Invoice | Kind::Report => check_message(tenant, id),
         _ => None,
     }
 }
@@ -318,6 +337,10 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             app.send_at(*due, &message).await?;
             Ok(true)
         }
+        Some(Kind::Invoice | Kind::Report) => match check_message(tenant, id) {
+            Some(message) => app.send_at(*due, &message).await.map(|()| true),
+            None => Ok(false),
+        },
         Some(Kind::Event) => {
             let Some(row) = app.store.find::<Event>(tenant, id).await? else {
                 return Ok(false);

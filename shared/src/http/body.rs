@@ -49,6 +49,9 @@ impl RequestBody for crate::models::invoice::InvoiceChange {
 impl RequestBody for crate::models::invoice::Payment {
     const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
 }
+impl RequestBody for crate::models::report::NewReport {
+    const INVALID: Option<Code> = Some(Code::ReportValidationError);
+}
 impl RequestBody for crate::models::vehicle::NewVehicle {}
 impl RequestBody for crate::models::vehicle::VehicleChange {}
 impl RequestBody for crate::models::vehicle_telemetry::Reading {}

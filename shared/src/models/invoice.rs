@@ -15,13 +15,15 @@ use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::{DAY, Timestamp};
+use crate::time::{DAY, MINUTE, Timestamp};
 
 /// How many line items an invoice shows; the others are on pages of their own.
 pub const SHOWN_LINES: usize = 100;
 /// How long after its creation an invoice is due, in milliseconds.
 const TERM: i64 = 30 * DAY;
 const LONGEST_PERIOD: i64 = 366 * DAY;
+/// How long an attempt to pay may take before it counts as cut short, in milliseconds.
+const LEASE: i64 = MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Invoice {
@@ -108,6 +110,18 @@ pub struct InvoicePrivate {
     pub attempts: u32,
     /// The one whose end is not written down yet.
     pub attempt: Option<Attempt>,
+    /// Whether it was told that the invoice is overdue.
+    pub overdue_told: bool,
+    /// When the service has to look at the invoice by itself: it falls overdue, or an attempt to pay was cut short.
+    pub due: Option<Timestamp>,
+}
+
+/// What the service has to do about an invoice by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concern {
+    /// An attempt to pay was cut short, and has to be brought to its end.
+    LostPayment,
+    Overdue,
 }
 
 /// An attempt to pay. It is written down before the provider is asked, so that one that was cut short is taken up under
@@ -296,7 +310,7 @@ impl Invoice {
     ///
     /// # Errors
     /// `invoice_update_invalid_state` in any other state.
-    pub fn update(&mut self, change: InvoiceChange) -> Result<()> {
+    pub fn update(&mut self, change: InvoiceChange, private: &mut InvoicePrivate) -> Result<()> {
         if !matches!(self.status, InvoiceStatus::Draft | InvoiceStatus::Open) {
             return Err(Code::InvoiceUpdateInvalidState
                 .because("Only a draft or an open invoice can be updated."));
@@ -307,17 +321,50 @@ impl Invoice {
             metadata,
         } = change;
         description.apply(&mut self.description);
+        private.overdue_told &= due_date == Change::Keep;
         due_date.apply(&mut self.due_date);
         self.metadata
             .merge(metadata)
-            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        self.wait(private);
+        Ok(())
+    }
+
+    /// Works out when the service has to look at the invoice next.
+    fn wait(&self, private: &mut InvoicePrivate) {
+        let attempt = private.attempt.as_ref();
+        let lost = attempt.map(|attempt| attempt.begun.plus_millis(LEASE));
+        let overdue = self.due_date.plus_millis(1);
+        let overdue = (!private.overdue_told).then_some(overdue);
+        private.due = match self.status {
+            InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
+            _ => None,
+        };
+    }
+
+    /// What the service has to do by itself now.
+    pub fn concern(&self, private: &InvoicePrivate, now: Timestamp) -> Option<Concern> {
+        let lost = |attempt: &Attempt| attempt.begun.plus_millis(LEASE) <= now;
+        if self.status != InvoiceStatus::Open {
+            None
+        } else if private.attempt.as_ref().is_some_and(lost) {
+            Some(Concern::LostPayment)
+        } else {
+            (self.due_date < now && !private.overdue_told).then_some(Concern::Overdue)
+        }
+    }
+
+    /// Writes down that it is told that the invoice is overdue.
+    pub fn tell_overdue(&self, private: &mut InvoicePrivate) {
+        private.overdue_told = true;
+        self.wait(private);
     }
 
     /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
     ///
     /// # Errors
     /// `invoice_finalize_invalid_state` unless it is a draft.
-    pub fn finalize(&mut self, now: Timestamp) -> Result<()> {
+    pub fn finalize(&mut self, private: &mut InvoicePrivate, now: Timestamp) -> Result<()> {
         if self.status != InvoiceStatus::Draft {
             return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
         }
@@ -325,6 +372,7 @@ impl Invoice {
         if self.amount_due == 0 {
             self.settle(None, now);
         }
+        self.wait(private);
         Ok(())
     }
 
@@ -340,7 +388,7 @@ impl Invoice {
     ///
     /// # Errors
     /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is under way.
-    pub fn void(&mut self, private: &InvoicePrivate) -> Result<()> {
+    pub fn void(&mut self, private: &mut InvoicePrivate) -> Result<()> {
         let refuse = |why: &'static str| Err(Code::InvoiceVoidInvalidState.because(why));
         if !matches!(
             self.status,
@@ -352,6 +400,7 @@ impl Invoice {
             return refuse("A payment of the invoice is under way.");
         }
         self.status = InvoiceStatus::Void;
+        self.wait(private);
         Ok(())
     }
 
@@ -399,6 +448,7 @@ impl Invoice {
 
     /// Writes down that an attempt to pay begins.
     pub fn begin_payment(
+        &self,
         private: &mut InvoicePrivate,
         method: PaymentMethod,
         method_private: PaymentMethodPrivate,
@@ -411,6 +461,7 @@ impl Invoice {
             method_private,
             begun: now,
         });
+        self.wait(private);
     }
 
     /// Writes down how the attempt to pay ended, and gives the transaction that tells of it.
@@ -444,6 +495,7 @@ impl Invoice {
         if succeeded {
             self.settle(Some(attempt.method.id.clone()), now);
         }
+        self.wait(private);
         transaction
     }
 
@@ -604,30 +656,34 @@ pub mod tests {
     #[test]
     fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
         let now = at("2026-04-03T00:00:00Z");
-        let (mut open, private) = invoice(0);
-        assert_eq!(open.void(&private).unwrap_err().status(), 409);
-        open.finalize(now).unwrap();
+        let (mut open, mut private) = invoice(0);
+        assert_eq!(open.void(&mut private).unwrap_err().status(), 409);
+        open.finalize(&mut private, now).unwrap();
         assert_eq!((open.status, open.paid_at), (InvoiceStatus::Open, None));
-        assert_eq!(open.finalize(now).unwrap_err().status(), 409);
+        assert_eq!(open.finalize(&mut private, now).unwrap_err().status(), 409);
         let (mut settled, _) = invoice(1190);
-        settled.finalize(now).unwrap();
+        settled.finalize(&mut private, now).unwrap();
         assert_eq!(
             (settled.status, settled.paid_at),
             (InvoiceStatus::Paid, Some(now))
         );
         assert_eq!((settled.amount_due, settled.amount_paid), (0, Some(1190)));
-        assert!(settled.update(InvoiceChange::default()).is_err());
-        assert!(settled.void(&private).is_err());
+        assert!(
+            settled
+                .update(InvoiceChange::default(), &mut private)
+                .is_err()
+        );
+        assert!(settled.void(&mut private).is_err());
     }
 
     #[test]
     fn paying_moves_what_is_due_to_what_is_paid_and_a_decline_leaves_it() {
         let now = at("2026-04-03T00:00:00Z");
         let (mut invoice, mut private) = invoice(190);
-        invoice.finalize(now).unwrap();
+        invoice.finalize(&mut private, now).unwrap();
         let mut keys = Vec::new();
         for succeeded in [false, true] {
-            Invoice::begin_payment(
+            invoice.begin_payment(
                 &mut private,
                 method(json!({})),
                 PaymentMethodPrivate::default(),
@@ -635,7 +691,7 @@ pub mod tests {
             );
             let attempt = private.attempt.clone().unwrap();
             keys.push(attempt.key(&invoice.id));
-            assert!(invoice.void(&private).is_err());
+            assert!(invoice.void(&mut private).is_err());
             let transaction = invoice.end_payment(&mut private, &attempt, succeeded, now);
             assert_eq!(transaction.amount, 1000);
             assert_eq!(
@@ -668,5 +724,37 @@ pub mod tests {
         assert!(invoice.check_method(&of_fleet).is_ok());
         invoice.fleet = Some(two);
         assert!(invoice.check_method(&of_fleet).is_err());
+    }
+
+    #[test]
+    fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
+        let now = at("2026-04-03T00:00:00Z");
+        let (mut invoice, mut private) = invoice(0);
+        assert_eq!((private.due, invoice.concern(&private, now)), (None, None));
+        invoice.finalize(&mut private, now).unwrap();
+        let late = invoice.due_date.plus_millis(1);
+        assert_eq!(private.due, Some(late));
+        assert_eq!(invoice.concern(&private, invoice.due_date), None);
+        assert_eq!(invoice.concern(&private, late), Some(Concern::Overdue));
+        let method = method(json!({}));
+        invoice.begin_payment(&mut private, method, PaymentMethodPrivate::default(), now);
+        let lost = now.plus_millis(LEASE);
+        assert_eq!(
+            (private.due, invoice.concern(&private, now)),
+            (Some(lost), None)
+        );
+        assert_eq!(invoice.concern(&private, lost), Some(Concern::LostPayment));
+        let attempt = private.attempt.clone().unwrap();
+        invoice.end_payment(&mut private, &attempt, false, now);
+        invoice.tell_overdue(&mut private);
+        assert_eq!((private.due, invoice.concern(&private, late)), (None, None));
+        let later = InvoiceChange {
+            due_date: Change::Set(late),
+            ..InvoiceChange::default()
+        };
+        invoice.update(later, &mut private).unwrap();
+        assert_eq!(private.due, Some(late.plus_millis(1)));
+        invoice.void(&mut private).unwrap();
+        assert_eq!(private.due, None);
     }
 }

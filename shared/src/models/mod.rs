@@ -14,6 +14,7 @@ pub mod metadata;
 pub mod patch;
 pub mod payment_method;
 pub mod policy;
+pub mod report;
 pub mod reservation;
 mod schema;
 pub mod text;

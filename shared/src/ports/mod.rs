@@ -1,5 +1,6 @@
 //! What the service needs from outside besides the table: a clock, queues, and one-time schedules.
 
+pub mod files;
 pub mod payments;
 
 use futures::future::BoxFuture;
@@ -52,6 +53,10 @@ pub enum Message {
         endpoint: Id,
         attempt: u32,
     },
+    /// Make the file of a pending report.
+    GenerateReport { tenant: Tenant, report: Id },
+    /// See to an invoice that is overdue, or whose payment was cut short.
+    CheckInvoice { tenant: Tenant, invoice: Id },
 }
 
 /// The queues: one per function that works on messages.
@@ -62,15 +67,19 @@ pub enum Work {
     StopSession,
     SettleSession,
     DeliverWebhook,
+    GenerateReport,
+    CheckInvoice,
 }
 
 impl Work {
-    pub const ALL: [Work; 5] = [
+    pub const ALL: [Work; 7] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
         Self::SettleSession,
         Self::DeliverWebhook,
+        Self::GenerateReport,
+        Self::CheckInvoice,
     ];
 
     /// The name of the function.
@@ -81,6 +90,8 @@ impl Work {
             Self::StopSession => "stop-session",
             Self::SettleSession => "settle-session",
             Self::DeliverWebhook => "deliver-webhook",
+            Self::GenerateReport => "generate-report",
+            Self::CheckInvoice => "check-invoice",
         }
     }
 }
@@ -93,10 +104,12 @@ impl Message {
             Self::StopSession { .. } => Work::StopSession,
             Self::SettleSession { .. } => Work::SettleSession,
             Self::Deliver { .. } => Work::DeliverWebhook,
+            Self::GenerateReport { .. } => Work::GenerateReport,
+            Self::CheckInvoice { .. } => Work::CheckInvoice,
         }
     }
 
-    /// The name of the message's schedule: the reservation's or session's id, or for a delivery a digest of event and endpoint, since
+    /// The name of the message's schedule: the id of what it is about, or for a delivery a digest of event and endpoint, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
@@ -106,6 +119,8 @@ impl Message {
             Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
                 session.to_string()
             }
+            Self::GenerateReport { report, .. } => report.to_string(),
+            Self::CheckInvoice { invoice, .. } => invoice.to_string(),
             Self::Deliver {
                 event, endpoint, ..
             } => {

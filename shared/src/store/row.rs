@@ -21,6 +21,7 @@ use crate::models::fleet::Fleet;
 use crate::models::invoice::{Invoice, InvoicePrivate};
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use crate::models::policy::Policy;
+use crate::models::report::{Report, ReportPrivate};
 use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
@@ -216,7 +217,6 @@ macro_rules! objects_of_tenants {
 objects_of_tenants! {
     Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
-    Invoice, InvoicePrivate, Invoice;
     PaymentMethod, PaymentMethodPrivate, PaymentMethod;
     Policy, (), Policy;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
@@ -395,6 +395,64 @@ impl Record for Estimation {
 }
 
 impl ById for Estimation {}
+
+impl Record for Invoice {
+    type Private = InvoicePrivate;
+    const KIND: Kind = Kind::Invoice;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoicePrivate) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoicePrivate) -> Vec<Partition<'a>> {
+        vec![Partition::Kind {
+            tenant,
+            kind: Self::KIND,
+        }]
+    }
+
+    fn due(private: &InvoicePrivate) -> Option<Timestamp> {
+        private.due
+    }
+}
+
+impl ById for Invoice {}
+
+impl Record for Report {
+    type Private = ReportPrivate;
+    const KIND: Kind = Kind::Report;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a ReportPrivate) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReportPrivate) -> Vec<Partition<'a>> {
+        vec![Partition::Kind {
+            tenant,
+            kind: Self::KIND,
+        }]
+    }
+
+    fn due(private: &ReportPrivate) -> Option<Timestamp> {
+        private.due
+    }
+}
+
+impl ById for Report {}
 
 impl Record for Event {
     type Private = EventPrivate;

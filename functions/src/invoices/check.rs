@@ -1,0 +1,27 @@
+//! `check-invoice`: tells that an open invoice is overdue, and brings a payment to its end that was cut short.
+
+use shared::models::event::EventType;
+use shared::models::invoice::{Concern, Invoice};
+use shared::origin::{Origin, Tenant};
+use shared::store::Changes;
+use shared::{App, Error, Id};
+
+use super::payment;
+
+pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
+        return Ok(());
+    };
+    let origin = Origin::later(tenant.clone(), app.now());
+    match row.object.concern(&row.private, origin.now) {
+        None => Ok(()),
+        Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
+        Some(Concern::Overdue) => {
+            row.object.tell_overdue(&mut row.private);
+            let row = row.announcing(EventType::InvoiceOverdue);
+            let mut changes = Changes::new();
+            app.store.replace(&mut changes, &origin, &row)?;
+            app.store.commit_later(&origin, changes).await
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `generate-report`: makes the file of a pending report. A try that fails is followed by another, three in all.
+
+use std::collections::HashMap;
+
+use shared::charging::summary::Summary;
+use shared::models::charging_station::ChargingStation;
+use shared::models::driver::Driver;
+use shared::models::event::EventType;
+use shared::models::fleet::Fleet;
+use shared::models::report::{Grouping, Report, ReportFile, ReportStatus};
+use shared::models::vehicle::Vehicle;
+use shared::origin::{Origin, Tenant};
+use shared::store::Changes;
+use shared::store::row::Row;
+use shared::{App, Error, Id};
+
+pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let Some(mut row) = app.store.find::<Report>(tenant, id).await? else {
+        return Ok(());
+    };
+    if !row.object.begin(&mut row.private, app.now()) {
+        return Ok(());
+    }
+    if !write(app, tenant, &row).await? {
+        return Ok(());
+    }
+    row.version += 1;
+    let made = make(app, tenant, &row).await;
+    let now = app.now();
+    let row = match made {
+        Ok(file) => {
+            row.object.succeed(&mut row.private, file, now);
+            row.announcing(EventType::ReportSucceeded)
+        }
+        Err(error) => {
+            tracing::warn!(%error, report.id = %id, "a report was not made");
+            row.object.miss(&mut row.private, now);
+            match row.object.status {
+                ReportStatus::Failed => row.announcing(EventType::ReportFailed),
+                _ => row,
+            }
+        }
+    };
+    write(app, tenant, &row).await.map(drop)
+}
+
+/// Writes the report, unless somebody else has meanwhile: then they work on it.
+async fn write(app: &App, tenant: &Tenant, row: &Row<Report>) -> Result<bool, Error> {
+    let origin = Origin::later(tenant.clone(), app.now());
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, &origin, row)?;
+    match app.store.commit_later(&origin, changes).await {
+        Ok(()) => Ok(true),
+        Err(Error::Contended) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the file and keeps it.
+async fn make(app: &App, tenant: &Tenant, row: &Row<Report>) -> Result<ReportFile, Error> {
+    let report = &row.object;
+    let mut summary = Summary::new(report.parameters.clone());
+    let window = report.parameters.window();
+    let mut pages = app
+        .store
+        .sessions_around(tenant, report.fleet.as_ref(), window);
+    while let Some(page) = pages.next().await? {
+        for session in page {
+            summary.add(&session.object, &session.private);
+        }
+    }
+    let names = match report.parameters.group_by {
+        Some(grouping) => names(app, tenant, grouping, &summary.groups()).await?,
+        None => HashMap::new(),
+    };
+    let content = summary.file(&names)?;
+    let file = ReportFile::of(report.file_name(&row.private), &content);
+    let content_type = report.format.content_type();
+    app.files.put(&file.key, content_type, content).await?;
+    Ok(file)
+}
+
+/// What people call the groups; those that are gone have no name.
+async fn names(
+    app: &App,
+    tenant: &Tenant,
+    grouping: Grouping,
+    ids: &[Id],
+) -> Result<HashMap<Id, String>, Error> {
+    let store = &app.store;
+    Ok(match grouping {
+        Grouping::Vehicle => named(store.get_all::<Vehicle>(tenant, ids).await?, |vehicle| {
+            (vehicle.id, vehicle.registration_plate.into())
+        }),
+        Grouping::Driver => named(store.get_all::<Driver>(tenant, ids).await?, |driver| {
+            (driver.id, driver.name.into())
+        }),
+        Grouping::Fleet => named(store.get_all::<Fleet>(tenant, ids).await?, |fleet| {
+            (fleet.id, fleet.name.into())
+        }),
+        Grouping::Station => {
+            let stations = store.get_all::<ChargingStation>(tenant, ids).await?;
+            named(stations, |station| (station.id, station.name))
+        }
+    })
+}
+
+fn named<T: shared::store::row::Record>(
+    rows: Vec<Row<T>>,
+    name: impl Fn(T) -> (Id, String),
+) -> HashMap<Id, String> {
+    rows.into_iter().map(|row| name(row.object)).collect()
+}

@@ -1,0 +1,5 @@
+pub mod create;
+pub mod generate;
+mod link;
+pub mod list;
+pub mod retrieve;

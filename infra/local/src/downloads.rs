@@ -1,0 +1,135 @@
+//! The files of a local run: below the folder that holds the state, or in memory, fetched by links that are signed and
+//! expire as those of S3 do.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::extract::{Path as UrlPath, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::future::BoxFuture;
+use hmac::{Hmac, Mac as _};
+use serde::Deserialize;
+use sha2::Sha256;
+use shared::error::{Error, Result};
+use shared::ports::Clock;
+use shared::ports::files::{Files, LINK};
+
+use crate::clock::LocalClock;
+
+/// Where the links lead.
+pub const ROUTE: &str = "/_local/files/{*key}";
+
+#[derive(Debug)]
+pub struct Downloads {
+    /// None: in memory.
+    folder: Option<PathBuf>,
+    memory: Mutex<BTreeMap<String, Vec<u8>>>,
+    secret: Vec<u8>,
+    base_url: String,
+    clock: Arc<LocalClock>,
+}
+
+/// What makes a link one of ours.
+#[derive(Debug, Deserialize)]
+pub struct Signature {
+    /// Unix seconds.
+    expires: i64,
+    /// In hexadecimal.
+    signature: String,
+}
+
+impl Downloads {
+    pub fn new(
+        state: Option<&Path>,
+        secret: &[u8],
+        base_url: &str,
+        clock: Arc<LocalClock>,
+    ) -> Self {
+        Self {
+            folder: state.map(|state| state.join("files")),
+            memory: Mutex::default(),
+            secret: secret.to_vec(),
+            base_url: base_url.to_owned(),
+            clock,
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mac(&self, key: &str, expires: i64) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.secret)
+            .unwrap_or_else(|_| unreachable!("any length is a key"));
+        mac.update(format!("file {expires} {key}").as_bytes());
+        mac
+    }
+
+    fn keep(&self, key: &str, content: Vec<u8>) -> std::io::Result<()> {
+        let Some(folder) = &self.folder else {
+            self.memory().insert(key.to_owned(), content);
+            return Ok(());
+        };
+        let path = folder.join(key);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let beside = path.with_extension("new");
+        std::fs::write(&beside, content)?;
+        std::fs::rename(&beside, &path)
+    }
+
+    fn find(&self, key: &str) -> Option<Vec<u8>> {
+        match &self.folder {
+            None => self.memory().get(key).cloned(),
+            Some(folder) => std::fs::read(folder.join(key)).ok(),
+        }
+    }
+}
+
+impl Files for Downloads {
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        _: &'static str,
+        content: Vec<u8>,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.keep(key, content).map_err(Error::unavailable) })
+    }
+
+    fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
+        let expires = self.clock.now().unix_seconds() + LINK.as_secs().cast_signed();
+        let signature = hex::encode(self.mac(key, expires).finalize().into_bytes());
+        let base_url = &self.base_url;
+        let link = format!("{base_url}/_local/files/{key}?expires={expires}&signature={signature}");
+        Box::pin(async move { Ok(link) })
+    }
+}
+
+/// `GET /_local/files/…`: the file, to whoever holds a link that has not expired.
+pub async fn fetch(
+    State(downloads): State<Arc<Downloads>>,
+    UrlPath(key): UrlPath<String>,
+    Query(link): Query<Signature>,
+) -> Response {
+    let expired = link.expires <= downloads.clock.now().unix_seconds();
+    let given = hex::decode(&link.signature).unwrap_or_default();
+    let ours = downloads
+        .mac(&key, link.expires)
+        .verify_slice(&given)
+        .is_ok();
+    if expired || !ours {
+        return StatusCode::FORBIDDEN.into_response();
+    }
+    // Only what this process has signed gets here, so the key is one of ours.
+    let content_type = match Path::new(&key).extension().and_then(|end| end.to_str()) {
+        Some("csv") => "text/csv; charset=utf-8; header=present",
+        _ => "application/json",
+    };
+    match downloads.find(&key) {
+        Some(content) => ([(header::CONTENT_TYPE, content_type)], content).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}

@@ -1,0 +1,510 @@
+//! Reports: what charging sessions add up to, as a file that is made in the background.
+//!
+//! pending → succeeded | failed.
+
+use std::collections::BTreeMap;
+
+use jiff::ToSpan as _;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use super::MAX_LIST;
+use super::charging_session::{ChargingSession, SessionStatus};
+use crate::charging::calendar::Window;
+use crate::error::{Code, Error, Result};
+use crate::id::{Id, Kind};
+use crate::time::{MINUTE, SECOND, Timestamp};
+
+/// How often a report is tried to be made.
+pub const TRIES: u32 = 3;
+/// How long a try may take before it counts as lost, in milliseconds: the longest a function can run.
+const LEASE: i64 = 15 * MINUTE;
+/// The pause after a try that failed, in milliseconds.
+const PAUSE: i64 = 30 * SECOND;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Report {
+    pub id: Id,
+    pub object: Kind,
+    pub account: Id,
+    pub created: Timestamp,
+    /// Why a failed report failed.
+    pub failed_reason: Option<String>,
+    /// Null for a report of the whole account.
+    pub fleet: Option<Id>,
+    pub parameters: ReportParameters,
+    /// The SHA-256 of the file in hexadecimal; null until there is one.
+    pub sha256: Option<String>,
+    /// Bytes; 0 while pending.
+    pub size: u64,
+    pub status: ReportStatus,
+    pub succeeded_at: Option<Timestamp>,
+    /// The format of the file.
+    #[serde(rename = "type")]
+    pub format: ReportFormat,
+    /// Where the file can be fetched, without a key, for 15 minutes from this answer on; null while there is none, and in
+    /// events.
+    pub url: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportStatus {
+    Pending,
+    Succeeded,
+    Failed,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportFormat {
+    #[default]
+    Csv,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportType {
+    /// Sessions, energy, time and price.
+    ChargingSummary,
+    /// Net, tax and gross, paid and due, and the price of a kWh.
+    CostAnalysis,
+    /// How sessions ended and how much each took.
+    UsageBreakdown,
+    /// Energy, sessions and price by vehicle and kWh.
+    FleetEfficiency,
+}
+
+/// What each row of a report stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grouping {
+    Vehicle,
+    Driver,
+    Fleet,
+    Station,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReportParameters {
+    pub filters: ReportFilters,
+    pub format: ReportFormat,
+    /// Null: one row for all sessions. Sessions in different currencies are never in one row.
+    pub group_by: Option<Grouping>,
+    /// Exclusive.
+    pub period_end: Timestamp,
+    /// Inclusive.
+    pub period_start: Timestamp,
+    #[serde(rename = "type")]
+    pub kind: ReportType,
+}
+
+/// Which sessions count: those that match one entry of every filter there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReportFilters {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vehicle: Option<Vec<Id>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<Vec<Id>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub station: Option<Vec<Id>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_status: Option<Vec<SessionStatus>>,
+}
+
+/// What the report's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportPrivate {
+    /// Tries begun so far.
+    pub tries: u32,
+    /// When the report is tried next, or the try under way counts as lost.
+    pub due: Option<Timestamp>,
+    /// Where the file is kept.
+    pub file: Option<String>,
+}
+
+/// The body of `POST /v1/reports`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewReport {
+    /// Limits the report to one fleet.
+    #[serde(default)]
+    pub fleet: Option<Id>,
+    /// Default: a `charging_summary` of the last full calendar month, UTC.
+    #[serde(default)]
+    pub parameters: Option<NewReportParameters>,
+}
+
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewReportParameters {
+    #[serde(rename = "type")]
+    pub kind: ReportType,
+    /// Inclusive: sessions that ended at or after this moment; those still active count by their start.
+    pub period_start: Timestamp,
+    /// Exclusive, after `period_start`.
+    pub period_end: Timestamp,
+    /// Default: one row for all sessions of a currency.
+    #[serde(default)]
+    pub group_by: Option<Grouping>,
+    /// Lists of 1 to 100 entries by name: ids by `vehicle`, `driver`, `station`, statuses by `session_status`. Without
+    /// statuses, every session counts that has ended.
+    #[serde(default)]
+    pub filters: Option<BTreeMap<String, Vec<String>>>,
+    /// Default `csv`.
+    #[serde(default)]
+    pub format: Option<ReportFormat>,
+}
+
+/// A file of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportFile {
+    pub key: String,
+    /// Bytes.
+    pub size: u64,
+    /// In hexadecimal.
+    pub sha256: String,
+}
+
+impl ReportFile {
+    /// A file of that content.
+    pub fn of(key: String, content: &[u8]) -> Self {
+        Self {
+            key,
+            size: content.len() as u64,
+            sha256: hex::encode(Sha256::digest(content)),
+        }
+    }
+}
+
+impl ReportFormat {
+    /// The ending of a file's name.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Csv => "text/csv; charset=utf-8; header=present",
+            Self::Json => "application/json",
+        }
+    }
+}
+
+impl ReportFilters {
+    /// Reads the filters of a body.
+    fn new(given: BTreeMap<String, Vec<String>>) -> Result<Self> {
+        let mut filters = Self::default();
+        for (name, entries) in given {
+            let param = format!("parameters.filters.{name}");
+            if !(1..=MAX_LIST).contains(&entries.len()) {
+                return Err(invalid(param, "must have 1 to 100 entries"));
+            }
+            match name.as_str() {
+                "vehicle" => filters.vehicle = Some(ids(&param, Kind::Vehicle, entries)?),
+                "driver" => filters.driver = Some(ids(&param, Kind::Driver, entries)?),
+                "station" => filters.station = Some(ids(&param, Kind::ChargingStation, entries)?),
+                "session_status" => filters.session_status = Some(statuses(&param, &entries)?),
+                _ => return Err(invalid(param, "unknown filter")),
+            }
+        }
+        Ok(filters)
+    }
+}
+
+fn ids(param: &str, kind: Kind, entries: Vec<String>) -> Result<Vec<Id>> {
+    let ids: Vec<Id> = entries.into_iter().map(Id::from).collect();
+    match ids.iter().position(|id| !id.is(kind)) {
+        Some(place) => {
+            let message = format!("expected the id of a {}", kind.name().replace('_', " "));
+            Err(invalid(format!("{param}[{place}]"), message))
+        }
+        None => Ok(ids),
+    }
+}
+
+fn statuses(param: &str, entries: &[String]) -> Result<Vec<SessionStatus>> {
+    let read = |(place, entry): (usize, &String)| {
+        serde_json::from_value(entry.as_str().into())
+            .map_err(|_| invalid(format!("{param}[{place}]"), "no such status"))
+    };
+    entries.iter().enumerate().map(read).collect()
+}
+
+impl ReportParameters {
+    fn new(given: NewReportParameters) -> Result<Self> {
+        if given.period_end <= given.period_start {
+            let message = "must lie after period_start";
+            return Err(invalid("parameters.period_end", message));
+        }
+        Ok(Self {
+            filters: ReportFilters::new(given.filters.unwrap_or_default())?,
+            format: given.format.unwrap_or_default(),
+            group_by: given.group_by,
+            period_end: given.period_end,
+            period_start: given.period_start,
+            kind: given.kind,
+        })
+    }
+
+    /// A summary of the last full calendar month, UTC.
+    fn last_month(now: Timestamp) -> Self {
+        let this = now.utc_date().first_of_month();
+        Self {
+            filters: ReportFilters::default(),
+            format: ReportFormat::default(),
+            group_by: None,
+            period_end: midnight(this),
+            period_start: midnight(this.saturating_sub(1.month())),
+            kind: ReportType::ChargingSummary,
+        }
+    }
+
+    pub fn window(&self) -> Window {
+        Window {
+            from: self.period_start,
+            until: self.period_end,
+        }
+    }
+
+    /// Whether a session counts.
+    pub fn covers(&self, session: &ChargingSession) -> bool {
+        let ReportFilters {
+            vehicle,
+            driver,
+            station,
+            session_status,
+        } = &self.filters;
+        let moment = session.session_ended.unwrap_or(session.session_started);
+        let among =
+            |list: &Option<Vec<Id>>, id: &Id| list.as_ref().is_none_or(|list| list.contains(id));
+        let status = match session_status {
+            Some(statuses) => statuses.contains(&session.status),
+            None => session.status != SessionStatus::Active,
+        };
+        (self.period_start..self.period_end).contains(&moment)
+            && status
+            && among(vehicle, &session.vehicle)
+            && among(driver, &session.driver)
+            && among(station, &session.charging_station)
+    }
+}
+
+fn midnight(day: Date) -> Timestamp {
+    day.to_zoned(TimeZone::UTC)
+        .map_or(Timestamp::from_unix_millis(0), |moment| {
+            moment.timestamp().into()
+        })
+}
+
+impl Report {
+    /// A new, pending report.
+    ///
+    /// # Errors
+    /// `report_validation_error` with the field at fault.
+    pub fn new(new: NewReport, account: Id, now: Timestamp) -> Result<(Self, ReportPrivate)> {
+        let parameters = match new.parameters {
+            Some(given) => ReportParameters::new(given)?,
+            None => ReportParameters::last_month(now),
+        };
+        let report = Self {
+            id: Id::new(Kind::Report, now),
+            object: Kind::Report,
+            account,
+            created: now,
+            failed_reason: None,
+            fleet: new.fleet,
+            format: parameters.format,
+            parameters,
+            sha256: None,
+            size: 0,
+            status: ReportStatus::Pending,
+            succeeded_at: None,
+            url: None,
+        };
+        let private = ReportPrivate {
+            due: Some(now),
+            ..ReportPrivate::default()
+        };
+        Ok((report, private))
+    }
+
+    /// Begins a try, unless one is under way or there is nothing more to do. Says whether one began.
+    pub fn begin(&self, private: &mut ReportPrivate, now: Timestamp) -> bool {
+        let due = private.due.is_some_and(|due| due <= now);
+        if self.status != ReportStatus::Pending || !due {
+            return false;
+        }
+        private.tries += 1;
+        private.due = Some(now.plus_millis(LEASE));
+        true
+    }
+
+    /// Where the file of the try under way is kept: each try has its own, so that a late one overwrites nothing.
+    pub fn file_name(&self, private: &ReportPrivate) -> String {
+        let (try_number, extension) = (private.tries, self.format.extension());
+        format!("{}/{}-{try_number}.{extension}", self.account, self.id)
+    }
+
+    /// Writes down that the file is there.
+    pub fn succeed(&mut self, private: &mut ReportPrivate, file: ReportFile, now: Timestamp) {
+        let ReportFile { key, size, sha256 } = file;
+        self.status = ReportStatus::Succeeded;
+        self.succeeded_at = Some(now);
+        self.size = size;
+        self.sha256 = Some(sha256);
+        private.file = Some(key);
+        private.due = None;
+    }
+
+    /// Writes down that a try failed: there is another, or the report has failed.
+    pub fn miss(&mut self, private: &mut ReportPrivate, now: Timestamp) {
+        if private.tries < TRIES {
+            private.due = Some(now.plus_millis(PAUSE));
+        } else {
+            self.status = ReportStatus::Failed;
+            self.failed_reason =
+                Some("the report could not be made; please ask for it again".into());
+            private.due = None;
+        }
+    }
+}
+
+fn invalid(param: impl Into<String>, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::invalid(param, message).coded(Some(Code::ReportValidationError))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::invoice::tests::{at, session};
+    use serde_json::{Value, json};
+
+    fn report(parameters: Value) -> Result<(Report, ReportPrivate)> {
+        let new = serde_json::from_value(json!({"parameters": parameters})).unwrap();
+        let account = Id::from_number(Kind::Account, 1);
+        Report::new(new, account, at("2026-03-31T23:59:59Z"))
+    }
+
+    fn parameters(filters: Value) -> Value {
+        json!({"type": "cost_analysis", "period_start": "2026-03-01T00:00:00Z", "period_end": "2026-04-01T00:00:00Z",
+            "filters": filters})
+    }
+
+    #[test]
+    fn without_parameters_it_is_a_summary_of_the_last_full_month() {
+        for (now, start, end) in [
+            (
+                "2026-03-31T23:59:59.999Z",
+                "2026-02-01T00:00:00Z",
+                "2026-03-01T00:00:00Z",
+            ),
+            (
+                "2026-01-01T00:00:00Z",
+                "2025-12-01T00:00:00Z",
+                "2026-01-01T00:00:00Z",
+            ),
+        ] {
+            let account = Id::from_number(Kind::Account, 1);
+            let (report, private) = Report::new(NewReport::default(), account, at(now)).unwrap();
+            let given = &report.parameters;
+            assert_eq!((given.period_start, given.period_end), (at(start), at(end)));
+            assert_eq!(
+                (given.kind, given.group_by),
+                (ReportType::ChargingSummary, None)
+            );
+            assert_eq!(
+                (report.status, private.due),
+                (ReportStatus::Pending, Some(at(now)))
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_filter_is_named_by_its_path() {
+        let vehicle = Id::from_number(Kind::Vehicle, 1);
+        for (filters, param) in [
+            (json!({"colour": ["red"]}), "parameters.filters.colour"),
+            (json!({"vehicle": []}), "parameters.filters.vehicle"),
+            (
+                json!({"vehicle": vec![&vehicle; 101]}),
+                "parameters.filters.vehicle",
+            ),
+            (json!({"driver": [vehicle]}), "parameters.filters.driver[0]"),
+            (
+                json!({"session_status": ["completed", "over"]}),
+                "parameters.filters.session_status[1]",
+            ),
+        ] {
+            match report(parameters(filters.clone())).unwrap_err() {
+                Error::Refused(refusal) => {
+                    assert_eq!(refusal.param.as_deref(), Some(param), "{filters}");
+                    assert_eq!(refusal.code, Some(Code::ReportValidationError));
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_session_counts_when_it_matches_one_entry_of_every_filter() {
+        let (mut session, _) = session(1, "2026-03-05T00:00:00Z");
+        let other = Id::from_number(Kind::Vehicle, 9);
+        for (filters, counts) in [
+            (json!({}), true),
+            (json!({"vehicle": [other, session.vehicle]}), true),
+            (json!({"vehicle": [other]}), false),
+            (
+                json!({"vehicle": [session.vehicle], "driver": [session.driver], "station": [session.charging_station]}),
+                true,
+            ),
+            (json!({"session_status": ["failed"]}), false),
+            (json!({"session_status": ["failed", "completed"]}), true),
+        ] {
+            let (report, _) = report(parameters(filters.clone())).unwrap();
+            assert_eq!(report.parameters.covers(&session), counts, "{filters}");
+        }
+        session.status = SessionStatus::Active;
+        session.session_ended = None;
+        let (all, _) = report(parameters(json!({}))).unwrap();
+        assert!(!all.parameters.covers(&session));
+        let (active, _) = report(parameters(json!({"session_status": ["active"]}))).unwrap();
+        assert!(active.parameters.covers(&session));
+        session.session_started = at("2026-04-01T00:00:00Z");
+        assert!(!active.parameters.covers(&session));
+    }
+
+    #[test]
+    fn there_are_three_tries_and_never_two_at_a_time() {
+        let (mut report, mut private) = report(parameters(json!({}))).unwrap();
+        let mut now = report.created;
+        let mut files = Vec::new();
+        for number in 1..=TRIES {
+            assert!(report.begin(&mut private, now));
+            assert!(!report.begin(&mut private, now), "one is under way");
+            files.push(report.file_name(&private));
+            report.miss(&mut private, now);
+            assert_eq!(report.status == ReportStatus::Failed, number == TRIES);
+            now = now.plus_millis(PAUSE);
+        }
+        assert!(!report.begin(&mut private, now));
+        assert_eq!(private.due, None);
+        assert!(report.failed_reason.is_some());
+        files.dedup();
+        assert_eq!(files.len(), 3);
+    }
+
+    #[test]
+    fn a_try_that_was_lost_is_made_again() {
+        let (report, mut private) = report(parameters(json!({}))).unwrap();
+        assert!(report.begin(&mut private, report.created));
+        assert!(report.begin(&mut private, report.created.plus_millis(LEASE)));
+    }
+}

@@ -1,0 +1,29 @@
+//! Keeping files: a port. A file is written once, as a whole, and fetched by a link that holds for a while.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use crate::error::Result;
+
+/// How long a link to a file holds.
+pub const LINK: Duration = Duration::from_secs(15 * 60);
+
+pub trait Files: Send + Sync {
+    /// Keeps a file. When this returns, links to it work.
+    ///
+    /// # Errors
+    /// The store of the files is out of reach; there is no half of the file.
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        content_type: &'static str,
+        content: Vec<u8>,
+    ) -> BoxFuture<'a, Result<()>>;
+
+    /// An address anybody can fetch the file from for [`LINK`].
+    ///
+    /// # Errors
+    /// The link cannot be signed.
+    fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>>;
+}
