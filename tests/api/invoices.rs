@@ -663,7 +663,7 @@ async fn an_invoice_of_many_sessions_shows_a_hundred_lines_and_pages_through_all
 }
 
 #[tokio::test]
-#[ignore = "takes half a minute"]
+#[ignore = "takes 20 seconds"]
 async fn an_invoice_of_ten_thousand_sessions_is_made_in_one_request() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
