@@ -418,7 +418,7 @@ fn function(one: &Function) -> String {
                 _ => 10,
             };
             event(
-                "Queue",
+                "Messages",
                 "SQS",
                 &format!(
                     "Queue: !GetAtt {id}Queue.Arn
@@ -699,7 +699,7 @@ fn access_of_all(all: &[Function]) -> String {
       PolicyDocument:
         Version: '2012-10-17'
         Statement:
-          - {{ Effect: Allow, Action: [kms:Decrypt, kms:GenerateDataKey], Resource: !Ref KeyArn }}
+          - {{ Effect: Allow, Action: [kms:Decrypt, kms:DescribeKey, kms:GenerateDataKey], Resource: !Ref KeyArn }}
       Roles:
         - !Ref SchedulerRole
 {roles}  TracingAccess:
