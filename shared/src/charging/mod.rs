@@ -8,4 +8,5 @@ pub mod network;
 pub mod ocpi;
 pub mod opening_hours;
 pub mod policies;
+pub mod search;
 pub mod tariff;
