@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 const SOMETIMES: &[(&str, &str)] = &[
     ("ApiKey", "secret"),
     ("EventData", "previous_attributes"),
+    ("ChargingStation", "distance_meters"),
     ("Price", "price_decimal"),
     ("ReportFilters", "driver"),
     ("ReportFilters", "session_status"),

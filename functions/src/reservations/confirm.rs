@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use shared::charging::calendar::Window;
 use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
 use shared::charging::policies::{Limits, Plan};
+use shared::charging::search::Circle;
 use shared::models::charging_station::Point;
 use shared::models::driver::Driver;
 use shared::models::event::{Event, EventType};
@@ -47,11 +48,15 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let fleet = fleet.map(|row| row.object);
     let rules = policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
     let area = row.object.location;
-    let center = Point {
-        latitude: area.latitude,
-        longitude: area.longitude,
+    let circle = Circle {
+        center: Point {
+            latitude: area.latitude,
+            longitude: area.longitude,
+        },
+        meters: area.radius,
     };
-    let (stations, in_radius) = app.store.stations_near(tenant, center, area.radius).await?;
+    let preferred = &driver.preferences.preferred_charging_stations;
+    let (stations, in_radius) = app.store.stations_near(tenant, circle, preferred).await?;
     let windows = matching::windows(&row.object, now);
     let plan = Plan {
         station: None,

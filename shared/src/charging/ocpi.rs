@@ -176,6 +176,7 @@ impl Location {
         let mut station = ChargingStation {
             id: Id::derived(Kind::ChargingStation, self.last_updated, &seed),
             object: Kind::ChargingStation,
+            distance_meters: None,
             address,
             availability: Availability {
                 connectors_available: 0,

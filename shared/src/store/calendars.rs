@@ -98,6 +98,18 @@ impl Calendars {
         })
     }
 
+    /// What of somebody's time in a window is promised.
+    pub fn busy(&self, whose: &str, window: &Window) -> Vec<Window> {
+        let pages = window
+            .utc_days()
+            .filter_map(|day| self.pages.get(&(whose.to_owned(), day)));
+        let promised = pages.flat_map(|(calendar, _)| calendar.entries.iter());
+        let promised = promised.map(|entry| entry.window);
+        promised
+            .filter(|promised| promised.overlaps(window))
+            .collect()
+    }
+
     /// What somebody's time is promised to, on the days that were read, in order.
     pub fn entries(&self, whose: &str) -> Vec<Entry> {
         let pages = self.pages.iter().filter(|((owner, _), _)| owner == whose);
