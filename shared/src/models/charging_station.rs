@@ -175,6 +175,13 @@ pub enum PriceType {
 }
 
 impl ChargingStation {
+    /// Whether a connector of that id can be promised.
+    pub fn can_promise(&self, connector: &str) -> bool {
+        let mut connectors = self.connectors.iter();
+        self.status == StationStatus::Active
+            && connectors.any(|one| one.id == connector && one.is_in_order())
+    }
+
     /// Counts the connectors anew, after one of them changed.
     pub fn count_connectors(&mut self) {
         let available = self
