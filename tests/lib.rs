@@ -2,6 +2,7 @@
 
 pub mod contract;
 pub mod openapi;
+pub mod template;
 
 use std::sync::{Arc, Mutex};
 

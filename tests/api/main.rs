@@ -23,6 +23,7 @@ mod recovery;
 mod reports;
 mod reservations;
 mod samples;
+mod template;
 mod transactions;
 mod vehicles;
 mod versions;

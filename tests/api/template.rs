@@ -1,0 +1,98 @@
+//! The template of the deployment.
+
+use std::collections::BTreeSet;
+
+use tests::{TestApp, template};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/template.yaml");
+
+fn checked_in() -> String {
+    std::fs::read_to_string(FILE).expect("the template")
+}
+
+#[test]
+fn the_template_that_is_checked_in_is_what_the_code_says() {
+    let made = template::renew(&checked_in());
+    if std::env::var_os("UPDATE_TEMPLATE").is_some() {
+        std::fs::write(FILE, &made).expect("the template is written");
+    }
+    assert!(
+        made == checked_in(),
+        "the template has changed: run UPDATE_TEMPLATE=1 cargo test --workspace --test api template, and look at the difference"
+    );
+}
+
+/// The values of the lines that begin so.
+fn values(prefix: &str) -> Vec<String> {
+    let text = checked_in();
+    let lines = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(prefix));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_function_with_a_sample_event_is_deployed_and_no_other() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../events");
+    let samples: BTreeSet<String> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string())
+        .map(|name| name.expect("a name").trim_end_matches(".json").to_owned())
+        .collect();
+    let handlers = values("Handler: ");
+    assert_eq!(handlers.iter().cloned().collect::<BTreeSet<_>>(), samples);
+    assert_eq!(handlers.len(), samples.len());
+}
+
+#[test]
+fn every_operation_of_the_document_is_deployed_at_its_place_and_no_other() {
+    let document: serde_json::Value =
+        serde_json::from_str(functions::docs::DOCUMENT).expect("JSON");
+    let mut documented = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for method in operations.as_object().expect("operations").keys() {
+            documented.insert(format!("{} {path}", method.to_uppercase()));
+        }
+    }
+    let (methods, paths) = (values("Method: "), values("Path: "));
+    let pages = template::PAGES.map(|(_, path)| format!("GET {path}"));
+    let deployed: BTreeSet<String> = methods
+        .iter()
+        .zip(&paths)
+        .map(|(method, path)| format!("{method} {path}"))
+        .filter(|place| !pages.contains(place))
+        .collect();
+    assert_eq!(deployed, documented);
+    assert_eq!(paths.len(), documented.len() + pages.len());
+}
+
+#[tokio::test]
+async fn every_page_that_is_deployed_is_there() {
+    let app = TestApp::start().await;
+    for (_, path) in template::PAGES {
+        app.anon.get(path).await.expect(200);
+    }
+}
+
+#[test]
+fn the_stack_is_no_larger_than_a_stack_may_be() {
+    let text = checked_in();
+    let resources = text.split("\nResources:").nth(1).expect("resources");
+    let resources = resources.split("\nOutputs:").next().expect("resources");
+    let count = |line: &str| resources.lines().filter(|one| one.trim() == line).count();
+    let kinds = resources
+        .lines()
+        .filter(|line| line.starts_with("    Type: "));
+    // Every event of an API or a rate brings a permission; a rate a rule; queues and streams a mapping; the API a stage.
+    let expanded = kinds.count()
+        + count("Type: HttpApi")
+        + 2 * count("Type: Schedule")
+        + count("Type: SQS")
+        + count("Type: DynamoDB")
+        + 1;
+    assert!(
+        expanded <= template::MAX_RESOURCES - 15,
+        "the stack has {expanded} resources: split it"
+    );
+    assert!(text.len() < 1_000_000, "{} bytes", text.len());
+}
