@@ -127,9 +127,9 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
 }
 
 /// The error of an operator's invocation, which is told to them and the log.
-fn told(error: shared::Error) -> shared::Error {
+fn told(error: shared::Error) -> Error {
     tracing::error!(%error, "an invocation failed");
-    error
+    error.into()
 }
 
 #[cfg(test)]
