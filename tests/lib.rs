@@ -162,6 +162,12 @@ impl TestApp {
     /// stands alone at 10°, 10°.
     pub async fn station(&self, change: Value) -> String {
         let id = Id::new(Kind::ChargingStation, self.now()).to_string();
+        self.change_station(&id, change).await;
+        id
+    }
+
+    /// Imports that station anew, with these members and otherwise as [`TestApp::station`] makes it.
+    pub async fn change_station(&self, id: &str, change: Value) {
         let connector =
             |id: &str| json!({"id": id, "power": 22.0, "status": "available", "type": "Type2"});
         let station = json!({
@@ -183,7 +189,6 @@ impl TestApp {
         let origin = shared::Origin::later(tenant, self.now());
         let imported = self.app().store.import_stations(&origin, vec![station]);
         imported.await.expect("the station is stored");
-        id
     }
 
     /// The body of a session on a station's first connector.

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 const SOMETIMES: &[(&str, &str)] = &[
     ("ApiKey", "secret"),
     ("EventData", "previous_attributes"),
+    ("ChargingStation", "distance_meters"),
     ("Price", "price_decimal"),
     ("ReportFilters", "driver"),
     ("ReportFilters", "session_status"),
@@ -42,6 +43,7 @@ pub fn document() -> Value {
         .collect();
     components.add("Error".into(), error_schema());
     let failures = std::mem::take(&mut components.failures);
+    let examples = std::mem::take(&mut components.examples);
     let mut schemas = components.finish();
     schemas.insert("Error".into(), error_schema());
     let tags: BTreeSet<_> = endpoints.iter().map(|one| tag(&one.route)).collect();
@@ -65,6 +67,7 @@ pub fn document() -> Value {
         "webhooks": webhooks,
         "components": {
             "schemas": schemas,
+            "examples": examples,
             "parameters": parameters(),
             "responses": failures,
             "headers": headers(),
@@ -101,6 +104,8 @@ struct Components {
     kinds: BTreeMap<String, Kind>,
     /// Refusals by status and codes: many operations share them.
     failures: BTreeMap<String, Value>,
+    /// What operations answer, by name.
+    examples: BTreeMap<String, Value>,
 }
 
 impl Components {
@@ -133,6 +138,21 @@ impl Components {
         let response = || failure(status, codes);
         self.failures.entry(name.clone()).or_insert_with(response);
         name
+    }
+
+    /// A reference to an example of what an operation answers; many operations share one.
+    fn example(&mut self, route: &Route) -> Value {
+        let name = match route.shows {
+            _ if route.name == "create-reservation" => "made_reservation".to_owned(),
+            _ if route.name == "create-api-key" => "made_api_key".to_owned(),
+            Shows::Object(kind) => kind.name().to_owned(),
+            Shows::Page(kind) => format!("page_of_{}", kind.name()),
+            Shows::Lines => "page_of_lines".to_owned(),
+            Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
+        };
+        let shared = json!({"$ref": format!("#/components/examples/{name}")});
+        self.examples.insert(name, json!({"value": example(route)}));
+        shared
     }
 
     fn body(&mut self, body: BodyType) -> Value {
@@ -169,8 +189,7 @@ impl Components {
                 continue;
             };
             schema["properties"]["object"] = json!({"type": "string", "const": kind.name()});
-            schema["properties"]["id"] =
-                json!({"type": "string", "description": "Opaque.", "examples": [sample_id(*kind)]});
+            schema["properties"]["id"] = json!({"type": "string", "description": "Opaque."});
         }
         let simple: BTreeMap<String, Value> = self
             .schemas
@@ -534,7 +553,42 @@ fn success(route: &Route, components: &mut Components) -> Value {
             json!({"$ref": "#/components/headers/Idempotent-Replayed"}),
         );
     }
-    json!({"description": said, "headers": headers, "content": {"application/json": {"schema": schema}}})
+    json!({"description": said, "headers": headers,
+        "content": {"application/json": {"schema": schema, "examples": {"sample": components.example(route)}}}})
+}
+
+/// What an operation may answer.
+fn example(route: &Route) -> Value {
+    let page =
+        |row: Value| json!({"data": [row], "next_page_url": null, "previous_page_url": null});
+    match route.shows {
+        Shows::Object(kind) => {
+            let mut object = example_of(kind);
+            if route.name == "create-api-key" {
+                object["secret"] = json!("rk_test_…");
+            }
+            if route.name == "create-reservation" {
+                object["policy_warnings"] = json!([]);
+            }
+            object
+        }
+        Shows::Page(kind) => page(example_of(kind)),
+        Shows::Lines => page(example_of(Kind::Invoice)["line_items"][0].clone()),
+        Shows::Deleted(kind) => {
+            json!({"id": example_of(kind)["id"], "object": kind.name(), "deleted": true})
+        }
+    }
+}
+
+/// An object of that kind, of a day on which a vehicle charged and was billed for it.
+fn example_of(kind: Kind) -> Value {
+    let path = format!(
+        "{}/examples/{}.json",
+        env!("CARGO_MANIFEST_DIR"),
+        kind.name()
+    );
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    serde_json::from_str(&text).expect("JSON")
 }
 
 fn page_of(object: Value) -> Value {

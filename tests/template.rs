@@ -3,12 +3,25 @@
 //! hand; marks in it show where the parts belong.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use shared::Kind;
 use shared::http::{Method, Route};
 use shared::ports::Work;
 use shared::store::schema::INDEXES;
+
+/// Adds a text.
+macro_rules! text {
+    ($out:expr, $($text:tt)*) => {
+        $out.push_str(&format!($($text)*))
+    };
+}
+
+/// Adds a line.
+macro_rules! line {
+    ($out:expr, $($text:tt)*) => {
+        $out.push_str(&(format!($($text)*) + "\n"))
+    };
+}
 
 /// What CloudFormation allows in one stack.
 pub const MAX_RESOURCES: usize = 500;
@@ -307,7 +320,7 @@ fn keys() -> String {
     }
     let mut out = String::from("      AttributeDefinitions:\n");
     for name in names {
-        let _ = writeln!(
+        line!(
             out,
             "        - {{ AttributeName: {name}, AttributeType: S }}"
         );
@@ -328,9 +341,9 @@ fn keys() -> String {
                 some.join(", ")
             ),
         };
-        let _ = writeln!(out, "        - IndexName: {name}");
+        line!(out, "        - IndexName: {name}");
         out.push_str(&pair("          ", hash, range));
-        let _ = writeln!(out, "          Projection: {projection}");
+        line!(out, "          Projection: {projection}");
     }
     out
 }
@@ -342,7 +355,7 @@ fn resources() -> String {
     for one in &all {
         if one.group() != group {
             group = one.group();
-            let _ = writeln!(out, "\n  # {group}");
+            line!(out, "\n  # {group}");
         }
         out.push('\n');
         out.push_str(&function(one));
@@ -478,8 +491,8 @@ fn environment(one: &Function) -> String {
                 for work in Work::ALL {
                     let name = work.function().replace('-', "_").to_uppercase();
                     let queue = format!("{}Queue", pascal(work.function()));
-                    let _ = writeln!(variables, "{name}_QUEUE_URL: !Ref {queue}");
-                    let _ = writeln!(variables, "{name}_QUEUE_ARN: !GetAtt {queue}.Arn");
+                    line!(variables, "{name}_QUEUE_URL: !Ref {queue}");
+                    line!(variables, "{name}_QUEUE_ARN: !GetAtt {queue}.Arn");
                 }
                 variables.push_str("SCHEDULE_GROUP: !Ref Schedules\n");
                 variables.push_str("SCHEDULER_ROLE_ARN: !GetAtt SchedulerRole.Arn\n");
@@ -525,7 +538,7 @@ fn role(one: &Function) -> String {
         statements
             .push_str("  Condition:\n    ForAllValues:StringLike:\n      dynamodb:LeadingKeys:\n");
         for pattern in one.writes.iter().flat_map(|rows| rows.patterns()) {
-            let _ = writeln!(statements, "        - '{pattern}'");
+            line!(statements, "        - '{pattern}'");
         }
         statements.push_str("    'Null': { dynamodb:LeadingKeys: 'false' }\n");
     }
@@ -741,7 +754,7 @@ fn alarms(all: &[Function]) -> String {
                 ("Errors", "crashed or ran out of time"),
                 ("Throttles", "were refused for want of concurrency"),
             ] {
-                let _ = write!(
+                text!(
                     out,
                     "
   {group}{metric}{part}:
@@ -758,7 +771,7 @@ fn alarms(all: &[Function]) -> String {
 "
                 );
                 for (n, id) in ids.iter().enumerate() {
-                    let _ = write!(
+                    text!(
                         out,
                         "        - {{ Id: m{n}, ReturnData: false, MetricStat: {{ Metric: {{ Namespace: AWS/Lambda, MetricName: {metric}, Dimensions: [{{ Name: FunctionName, Value: !Ref {id} }}] }}, Period: 60, Stat: Sum }} }}\n"
                     );

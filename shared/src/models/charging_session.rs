@@ -553,6 +553,7 @@ mod tests {
                 until: at(&format!("2026-03-01T{until}:00Z")),
             },
             holder: Id::from_number(kind, number),
+            account: None,
         }
     }
 

@@ -46,6 +46,17 @@ pub enum ConnectorType {
     Type2,
 }
 
+impl ConnectorType {
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "CHAdeMO" => Some(Self::Chademo),
+            "CCS" => Some(Self::Ccs),
+            "Type2" => Some(Self::Type2),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VehicleStatus {
