@@ -302,7 +302,7 @@ def check_objects(api):
         {"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001", "battery_capacity": 60000,
          "charging_standard": "Type2", "drivers": [driver]},
     )["id"]  # fmt: skip
-    found = api.get("/v1/charging_stations?limit=5")
+    found = api.get("/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=5000&limit=5")
     assert len(found["data"]) == 5, found
     assert [one["id"] for one in api.get(f"/v1/vehicles?fleet={fleet}")["data"]] == [vehicle]
     return fleet, driver, vehicle, found["data"][0]
