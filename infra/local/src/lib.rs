@@ -85,6 +85,8 @@ pub struct Running {
     pub account: Id,
     /// The DynamoDB endpoint in use.
     pub store_url: String,
+    /// The name of the table there.
+    pub table: String,
     pub app: App,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
@@ -208,6 +210,7 @@ impl Running {
             api_key,
             account,
             store_url,
+            table: options.table,
             app,
             engine,
             stop,
