@@ -20,9 +20,8 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
         *kinds.entry(text(&event["object"]["type"])).or_default() += 1;
     }
     let mut confirmed = 0;
-    let mut held: BTreeMap<String, Vec<(String, String, String)>> = BTreeMap::new();
     for row in &reservations {
-        let (one, private) = (&row["object"], &row["private"]);
+        let one = &row["object"];
         let id = text(&one["id"]);
         let at = format!("seed {seed}: {row:#}");
         let nothing = BTreeMap::new();
@@ -38,17 +37,10 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
         match one["status"].as_str() {
             Some("confirmed") => {
                 check_window(one, &at);
-                let (from, until) = (text(&one["reserved_start"]), text(&one["reserved_end"]));
-                let connector = format!(
-                    "{}/{}",
-                    text(&one["charging_station"]),
-                    text(&private["connector"])
-                );
-                for whose in [connector, text(&one["vehicle"])] {
-                    held.entry(whose)
-                        .or_default()
-                        .push((from.clone(), until.clone(), id.clone()));
-                }
+            }
+            Some("failed") if one["failed_reason"] == "station_unavailable" => {
+                assert_eq!(times("reservation.failed"), 1, "{at}");
+                assert!(was_confirmed, "{at}");
             }
             Some("failed") => {
                 assert_eq!(times("reservation.failed"), 1, "{at}");
@@ -58,8 +50,37 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
                 assert_eq!(one["match_summary"]["stations_in_radius"], refused, "{at}");
                 assert!(!was_confirmed, "{at}");
             }
-            Some("cancelled") => assert_eq!(times("reservation.cancelled"), 1, "{at}"),
+            Some(ended @ ("cancelled" | "completed" | "expired")) => {
+                assert_eq!(times(&format!("reservation.{ended}")), 1, "{at}");
+                assert!(was_confirmed || ended == "cancelled", "{at}");
+            }
             _ => panic!("not settled: {at}"),
+        }
+    }
+    check_that_none_overlap(&reservations, seed);
+    confirmed
+}
+
+/// Fails when two reservations hold the same connector or vehicle at once.
+pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64) {
+    check_that_none_overlap(&rows(test, tenant, "reservation").await, seed);
+}
+
+fn check_that_none_overlap(reservations: &[Value], seed: u64) {
+    let mut held: BTreeMap<String, Vec<(String, String, String)>> = BTreeMap::new();
+    for row in reservations {
+        let (one, private) = (&row["object"], &row["private"]);
+        if one["status"] != "confirmed" {
+            continue;
+        }
+        let station = text(&one["charging_station"]);
+        let connector = format!("{station}/{}", text(&private["connector"]));
+        for whose in [connector, text(&one["vehicle"])] {
+            held.entry(whose).or_default().push((
+                text(&one["reserved_start"]),
+                text(&one["reserved_end"]),
+                text(&one["id"]),
+            ));
         }
     }
     for (whose, mut windows) in held {
@@ -72,7 +93,6 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
             );
         }
     }
-    confirmed
 }
 
 /// The window must be as long as was asked for, and lie within what was allowed.

@@ -5,6 +5,8 @@
 //! DynamoDB; `BOOKING_SEED` is the seed of the first round.
 
 mod checker;
+mod records;
+mod simulation;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -30,15 +32,25 @@ use tower::ServiceExt as _;
 const RESERVATIONS: usize = 64;
 const VEHICLES: u64 = 20;
 const STATIONS: usize = 5;
-/// The time between two attempts.
-const STEP: i64 = 5 * 60_000;
+/// How far the time is moved between two attempts.
+const STEP: i64 = 10 * 60_000;
 /// After so many steps, every window is past.
-const STEPS: usize = 40;
+const STEPS: usize = 12;
 /// How often one piece of work is delivered again that failed or was killed.
 const DELIVERIES: usize = 60;
 
 /// A clock that stands still until it is moved.
 struct Hand(AtomicI64);
+
+impl Hand {
+    fn at(now: Timestamp) -> Self {
+        Self(AtomicI64::new(now.unix_millis()))
+    }
+
+    fn move_by(&self, millis: i64) {
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
 
 impl Clock for Hand {
     fn now(&self) -> Timestamp {
@@ -88,7 +100,7 @@ async fn round(test: &TestApp, seed: u64) -> usize {
         }
         assert!(step + 1 < STEPS, "seed {seed}: {open:?} are still pending");
         round.work(&open).await;
-        round.clock.0.fetch_add(STEP, Ordering::SeqCst);
+        round.clock.move_by(STEP);
     }
     test.drain().await;
     checker::check(test, &round.tenant, RESERVATIONS, seed).await
@@ -104,7 +116,7 @@ impl Round {
         };
         let parts = test.app();
         let now = test.now();
-        let clock = Arc::new(Hand(AtomicI64::new(now.unix_millis())));
+        let clock = Arc::new(Hand::at(now));
         let app = App::new(
             faulty::store(&test.running().store_url, &test.running().table),
             clock.clone(),
@@ -134,7 +146,7 @@ impl Round {
             -150.0 + (self.seed / 240) as f64,
         );
         for n in 0..STATIONS {
-            let location = json!({"latitude": place.0 + n as f64 * 0.004, "longitude": place.1});
+            let location = json!({"latitude": place.0 + n as f64 * 0.002, "longitude": place.1});
             test.station(json!({"location": location})).await;
         }
         let (store, origin) = (&test.app().store, Origin::later(self.tenant.clone(), now));
@@ -179,11 +191,11 @@ impl Round {
         let wish = json!({
             "driver": driver.id, "vehicle": vehicle.id, "connector_type": ["Type2"],
             "ideal_start": minutes(start), "ideal_end": minutes(end),
-            "location": {"latitude": place.0, "longitude": place.1, "radius": 5000},
+            "location": {"latitude": place.0, "longitude": place.1, "radius": 1200},
         });
         match dice.below(3) {
             0 => wish,
-            1 => with(wish, json!({"latest_end": minutes(end + 45)})),
+            1 => with(wish, json!({"latest_end": minutes(end + 15)})),
             _ => {
                 let earliest = minutes(start.saturating_sub(20).max(1));
                 with(
