@@ -150,8 +150,8 @@ async fn book(
             .book(origin, &confirmed, &event, &calendars, before.as_ref())
             .await?;
         match booked {
-            Booked::Done => return Ok(false),
-            Booked::ReservationMoved => return Ok(true),
+            // A reservation that moved was changed by somebody, or by this very attempt, whose acknowledgement was lost.
+            Booked::Done | Booked::ReservationMoved => return Ok(false),
             Booked::CalendarMoved => {
                 let connector = connector_calendar(&candidate.station, &candidate.connector);
                 let left = before.iter().flat_map(|promise| promise.whose.clone());

@@ -399,10 +399,8 @@ mod tests {
 
     fn policy(rules: Value) -> Result<Policy> {
         let body = json!({"name": "P", "rules": rules});
-        Policy::new(
-            serde_json::from_value(body).unwrap(),
-            Timestamp::from_unix_millis(0),
-        )
+        let body = crate::http::body::read(body.to_string().as_bytes(), None)?;
+        Policy::new(body, Timestamp::from_unix_millis(0))
     }
 
     #[test]
