@@ -10,7 +10,7 @@ fn sample(name: &str) -> String {
 }
 
 /// The sample's ids and times, replaced by those of objects that exist.
-async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
+pub async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let alice = &app.alice;
     let mut crew = app.crew(alice).await;
     let reservation = alice
