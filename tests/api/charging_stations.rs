@@ -549,3 +549,57 @@ async fn what_is_wrong_with_a_search_is_named() {
         (400, "invalid_request_error", None, Some("page"))
     );
 }
+
+#[tokio::test]
+async fn nothing_is_missed_at_the_poles_and_where_east_meets_west() {
+    use shared::charging::geo::distance_meters;
+    use shared::models::charging_station::Point;
+    let app = TestApp::start().await;
+    let dice = tests::faulty::Dice::new(7);
+    let places = [
+        (89.9, 0.0),
+        (-89.9, 90.0),
+        (0.0, 180.0),
+        (-17.0, 179.9),
+        (66.0, -179.9),
+    ];
+    // Around the place, on whichever side of the date line, and over the pole.
+    let near = |place: (f64, f64)| {
+        let off = |dice: &tests::faulty::Dice| (dice.below(4001) as f64 - 2000.0) / 2000.0;
+        let latitude: f64 = place.0 + off(&dice) * 0.09;
+        let around = if place.0.abs() > 80.0 { 180.0 } else { 0.3 };
+        let longitude = (place.1 + off(&dice) * around + 540.0).rem_euclid(360.0) - 180.0;
+        Point {
+            latitude,
+            longitude,
+        }
+    };
+    let mut stations = Vec::new();
+    for n in 0..150 {
+        let point = near(places[n % places.len()]);
+        let id = app.station(json!({"location": point})).await;
+        stations.push((id, point));
+    }
+    for n in 0..40 {
+        let center = near(places[n % places.len()]);
+        let radius = [1_000, 5_000, 9_000, 40_000][n / 10];
+        let mut want: Vec<_> = stations
+            .iter()
+            .map(|(id, point)| (distance_meters(center, *point), id.clone()))
+            .filter(|(meters, _)| *meters <= f64::from(radius))
+            .collect();
+        want.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let want: Vec<_> = want.into_iter().map(|(_, id)| id).collect();
+        let Point {
+            latitude,
+            longitude,
+        } = center;
+        let query = format!("latitude={latitude}&longitude={longitude}&radius={radius}&limit=9");
+        let found = app
+            .alice
+            .walk(&format!("/v1/charging_stations?{query}"))
+            .await;
+        assert_eq!(found, want, "{query}");
+    }
+    app.drain().await;
+}

@@ -69,9 +69,14 @@ async fn attempt(
     promised: Option<Window>,
 ) -> Result<bool, Error> {
     let tenant = &origin.tenant;
-    let (driver, vehicle) = tokio::try_join!(
+    let circle = Circle {
+        center: row.object.location.center(),
+        meters: row.object.location.radius,
+    };
+    let (driver, vehicle, spots) = tokio::try_join!(
         app.store.find::<Driver>(tenant, &row.object.driver),
         app.store.find::<Vehicle>(tenant, &row.object.vehicle),
+        app.store.spots_in(tenant, circle),
     )?;
     // What is confirmed stays, whatever becomes of driver and vehicle.
     let stays = promised.is_some();
@@ -83,15 +88,15 @@ async fn attempt(
     let Some(vehicle) = vehicle.filter(|vehicle| stays || vehicle.is_active()) else {
         return miss(app, origin, row, FailedReason::VehicleUnavailable, None).await;
     };
-    let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
-    let fleet = fleet.map(|row| row.object);
-    let rules = policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
-    let circle = Circle {
-        center: row.object.location.center(),
-        meters: row.object.location.radius,
+    let rules = async {
+        let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
+        let fleet = fleet.map(|row| row.object);
+        let rules = policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
+        Ok::<_, Error>((fleet, rules))
     };
     let preferred = &driver.preferences.preferred_charging_stations;
-    let (stations, in_radius) = app.store.stations_near(tenant, circle, preferred).await?;
+    let (stations, (fleet, rules)) =
+        tokio::try_join!(app.store.nearest(tenant, &spots, preferred), rules)?;
     let others = matching::windows(&row.object, origin.now);
     let others = others.into_iter().filter(|one| Some(*one) != promised);
     let windows: Vec<_> = promised.into_iter().chain(others).collect();
@@ -103,7 +108,7 @@ async fn attempt(
     };
     let (candidates, summary) = matching::candidates(
         &stations,
-        in_radius,
+        spots.len(),
         &row.object,
         vehicle.charging_standard,
         &driver.preferences,
@@ -150,8 +155,8 @@ async fn book(
             .book(origin, &confirmed, &event, &calendars, before.as_ref())
             .await?;
         match booked {
-            Booked::Done => return Ok(false),
-            Booked::ReservationMoved => return Ok(true),
+            // A reservation that moved was changed by somebody, or by this very attempt, whose acknowledgement was lost.
+            Booked::Done | Booked::ReservationMoved => return Ok(false),
             Booked::CalendarMoved => {
                 let connector = connector_calendar(&candidate.station, &candidate.connector);
                 let left = before.iter().flat_map(|promise| promise.whose.clone());

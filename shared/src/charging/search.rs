@@ -365,7 +365,7 @@ mod tests {
             },
             route,
         );
-        assert_eq!(place.distance(at(0.0, 0.5)), Some(55_597_463));
+        assert_eq!(place.distance(at(0.0, 0.5)), Some(55_597_540));
         assert_eq!(place.distance(at(0.0, 1.0)), None);
     }
 }

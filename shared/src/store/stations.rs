@@ -246,28 +246,34 @@ impl Store {
         Ok(found.iter().flatten().filter_map(spot).collect())
     }
 
-    /// The stations whose place lies in the circle: the nearest, and those of the preferred ones that are further away; and
-    /// how many there are in all.
+    /// Where the stations in a circle stand, nearest first.
     ///
     /// # Errors
     /// The table's.
-    pub async fn stations_near(
-        &self,
-        tenant: &Tenant,
-        circle: Circle,
-        preferred: &[Id],
-    ) -> Result<(Vec<ChargingStation>, usize)> {
+    pub async fn spots_in(&self, tenant: &Tenant, circle: Circle) -> Result<Vec<Spot>> {
         let mut spots = self.spots(tenant, &Place::Circle(circle)).await?;
         spots.sort_by(|a, b| (a.distance, &a.id).cmp(&(b.distance, &b.id)));
-        let total = spots.len();
+        Ok(spots)
+    }
+
+    /// The nearest of these stations, and the preferred ones of those that are further away.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn nearest(
+        &self,
+        tenant: &Tenant,
+        spots: &[Spot],
+        preferred: &[Id],
+    ) -> Result<Vec<ChargingStation>> {
         let ids: Vec<Id> = spots
-            .into_iter()
+            .iter()
             .enumerate()
             .filter(|(n, spot)| *n < MAX_STATIONS || preferred.contains(&spot.id))
-            .map(|(_, spot)| spot.id)
+            .map(|(_, spot)| spot.id.clone())
             .collect();
         let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
-        Ok((rows.into_iter().map(|row| row.object).collect(), total))
+        Ok(rows.into_iter().map(|row| row.object).collect())
     }
 
     async fn stations_in(&self, mode: Mode, cell: String, size: CellSize) -> Result<Vec<Item>> {
