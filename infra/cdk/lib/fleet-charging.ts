@@ -29,6 +29,7 @@ export interface Parameters {
   readonly KeyArn?: string;
   readonly WorkerConcurrency?: number;
   readonly ReportDays?: number;
+  readonly PageSecretVersion?: string;
 }
 
 export interface FleetChargingProps {
