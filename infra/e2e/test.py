@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import signal
 import socket
 import subprocess
@@ -258,7 +259,7 @@ def operate(aws, resources, outputs):
             "opening_times": {"twentyfourseven": True}, "last_updated": "2026-01-01T00:00:00Z",
             "evses": [
                 {
-                    "uid": str(n), "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
+                    "uid": "1", "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
                     "connectors": [
                         {"id": "1", "standard": "IEC_62196_T2", "power_type": "AC_3_PHASE", "max_voltage": 230,
                          "max_amperage": 32, "max_electric_power": 22000}
@@ -271,7 +272,32 @@ def operate(aws, resources, outputs):
     aws.client("s3").put_object(Bucket=outputs["FilesBucket"], Key="stations/london.json", Body=json.dumps(locations))
     imported = invoke(outputs["ImportFunction"], {"key": "stations/london.json", "mode": "test"})
     assert imported == {"imported": len(locations)}, imported
+    set_prices(aws.client("dynamodb"), resources["Table"])
     return made["api_key"]["secret"], made["account"]["id"]
+
+
+def set_prices(database, table):
+    """Locations come without tariffs: every session costs a euro, and every kWh 45 cents."""
+
+    def price(kind, amount):
+        texts = {"currency": "eur", "tax": "vat", "tax_percent": "20", "type": kind}
+        numbers = {"price": amount, "step_size": 1}
+        return {
+            "M": {name: {"S": text} for name, text in texts.items()}
+            | {name: {"N": str(number)} for name, number in numbers.items()}
+            | {"tax_included": {"BOOL": True}}
+        }
+
+    for page in database.get_paginator("query").paginate(
+        TableName=table, IndexName="list", KeyConditionExpression="list_pk = :pk",
+        ExpressionAttributeValues={":pk": {"S": "test#charging_station"}},
+    ):  # fmt: skip
+        for row in page["Items"]:
+            database.update_item(
+                TableName=table, Key={name: row[name] for name in ("pk", "sk")},
+                UpdateExpression="SET #object.pricing = :prices", ExpressionAttributeNames={"#object": "object"},
+                ExpressionAttributeValues={":prices": {"L": [price("FLAT", 100), price("ENERGY", 45)]}},
+            )  # fmt: skip
 
 
 def check_edges(api):
@@ -370,21 +396,21 @@ def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
 
 
 def check_session(api, driver, vehicle, station):
-    method = api.post("/v1/payment_methods", {"type": "card", "token": "tok_success", "driver": driver})
+    method = api.post("/v1/payment_methods", {"type": "card", "token": "tok_success", "driver": driver})["id"]
+    api.post(f"/v1/drivers/{driver}", {"preferences": {"default_payment_method": method}})
     connector = station["connectors"][0]["id"]
     session = api.post(
         "/v1/charging_sessions",
         {"charging_station": station["id"], "connector": connector, "driver": driver, "vehicle": vehicle,
-         "payment_method": method["id"]},
+         "payment_method": method},
     )["id"]  # fmt: skip
+    assert api.get(f"/v1/charging_stations/{station['id']}")["connectors"][0]["status"] == "occupied"
     stopped = api.post(f"/v1/charging_sessions/{session}/stop", {})
-    assert stopped["status"] == "completed", stopped
-    status = api.get(f"/v1/charging_stations/{station['id']}")["connectors"][0]["status"]
-    assert status == "available", status
-    api.post(f"/v1/drivers/{driver}/top_up", {"amount": 2500, "payment_method": method["id"]})
-    paid = api.get(f"/v1/transactions?driver={driver}")["data"]
-    assert [one["amount"] for one in paid] == [2500], paid
-    say("a session was started and stopped, and money taken")
+    assert (stopped["status"], stopped["amount_due"]) == ("completed", 100), stopped
+    assert api.get(f"/v1/charging_stations/{station['id']}")["connectors"][0]["status"] == "available"
+    paid = until("the charge", lambda: api.get(f"/v1/transactions?driver={driver}")["data"])
+    assert [(one["amount"], one["status"]) for one in paid] == [(100, "succeeded")], paid
+    say("a session was started, stopped and paid for")
 
 
 def check_report(api):
@@ -400,6 +426,115 @@ def check_report(api):
         content = file.read()
     assert hashlib.sha256(content).hexdigest() == shown["sha256"]
     say("a report was fetched by its signed link")
+
+
+class Samples:
+    """The sample events of all routes, with ids of objects made for them."""
+
+    def __init__(self, api, account, stations):
+        self.api, self.account, self.stations = api, account, stations
+        self.number = 0
+
+    def make(self, kind, route):
+        """An object of the kind, which the ones made so far for this sample belong to."""
+        api, made, self.number = self.api, self.made, self.number + 1
+        if kind in made:
+            return made[kind]
+
+        def own(kind):
+            return self.make(kind, route)
+
+        def fleet():
+            body = json.loads(json.loads((ROOT / "events/create-fleet.json").read_text())["body"])
+            return api.post("/v1/fleets", body)["id"]
+
+        def driver():
+            id = api.post("/v1/drivers", {"name": "Ada Byron", "email": "ada@fleet.example"})["id"]
+            if route != "attach-driver":
+                api.post(f"/v1/drivers/{id}/attach", {"fleet": own("flt")})
+            return id
+
+        def vehicle():
+            id = api.post(
+                "/v1/vehicles",
+                {"fleet": own("flt"), "registration_plate": f"E2E {self.number}", "vin": f"WVWZZZ1KZAW{self.number:06}",
+                 "battery_capacity": 60000, "charging_standard": "Type2", "drivers": []},
+            )["id"]  # fmt: skip
+            api.post(f"/v1/vehicles/{id}/telemetry", {"battery": {"level": 40}})
+            return id
+
+        def session():
+            # Without a payment method, so that it is paid with an invoice.
+            return api.post(
+                "/v1/charging_sessions",
+                {"charging_station": own("chst"), "connector": "1-1", "driver": own("drv"), "vehicle": own("veh")},
+            )["id"]
+
+        def invoice():
+            id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
+            if route in ("pay-invoice", "void-invoice"):
+                api.post(f"/v1/charging_sessions/{own('cs')}/stop", {})
+                api.expect(200, "DELETE", f"/v1/invoices/{id}")
+                id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
+                api.post(f"/v1/invoices/{id}/finalize", {})
+            return id
+
+        def transaction():
+            method = api.post("/v1/payment_methods", {"type": "card", "token": "tok_success"})["id"]
+            api.post(f"/v1/drivers/{own('drv')}/top_up", {"amount": 100, "payment_method": method})
+            return api.get(f"/v1/transactions?driver={own('drv')}")["data"][0]["id"]
+
+        def estimation():
+            return api.post(
+                "/v1/estimations",
+                {"charging_station": own("chst"), "vehicle": own("veh"), "battery_level": 20, "battery_target_level": 80},
+            )["id"]  # fmt: skip
+
+        makers = {
+            "acct": lambda: self.account,
+            "chst": lambda: self.stations[self.number % len(self.stations)],
+            "cs": session,
+            "drv": driver,
+            "est": estimation,
+            "evt": lambda: api.get("/v1/events?limit=1")["data"][0]["id"],
+            "flt": fleet,
+            "inv": invoice,
+            "key": lambda: api.post("/v1/api_keys", {})["id"],
+            "pm": lambda: api.post("/v1/payment_methods", {"type": "card", "token": "tok_success"})["id"],
+            "pol": lambda: api.post("/v1/policies", {"name": "Anything", "rules": {}})["id"],
+            "res": lambda: reserve(api, own("drv"), own("veh"), 600)["id"],
+            "rpt": lambda: api.post("/v1/reports", {})["id"],
+            "txn": transaction,
+            "veh": vehicle,
+            "wh": lambda: api.post("/v1/webhook_endpoints", {"url": self.hook, "enabled_events": ["ping"]})["id"],
+        }
+        made[kind] = makers[kind]()
+        return made[kind]
+
+    def check(self, hook):
+        self.hook, checked = hook, 0
+        for file in sorted((ROOT / "events").glob("*.json")):
+            route, event = file.stem, json.loads(file.read_text())
+            if "rawPath" not in event or event["routeKey"] == "$default":
+                continue
+            self.made = {}
+            text = " ".join([event["rawPath"], event["rawQueryString"], event.get("body") or ""])
+            for known in sorted(set(re.findall(r"\b(?:[a-z]+)_[0-9a-f]{32}\b", text))):
+                text = text.replace(known, self.make(known.split("_")[0], route))
+            text = text.replace("2027-01-15T09", moment(300)[:13]).replace("2027-01-15T10", moment(360)[:13])
+            text = text.replace('"connector": "1"', '"connector": "1-1"')
+            path, query, body = text.split(" ", 2)
+            status, shown, _ = self.api.send(
+                event["requestContext"]["http"]["method"],
+                path + (f"?{query}" if query else ""),
+                json.loads(body) if body else None,
+                {"Idempotency-Key": f"sample-{route}"} if body else None,
+            )
+            assert status == 200, f"{route}: {status} {shown}"
+            if "wh" in self.made and route != "delete-webhook-endpoint":
+                self.api.expect(200, "DELETE", f"/v1/webhook_endpoints/{self.made['wh']}")
+            checked += 1
+        say(f"{checked} functions answered their sample events")
 
 
 WRITES = ("put_item", "update_item", "delete_item", "batch_write_item", "transact_write_items")
@@ -473,8 +608,11 @@ def check_access(aws, resources, template, account):
     say("a function that makes fleets may write fleets and idempotency records, nothing else")
 
 
-def check_queues(aws, resources):
-    """Nothing may have failed on the way."""
+def check_troubles(aws, resources, log):
+    """Nothing may have failed on the way, unseen by clients."""
+    log.flush()
+    failed = [line for line in pathlib.Path(log.name).read_text().splitlines() if '"level":"ERROR"' in line]
+    assert not failed, "\n".join(failed)
     queues = aws.client("sqs")
     for id, url in resources.items():
         if id.endswith("DeadLetters"):
@@ -500,8 +638,10 @@ def main():
             check_reservations(aws, resources, api, account, driver, vehicle, receiver)
             check_session(api, driver, vehicle, station)
             check_report(api)
+            stations = [one["id"] for one in api.get("/v1/charging_stations?limit=30")["data"]]
+            Samples(api, account, stations[:-1]).check(receiver.url)
             check_access(aws, resources, template, account)
-            check_queues(aws, resources)
+            check_troubles(aws, resources, log)
         except BaseException:
             log.flush()
             print(pathlib.Path(log.name).read_text()[-20000:], file=sys.stderr)
