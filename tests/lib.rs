@@ -76,7 +76,7 @@ impl TestApp {
             versions: Default::default(),
         };
         change(&mut options);
-        let running = Running::start(options).await.expect("the service starts");
+        let running = Self::run(options).await;
         let anon = Client::new(&running.base_url, None);
         let (key, account) = (Some(running.api_key.clone()), Some(running.account.clone()));
         let alice = Client {
@@ -88,6 +88,20 @@ impl TestApp {
             alice,
             anon,
             running: Some(running),
+        }
+    }
+
+    /// Starts the service. A database elsewhere may be too busy to make a table in time: then it is asked for another.
+    async fn run(options: Options) -> Running {
+        let mut tries = if options.store.is_some() { 4 } else { 1 };
+        loop {
+            let mut options = options.clone();
+            options.table = format!("{}-{tries}", options.table);
+            tries -= 1;
+            match Running::start(options).await {
+                Ok(running) => return running,
+                Err(error) => assert!(tries > 0, "the service does not start: {error}"),
+            }
         }
     }
 

@@ -158,7 +158,7 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
         "settle-session" => [&[Of(ChargingSession)], &charge[..]].concat(),
         "deliver-webhook" => vec![Of(Event), Of(WebhookEndpoint)],
         "generate-report" => vec![Of(Report)],
-        "check-invoice" => [&[Of(Invoice)], &charge[..]].concat(),
+        "check-invoice" => [&[Of(Invoice), Of(ChargingSession)], &charge[..]].concat(),
         "topup-account" => vec![Accounts, Of(Transaction)],
         "topup-driver" => vec![Of(Driver), Of(Transaction)],
         "topup-fleet" => vec![Of(Fleet), Of(Transaction)],
@@ -214,7 +214,8 @@ fn functions() -> Vec<Function> {
         .map(|route| {
             let (memory, timeout) = match route.name {
                 // They look at many rows.
-                "list-charging-stations" | "create-invoice" => (512, 10),
+                "list-charging-stations" => (512, 10),
+                "create-invoice" => (512, 29),
                 _ => (256, 10),
             };
             let needs = match resource(&route) {

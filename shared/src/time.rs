@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -57,6 +57,19 @@ impl Timestamp {
     /// The day this moment lies in, where that time zone holds.
     pub fn date_in(self, zone: &TimeZone) -> Date {
         self.0.to_zoned(zone.clone()).date()
+    }
+
+    /// What the clock and the calendar show at this moment, where that time zone holds.
+    pub fn civil_in(self, zone: &TimeZone) -> DateTime {
+        zone.to_datetime(self.0)
+    }
+
+    /// The moments from here until then at which the clocks of a time zone are put forward or back.
+    pub fn clock_changes_until(self, until: Timestamp, zone: &TimeZone) -> Vec<Timestamp> {
+        let changes = zone
+            .following(self.0)
+            .map(|change| change.timestamp().into());
+        changes.take_while(|change| *change < until).collect()
     }
 
     /// Reads RFC 3339 with any offset and 0 to 9 fraction digits; digits past the third are cut off.

@@ -1,4 +1,5 @@
-//! `check-invoice`: tells that an open invoice is overdue, and brings a payment to its end that was cut short.
+//! `check-invoice`: tells that an open invoice is overdue, brings a payment to its end that was cut short, and has the
+//! sessions of a paid invoice say so.
 
 use shared::models::event::EventType;
 use shared::models::invoice::{Concern, Invoice};
@@ -6,7 +7,7 @@ use shared::origin::{Origin, Tenant};
 use shared::store::Changes;
 use shared::{App, Error, Id};
 
-use super::payment;
+use super::{payment, sessions};
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
@@ -15,6 +16,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let origin = Origin::later(tenant.clone(), app.now());
     match row.object.concern(&row.private, origin.now) {
         None => Ok(()),
+        Some(Concern::UnpaidSessions) => sessions::pay_off(app, &origin, row).await,
         Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
         Some(Concern::Overdue) => {
             row.object.tell_overdue(&mut row.private);

@@ -162,6 +162,7 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
         tax_included: true,
         tax_percent: "20".into(),
         kind: PriceType::Energy,
+        restrictions: None,
     }];
     Ok(station)
 }

@@ -365,6 +365,7 @@ mod tests {
             tax_included: true,
             tax_percent: "20".into(),
             kind: PriceType::Energy,
+            restrictions: None,
         };
         let mut dear = base.clone();
         dear.pricing = vec![price(41, Currency::USD)];

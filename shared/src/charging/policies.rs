@@ -321,6 +321,7 @@ mod tests {
             tax_included: false,
             tax_percent: "20".into(),
             kind: PriceType::Energy,
+            restrictions: None,
         }
     }
 

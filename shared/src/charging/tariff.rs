@@ -2,12 +2,19 @@
 //!
 //! `step_size` rounds the quantity up once per session for ENERGY, and once for TIME and PARKING_TIME together: where
 //! parking is charged for, it takes the whole of the rounding and charging time is billed as it was.
+//!
+//! Where prices are restricted to times, days, durations or energies, a session is cut into stretches at every moment at
+//! which one begins or ceases to hold; the last price that held takes the rounding up to its step.
 
+use jiff::ToSpan as _;
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
 use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use crate::models::charging_station::{Price, PriceType, Tax};
+use crate::models::charging_station::{Price, PriceType, Restrictions, Tax, Weekday};
 use crate::money::Currency;
+use crate::time::{DAY, Timestamp};
 
 /// What a session used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,7 +27,16 @@ pub struct Usage {
     pub parking: u64,
 }
 
-/// The cost of one dimension of a tariff.
+/// A session as its prices see it: energy flows evenly while it charges, then it parks.
+#[derive(Debug, Clone, Copy)]
+pub struct Course<'a> {
+    pub began: Timestamp,
+    /// The station's.
+    pub zone: &'a TimeZone,
+    pub usage: Usage,
+}
+
+/// The cost at one price of a tariff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub kind: PriceType,
@@ -65,41 +81,307 @@ pub fn currency(pricing: &[Price], preferred: Currency) -> Currency {
     offered().next().unwrap_or(preferred)
 }
 
-/// The cost at the prices of that currency. The first price of each type counts, as in OCPI.
-pub fn cost(pricing: &[Price], currency: Currency, usage: Usage) -> Cost {
-    let first = |kind: PriceType| {
-        let mut prices = pricing.iter();
-        prices.find(|price| price.currency == currency && price.kind == kind)
-    };
-    let energy = first(PriceType::Energy).filter(|_| usage.energy > 0);
-    let time = first(PriceType::Time).filter(|_| usage.charging > 0);
-    let parking = first(PriceType::ParkingTime).filter(|_| usage.parking > 0);
-    let flat = first(PriceType::Flat);
+/// The cost at the prices of that currency. At any moment the first price of a type counts that holds, as in OCPI.
+pub fn cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Cost {
+    let pricing: Vec<&Price> = pricing
+        .iter()
+        .filter(|price| price.currency == currency)
+        .collect();
+    let stretches = stretches(&pricing, course);
+    let mut billed = Billed(vec![None; pricing.len()]);
+    billed.once(&pricing, &stretches);
+    let Usage {
+        energy,
+        charging,
+        parking,
+    } = course.usage;
+    let last = billed.measure(&pricing, &stretches, PriceType::Energy, |one| one.energy);
+    billed.round_up(&pricing, last, energy, |price| u64::from(price.step_size));
+    let time = billed.measure(&pricing, &stretches, PriceType::Time, |one| one.charging);
+    let last = billed.measure(&pricing, &stretches, PriceType::ParkingTime, |one| {
+        one.parking
+    });
+    match last {
+        Some(_) => billed.round_up(&pricing, last, parking, millis_of_step),
+        None => billed.round_up(&pricing, time, charging, millis_of_step),
+    }
     let mut lines = Vec::new();
-    if let Some(price) = flat {
-        lines.push(Line::of(price, Decimal::ONE, Decimal::ONE));
+    for (kind, parts_per_unit) in DIMENSIONS {
+        for (price, parts) in pricing.iter().zip(&billed.0) {
+            if let (Some(parts), true) = (parts, price.kind == kind) {
+                lines.push(Line::of(price, *parts, parts_per_unit));
+            }
+        }
     }
-    if let Some(price) = energy {
-        let billed = rounded_up(usage.energy, u64::from(price.step_size));
-        lines.push(Line::of(price, billed, WH_PER_KWH));
+    for kind in [PriceType::MinPrice, PriceType::MaxPrice] {
+        let limit = pricing.iter().find(|price| price.kind == kind);
+        lines.extend(limit.and_then(|limit| Line::up_to(limit, &Cost::of(&lines))));
     }
-    if let Some(price) = time {
-        let billed = match parking {
-            Some(_) => usage.charging.into(),
-            None => rounded_up(usage.charging, millis_of_step(price)),
-        };
-        lines.push(Line::of(price, billed, MILLIS_PER_HOUR));
-    }
-    if let Some(price) = parking {
-        let billed = rounded_up(usage.parking, millis_of_step(price));
-        lines.push(Line::of(price, billed, MILLIS_PER_HOUR));
-    }
-    let sum = |part: fn(&Line) -> i64| lines.iter().map(part).fold(0, i64::saturating_add);
+    let Cost {
+        net, tax, gross, ..
+    } = Cost::of(&lines);
     Cost {
-        net: sum(|line| line.net),
-        tax: sum(|line| line.tax),
-        gross: sum(|line| line.gross),
         lines,
+        net,
+        tax,
+        gross,
+    }
+}
+
+/// The dimensions of a tariff in the order of their lines, and how many of the parts they are counted in make one unit.
+const DIMENSIONS: [(PriceType, Decimal); 4] = [
+    (PriceType::Flat, Decimal::ONE),
+    (PriceType::Energy, WH_PER_KWH),
+    (PriceType::Time, MILLIS_PER_HOUR),
+    (PriceType::ParkingTime, MILLIS_PER_HOUR),
+];
+
+/// What each price is billed for: Wh, milliseconds, or once.
+struct Billed(Vec<Option<Decimal>>);
+
+impl Billed {
+    /// The first start fee that holds at any time.
+    fn once(&mut self, pricing: &[&Price], stretches: &[Stretch]) {
+        let mut held = stretches.iter();
+        if let Some(place) = held.find_map(|stretch| stretch.price(pricing, PriceType::Flat)) {
+            self.0[place] = Some(Decimal::ONE);
+        }
+    }
+
+    /// Adds what each price of a kind is billed for before rounding up, and says which was the last.
+    fn measure(
+        &mut self,
+        pricing: &[&Price],
+        stretches: &[Stretch],
+        kind: PriceType,
+        parts: fn(&Stretch) -> Decimal,
+    ) -> Option<usize> {
+        let mut last = None;
+        for stretch in stretches.iter().filter(|one| !parts(one).is_zero()) {
+            if let Some(place) = stretch.price(pricing, kind) {
+                *self.0[place].get_or_insert_default() += parts(stretch);
+                last = Some(place);
+            }
+        }
+        last
+    }
+
+    /// Rounds a whole session's quantity up to the step of the price that held last, at that price.
+    fn round_up(
+        &mut self,
+        pricing: &[&Price],
+        last: Option<usize>,
+        quantity: u64,
+        step: fn(&Price) -> u64,
+    ) {
+        if let Some(place) = last {
+            let more = rounded_up(quantity, step(pricing[place])) - Decimal::from(quantity);
+            *self.0[place].get_or_insert_default() += more;
+        }
+    }
+}
+
+/// Part of a session in which the same prices hold.
+#[derive(Debug, Clone, Copy)]
+struct Stretch<'a> {
+    began: Mark,
+    at: Timestamp,
+    zone: &'a TimeZone,
+    /// W
+    power: Decimal,
+    /// Wh
+    energy: Decimal,
+    /// Milliseconds.
+    charging: Decimal,
+    /// Milliseconds.
+    parking: Decimal,
+}
+
+/// How far a session has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Mark {
+    /// Milliseconds.
+    elapsed: Decimal,
+    /// Wh
+    energy: Decimal,
+}
+
+/// How long after its beginning a session is cut into days, in milliseconds.
+const CALENDAR: i64 = 400 * DAY;
+
+/// Cuts a session wherever a price may begin or cease to hold.
+fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stretch<'a>> {
+    let Usage {
+        energy,
+        charging,
+        parking,
+    } = course.usage;
+    let (energy, charging, parking) = (energy.into(), charging.into(), Decimal::from(parking));
+    let end = charging + parking;
+    let share = |part: Decimal, whole: Decimal| part.checked_div(whole).unwrap_or(Decimal::ONE);
+    let at_time = |elapsed: Decimal| Mark {
+        elapsed,
+        energy: energy * share(elapsed, charging).min(Decimal::ONE),
+    };
+    let at_energy = |wanted: u32| Mark {
+        elapsed: charging * share(wanted.into(), energy),
+        energy: wanted.into(),
+    };
+    let mut marks = vec![at_time(charging)];
+    for restrictions in pricing
+        .iter()
+        .filter_map(|price| price.restrictions.as_ref())
+    {
+        let durations = [restrictions.min_duration, restrictions.max_duration];
+        let energies = [restrictions.min_energy, restrictions.max_energy];
+        let durations = durations.into_iter().flatten();
+        marks.extend(
+            durations.map(|seconds| at_time(Decimal::from(seconds) * Decimal::ONE_THOUSAND)),
+        );
+        let energies = energies.into_iter().flatten();
+        marks.extend(
+            energies
+                .filter(|wanted| Decimal::from(*wanted) < energy)
+                .map(at_energy),
+        );
+        let moments = restrictions.moments(course, end).into_iter();
+        marks.extend(moments.map(|millis| at_time(millis.into())));
+    }
+    marks.retain(|mark| Decimal::ZERO < mark.elapsed && mark.elapsed < end);
+    marks.sort_unstable();
+    marks.dedup_by_key(|mark| mark.elapsed);
+    let begin = Mark {
+        elapsed: Decimal::ZERO,
+        energy: if charging.is_zero() {
+            energy
+        } else {
+            Decimal::ZERO
+        },
+    };
+    let ends = marks.iter().copied().chain([Mark {
+        elapsed: end,
+        energy,
+    }]);
+    let flow = energy.checked_mul(MILLIS_PER_HOUR).unwrap_or(Decimal::MAX);
+    let flow = flow.checked_div(charging).unwrap_or_default();
+    let mut from = begin;
+    let mut stretches = Vec::with_capacity(marks.len() + 1);
+    for until in ends {
+        let lasts = until.elapsed - from.elapsed;
+        let charges = from.elapsed < charging;
+        let whole = from == begin && charging.is_zero();
+        stretches.push(Stretch {
+            began: from,
+            at: course
+                .began
+                .plus_millis(from.elapsed.to_i64().unwrap_or(i64::MAX)),
+            zone: course.zone,
+            power: if charges { flow } else { Decimal::ZERO },
+            energy: if whole {
+                energy
+            } else {
+                until.energy - from.energy
+            },
+            charging: if charges { lasts } else { Decimal::ZERO },
+            parking: if charges { Decimal::ZERO } else { lasts },
+        });
+        from = until;
+    }
+    stretches
+}
+
+impl Stretch<'_> {
+    /// The place of the first price of a kind that holds.
+    fn price(&self, pricing: &[&Price], kind: PriceType) -> Option<usize> {
+        pricing.iter().position(|price| {
+            let restrictions = price.restrictions.as_ref();
+            price.kind == kind && restrictions.is_none_or(|restrictions| restrictions.hold(self))
+        })
+    }
+}
+
+impl Restrictions {
+    fn hold(&self, stretch: &Stretch<'_>) -> bool {
+        let Self {
+            start_time,
+            end_time,
+            start_date,
+            end_date,
+            day_of_week,
+            min_duration,
+            max_duration,
+            min_energy,
+            max_energy,
+            min_power,
+            max_power,
+        } = self;
+        fn within(value: Decimal, min: Option<u32>, max: Option<u32>) -> bool {
+            min.is_none_or(|min| value >= min.into()) && max.is_none_or(|max| value < max.into())
+        }
+        let seconds = stretch.began.elapsed / Decimal::ONE_THOUSAND;
+        let local = stretch.at.civil_in(stretch.zone);
+        let (date, time) = (local.date(), local.time());
+        let today =
+            Weekday::ALL[usize::from(date.weekday().to_monday_zero_offset().unsigned_abs())];
+        within(seconds, *min_duration, *max_duration)
+            && within(stretch.began.energy, *min_energy, *max_energy)
+            && within(stretch.power, *min_power, *max_power)
+            && (day_of_week.is_empty() || day_of_week.contains(&today))
+            && read(start_date).is_none_or(|start: Date| date >= start)
+            && read(end_date).is_none_or(|end: Date| date < end)
+            && match (read(start_time), read(end_time)) {
+                (Some(start), Some(end)) if end < start => time >= start || time < end,
+                (start, end) => {
+                    let end = end.filter(|end| *end != Time::midnight());
+                    start.is_none_or(|start| time >= start) && end.is_none_or(|end| time < end)
+                }
+            }
+    }
+
+    /// The milliseconds into a session at which the clock or the calendar may change whether these hold.
+    fn moments(&self, course: Course<'_>, end: Decimal) -> Vec<i64> {
+        let times = [&self.start_time, &self.end_time].map(read::<Time>);
+        let days =
+            self.start_date.is_some() || self.end_date.is_some() || !self.day_of_week.is_empty();
+        if times == [None, None] && !days {
+            return Vec::new();
+        }
+        let end = end.to_i64().unwrap_or(CALENDAR).min(CALENDAR);
+        let last = course.began.plus_millis(end);
+        let mut moments = course.began.clock_changes_until(last, course.zone);
+        let mut day = course.began.date_in(course.zone);
+        let final_day = last.date_in(course.zone);
+        while day <= final_day {
+            for time in times.into_iter().flatten().chain([Time::midnight()]) {
+                let moment = day.to_datetime(time);
+                let moment = course.zone.to_ambiguous_timestamp(moment);
+                let sides = [moment.clone().earlier(), moment.later()];
+                moments.extend(sides.into_iter().flatten().map(Timestamp::from));
+            }
+            match day.checked_add(1.day()) {
+                Ok(next) => day = next,
+                Err(_) => break,
+            }
+        }
+        let since = |moment: Timestamp| moment.millis_since(course.began);
+        moments.into_iter().map(since).collect()
+    }
+}
+
+fn read<T: std::str::FromStr>(text: &Option<String>) -> Option<T> {
+    text.as_deref()?.parse().ok()
+}
+
+impl Cost {
+    /// The sums of lines.
+    fn of(lines: &[Line]) -> Self {
+        let sum = |part: fn(&Line) -> i64| lines.iter().map(part).fold(0, i64::saturating_add);
+        Self {
+            lines: Vec::new(),
+            net: sum(|line| line.net),
+            tax: sum(|line| line.tax),
+            gross: sum(|line| line.gross),
+        }
     }
 }
 
@@ -139,12 +421,28 @@ impl Line {
         }
     }
 
+    /// What raises a cost to a minimum, or lowers it to a maximum. With and without tax are held to it by themselves.
+    fn up_to(limit: &Price, cost: &Cost) -> Option<Self> {
+        let line = Self::of(limit, Decimal::ONE, Decimal::ONE);
+        let bound = |sum: i64, limit: i64| match line.kind {
+            PriceType::MinPrice => sum.max(limit) - sum,
+            _ => sum.min(limit) - sum,
+        };
+        let (net, gross) = (bound(cost.net, line.net), bound(cost.gross, line.gross));
+        (net != 0 || gross != 0).then(|| Self {
+            net,
+            tax: gross - net,
+            gross,
+            ..line
+        })
+    }
+
     /// What the quantity counts.
     pub fn unit(&self) -> &'static str {
         match self.kind {
             PriceType::Energy => "kWh",
             PriceType::Time | PriceType::ParkingTime => "hour",
-            PriceType::Flat => "session",
+            PriceType::Flat | PriceType::MinPrice | PriceType::MaxPrice => "session",
         }
     }
 
@@ -154,6 +452,8 @@ impl Line {
             PriceType::Time => "Charging time",
             PriceType::ParkingTime => "Parking time",
             PriceType::Flat => "Start fee",
+            PriceType::MinPrice => "Up to the minimum price",
+            PriceType::MaxPrice => "Down to the maximum price",
         }
     }
 }
@@ -198,10 +498,34 @@ fn rounded(amount: Decimal) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        Cost, Currency, Decimal, Line, Price, PriceType, Restrictions, Tax, Timestamp, Usage,
+        Weekday, currency,
+    };
+    use jiff::tz::TimeZone;
     use proptest::prelude::*;
 
     const MINUTE: u64 = 60_000;
+
+    /// The cost of a session that began on a Sunday at eight.
+    fn cost(pricing: &[Price], currency: Currency, usage: Usage) -> Cost {
+        cost_from("2026-03-01T08:00:00Z", "UTC", pricing, currency, usage)
+    }
+
+    fn cost_from(
+        began: &str,
+        zone: &str,
+        pricing: &[Price],
+        currency: Currency,
+        usage: Usage,
+    ) -> Cost {
+        let course = super::Course {
+            began: Timestamp::parse(began).unwrap(),
+            zone: &TimeZone::get(zone).unwrap(),
+            usage,
+        };
+        super::cost(pricing, currency, course)
+    }
 
     fn eur() -> Currency {
         Currency::from_code("eur").unwrap()
@@ -218,6 +542,7 @@ mod tests {
             tax_included: false,
             tax_percent: percent.into(),
             kind,
+            restrictions: None,
         }
     }
 

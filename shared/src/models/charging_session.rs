@@ -4,6 +4,7 @@
 
 use std::num::NonZeroU32;
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,10 +14,11 @@ use super::driver::Driver;
 use super::fleet::Fleet;
 use super::payment_method::PaymentMethod;
 use super::reservation::Reservation;
+use super::text::ZoneName;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::vehicle::Vehicle;
 use crate::charging::calendar::{Entry, Window};
-use crate::charging::tariff::{self, Cost, Usage};
+use crate::charging::tariff::{self, Cost, Course, Usage};
 use crate::charging::{network, opening_hours};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
@@ -91,6 +93,9 @@ pub struct SessionPrivate {
     pub reservation: Option<Id>,
     /// The station's prices in the session's currency when the session began.
     pub pricing: Vec<Price>,
+    /// The station's time zone, which the restrictions of its prices mean.
+    #[serde(default)]
+    pub zone: Option<ZoneName>,
     /// W the connector and the vehicle agreed on.
     pub power: u32,
     /// Wh at which the session ends by itself: its limit or a full battery.
@@ -273,6 +278,17 @@ impl Promises<'_> {
 }
 
 impl ChargingSession {
+    /// The invoice that bills the session was paid. Says whether there was anything left to pay.
+    pub fn pay_off(&mut self, now: Timestamp) -> bool {
+        if self.amount_due == 0 {
+            return false;
+        }
+        self.amount_paid += self.amount_due;
+        self.amount_due = 0;
+        self.updated = now;
+        true
+    }
+
     /// A session that begins now. It ends by itself at its limit, with a full battery, when the connector is promised to
     /// another, or after a day.
     ///
@@ -326,6 +342,7 @@ impl ChargingSession {
         let private = SessionPrivate {
             reservation: promises.arriving.map(|reservation| reservation.id.clone()),
             pricing,
+            zone: Some(station.timezone.clone()),
             power,
             most_energy,
             due: Some(promised.map_or(ends, |promised| promised.min(ends))),
@@ -364,7 +381,13 @@ impl ChargingSession {
             charging: millis.unsigned_abs(),
             parking: 0,
         };
-        let cost = tariff::cost(&private.pricing, self.currency, usage);
+        let zone = private.zone.as_ref().map(ZoneName::rules);
+        let course = Course {
+            began: self.session_started,
+            zone: &zone.unwrap_or(TimeZone::UTC),
+            usage,
+        };
+        let cost = tariff::cost(&private.pricing, self.currency, course);
         (i64::try_from(energy).unwrap_or(i64::MAX), cost)
     }
 
@@ -497,6 +520,7 @@ mod tests {
             tax_included: true,
             tax_percent: "20".into(),
             kind: PriceType::Energy,
+            restrictions: None,
         }];
         Scene {
             station,

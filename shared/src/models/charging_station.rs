@@ -141,7 +141,8 @@ pub enum StationStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Price {
     pub currency: Currency,
-    /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), rounded to a whole number.
+    /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), or what a whole session costs at
+    /// least (`MIN_PRICE`) or at most (`MAX_PRICE`); rounded to a whole number.
     pub price: i64,
     /// The exact price, where `price` is rounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,6 +155,47 @@ pub struct Price {
     pub tax_percent: String,
     #[serde(rename = "type")]
     pub kind: PriceType,
+    /// When the price holds; without any, always. Of the prices of a type the first counts that holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restrictions: Option<Restrictions>,
+}
+
+/// When a price holds: while all of these are met. Times and days are the station's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Restrictions {
+    /// `HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<String>,
+    /// `HH:MM`, exclusive; `00:00` is the end of the day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_time: Option<String>,
+    /// `YYYY-MM-DD`, inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date: Option<String>,
+    /// `YYYY-MM-DD`, exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date: Option<String>,
+    /// Empty for every day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub day_of_week: Vec<Weekday>,
+    /// Seconds since the session began, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_duration: Option<u32>,
+    /// Seconds since the session began, exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_duration: Option<u32>,
+    /// Wh charged, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_energy: Option<u32>,
+    /// Wh charged, exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_energy: Option<u32>,
+    /// W, while at least that much power flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_power: Option<u32>,
+    /// W, while less power flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_power: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -172,6 +214,8 @@ pub enum PriceType {
     Time,
     ParkingTime,
     Flat,
+    MinPrice,
+    MaxPrice,
 }
 
 impl ChargingStation {

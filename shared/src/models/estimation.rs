@@ -7,7 +7,7 @@ use super::charging_station::{ChargingStation, Connector, PriceType};
 use super::vehicle::Vehicle;
 use crate::charging::network;
 use crate::charging::policies::Verdict;
-use crate::charging::tariff::{self, Line, Usage};
+use crate::charging::tariff::{self, Course, Line, Usage};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -174,7 +174,12 @@ impl Estimation {
             charging: millis.unsigned_abs(),
             parking: 0,
         };
-        let cost = tariff::cost(&station.pricing, currency, usage);
+        let course = Course {
+            began: now,
+            zone: &station.timezone.rules(),
+            usage,
+        };
+        let cost = tariff::cost(&station.pricing, currency, course);
         Ok(Self {
             id: Id::new(Kind::Estimation, now),
             object: Kind::Estimation,
@@ -264,6 +269,7 @@ mod tests {
             tax_included: true,
             tax_percent: "20".into(),
             kind: PriceType::Energy,
+            restrictions: None,
         };
         let time = Price {
             price: 60,

@@ -112,7 +112,11 @@ pub struct InvoicePrivate {
     pub attempt: Option<Attempt>,
     /// Whether it was told that the invoice is overdue.
     pub overdue_told: bool,
-    /// When the service has to look at the invoice by itself: it falls overdue, or an attempt to pay was cut short.
+    /// Whether the invoice was paid and its sessions do not say so yet.
+    #[serde(default)]
+    pub sessions_unpaid: bool,
+    /// When the service has to look at the invoice by itself: it falls overdue, an attempt to pay was cut short,
+    /// or its sessions are to be paid off.
     pub due: Option<Timestamp>,
 }
 
@@ -122,6 +126,8 @@ pub enum Concern {
     /// An attempt to pay was cut short, and has to be brought to its end.
     LostPayment,
     Overdue,
+    /// The invoice is paid, and its sessions do not say so yet.
+    UnpaidSessions,
 }
 
 /// An attempt to pay. It is written down before the provider is asked, so that one that was cut short is taken up under
@@ -338,6 +344,7 @@ impl Invoice {
         let overdue = (!private.overdue_told).then_some(overdue);
         private.due = match self.status {
             InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
+            InvoiceStatus::Paid if private.sessions_unpaid => self.paid_at,
             _ => None,
         };
     }
@@ -345,7 +352,9 @@ impl Invoice {
     /// What the service has to do by itself now.
     pub fn concern(&self, private: &InvoicePrivate, now: Timestamp) -> Option<Concern> {
         let lost = |attempt: &Attempt| attempt.begun.plus_millis(LEASE) <= now;
-        if self.status != InvoiceStatus::Open {
+        if self.status == InvoiceStatus::Paid && private.sessions_unpaid {
+            Some(Concern::UnpaidSessions)
+        } else if self.status != InvoiceStatus::Open {
             None
         } else if private.attempt.as_ref().is_some_and(lost) {
             Some(Concern::LostPayment)
@@ -357,6 +366,12 @@ impl Invoice {
     /// Writes down that it is told that the invoice is overdue.
     pub fn tell_overdue(&self, private: &mut InvoicePrivate) {
         private.overdue_told = true;
+        self.wait(private);
+    }
+
+    /// Writes down that every session of the paid invoice says so.
+    pub fn tell_paid_off(&self, private: &mut InvoicePrivate) {
+        private.sessions_unpaid = false;
         self.wait(private);
     }
 
@@ -493,6 +508,7 @@ impl Invoice {
         };
         private.attempt = None;
         if succeeded {
+            private.sessions_unpaid = true;
             self.settle(Some(attempt.method.id.clone()), now);
         }
         self.wait(private);
