@@ -594,13 +594,13 @@ fn role(one: &Function) -> String {
             )),
         }
     }
+    let read = "      ManagedPolicyArns: [!Ref ReadAccess]\n";
     let shared = match one.trigger {
         Trigger::Route(_) | Trigger::Otherwise => {
             "      ManagedPolicyArns: [!Ref ReadAccess, !Ref RequestAccess]\n"
         }
-        Trigger::Queue(_) | Trigger::Stream | Trigger::Rate(_) => {
-            "      ManagedPolicyArns: [!Ref ReadAccess]\n"
-        }
+        Trigger::Queue(_) | Trigger::Stream | Trigger::Rate(_) => read,
+        Trigger::Invocation if one.name == "bootstrap-account" => read,
         Trigger::Pages | Trigger::Invocation => "",
     };
     format!(

@@ -251,6 +251,8 @@ def operate(aws, resources, outputs):
 
     sample = json.loads((ROOT / "events/bootstrap-account.json").read_text())
     made = invoke(outputs["BootstrapFunction"], sample)
+    live = invoke(outputs["BootstrapFunction"], {"account": made["account"]["id"], "mode": "live"})
+    assert live["api_key"]["livemode"] and live["account"]["id"] == made["account"]["id"], live
     locations = [
         {
             "country_code": "GB", "party_id": "E2E", "id": f"station-{n}", "name": f"Depot {n}",

@@ -29,7 +29,7 @@ export interface Parameters {
   readonly KeyArn?: string;
   readonly WorkerConcurrency?: number;
   readonly ReportDays?: number;
-  readonly PageSecretVersion?: string;
+  readonly PageTokenGeneration?: string;
 }
 
 export interface FleetChargingProps {
