@@ -18,10 +18,22 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("EventData", "previous_attributes"),
     ("ChargingStation", "distance_meters"),
     ("Price", "price_decimal"),
+    ("Price", "restrictions"),
     ("ReportFilters", "driver"),
     ("ReportFilters", "session_status"),
     ("ReportFilters", "station"),
     ("ReportFilters", "vehicle"),
+    ("Restrictions", "start_time"),
+    ("Restrictions", "end_time"),
+    ("Restrictions", "start_date"),
+    ("Restrictions", "end_date"),
+    ("Restrictions", "day_of_week"),
+    ("Restrictions", "min_duration"),
+    ("Restrictions", "max_duration"),
+    ("Restrictions", "min_energy"),
+    ("Restrictions", "max_energy"),
+    ("Restrictions", "min_power"),
+    ("Restrictions", "max_power"),
 ];
 
 /// The whole document.

@@ -308,6 +308,7 @@ mod tests {
             tax_included: false,
             tax_percent: "20".into(),
             kind: PriceType::Energy,
+            restrictions: None,
         };
         station.pricing = vec![price.clone()];
         price.price = 10;

@@ -355,7 +355,7 @@ impl Restrictions {
             for time in times.into_iter().flatten().chain([Time::midnight()]) {
                 let moment = day.to_datetime(time);
                 let moment = course.zone.to_ambiguous_timestamp(moment);
-                let sides = [moment.clone().earlier(), moment.later()];
+                let sides = [moment.earlier(), moment.later()];
                 moments.extend(sides.into_iter().flatten().map(Timestamp::from));
             }
             match day.checked_add(1.day()) {
@@ -498,10 +498,7 @@ fn rounded(amount: Decimal) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        Cost, Currency, Decimal, Line, Price, PriceType, Restrictions, Tax, Timestamp, Usage,
-        Weekday, currency,
-    };
+    use super::{Cost, Currency, Decimal, Line, Price, PriceType, Tax, Timestamp, Usage, currency};
     use jiff::tz::TimeZone;
     use proptest::prelude::*;
 
