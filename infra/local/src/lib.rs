@@ -27,6 +27,7 @@ use shared::error::{Error, Result};
 use shared::http::Versions;
 use shared::http::errors;
 use shared::http::rate_limit::Rates;
+use shared::metrics::Metrics;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
 use shared::ports::payments::Providers;
@@ -177,6 +178,7 @@ impl Running {
             reservation_fee: 0,
             targets: Targets::PublicAndLoopback,
             versions: options.versions.clone(),
+            metrics: Metrics::default(),
         };
         let app = App::new(
             store,
