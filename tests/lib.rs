@@ -300,7 +300,8 @@ impl TestApp {
         };
         let origin = shared::origin::Origin::later(tenant, self.now());
         let (store, mut changes) = (&self.app().store, shared::store::Changes::new());
-        let row = shared::store::row::Row::new(transaction);
+        let private = shared::models::transaction::TransactionPrivate::charged("a sample".into());
+        let row = shared::store::row::Row::with_private(transaction, private);
         store
             .create(&mut changes, &origin, &row)
             .expect("a row of the transaction");

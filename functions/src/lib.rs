@@ -154,6 +154,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         ),
         endpoint(reservations::update::ROUTE, reservations::update::handle),
         endpoint(transactions::list::ROUTE, transactions::list::handle),
+        endpoint(transactions::refund::ROUTE, transactions::refund::handle),
         endpoint(
             transactions::retrieve::ROUTE,
             transactions::retrieve::handle,
@@ -262,6 +263,11 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::CheckInvoice { tenant, invoice } => {
             invoices::check::handle(app, tenant, invoice).await
         }
+        Message::RefundTransaction {
+            tenant,
+            transaction,
+        } => transactions::give_back::handle(app, tenant, transaction).await,
+        Message::BillFleet { tenant, fleet } => fleets::bill::handle(app, tenant, fleet).await,
         Message::GenerateReport { tenant, report } => {
             reports::generate::handle(app, tenant, report).await
         }

@@ -12,7 +12,7 @@ use shared::models::transaction::{
 };
 use shared::money::Currency;
 use shared::origin::{Mode, Origin};
-use shared::ports::payments::{Charge, Outcome};
+use shared::ports::payments::{Charge, Outcome, Refund};
 use shared::store::row::Row;
 use shared::store::wallets::{Funds, Wallet};
 use shared::store::{Answer, Changes};
@@ -71,6 +71,49 @@ pub async fn take(
                 .debit(changes, origin, wallet, price, Error::Contended)?;
             Ok(Outcome::Succeeded)
         }
+    }
+}
+
+/// Gives back what a charge took, to where it came from. To a wallet it goes with `changes`, as in [`take`].
+///
+/// # Errors
+/// 503: the provider is out of reach, or none is configured for live mode.
+pub async fn give_back(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    method: &Row<PaymentMethod>,
+    refund: &Row<Transaction>,
+) -> Result<Outcome, Error> {
+    let tenant = &origin.tenant;
+    let Transaction {
+        amount, currency, ..
+    } = refund.object;
+    let Some(bill) = &refund.private.bill else {
+        return Err(Error::internal("a refund of nothing"));
+    };
+    if method.object.kind != PaymentMethodType::Wallet {
+        let refund = Refund {
+            key: Charge::key(tenant, refund.object.id.as_str()),
+            charge: Charge::key(tenant, bill),
+            amount,
+            currency,
+        };
+        return app.payments.of(tenant.mode)?.refund(&refund).await;
+    }
+    let wallet = Wallet::of(&method.object, tenant);
+    match app.store.funds(tenant, wallet).await? {
+        Some(funds) if funds.currency == currency => {
+            let price = Funds {
+                balance: amount,
+                currency,
+            };
+            app.store
+                .credit(changes, origin, wallet, price, Error::Contended)?;
+            Ok(Outcome::Succeeded)
+        }
+        Some(_) => Ok(Outcome::Declined("currency_not_supported".to_owned())),
+        None => Ok(Outcome::Declined("wallet_closed".to_owned())),
     }
 }
 

@@ -3,6 +3,7 @@
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::event::EventType;
 use shared::models::payment_method::PaymentMethod;
+use shared::models::transaction::TransactionPrivate;
 use shared::origin::{Origin, Tenant};
 use shared::ports::payments::Outcome;
 use shared::store::Changes;
@@ -21,6 +22,13 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     }
     let origin = Origin::later(tenant.clone(), now);
+    if row.private.invoice.is_some() {
+        // Its invoice is what it is paid by.
+        row.private.due = None;
+        let mut changes = Changes::new();
+        app.store.replace(&mut changes, &origin, &row)?;
+        return app.store.commit_later(&origin, changes).await;
+    }
     let mut changes = Changes::new();
     let outcome = charge(app, &origin, &mut changes, &row.object).await?;
     let transaction = row.object.settle(&mut row.private, &outcome, now);
@@ -28,7 +36,8 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         Outcome::Succeeded => EventType::ServiceSucceeded,
         Outcome::Declined(_) => EventType::ServiceFailed,
     };
-    let transaction = Row::new(transaction).announcing(told);
+    let private = TransactionPrivate::charged(row.object.id.to_string());
+    let transaction = Row::with_private(transaction, private).announcing(told);
     app.store.replace(&mut changes, &origin, &row)?;
     app.store.create(&mut changes, &origin, &transaction)?;
     app.store.commit_later(&origin, changes).await

@@ -1,12 +1,14 @@
-//! `check-invoice`: tells that an open invoice is overdue, and brings a payment to its end that was cut short.
+//! `check-invoice`: finalizes the draft of a billing cycle, tells that an open invoice is overdue, brings a payment to its
+//! end that was cut short, and makes the sessions of a paid invoice show that they are paid.
 
 use shared::models::event::EventType;
 use shared::models::invoice::{Concern, Invoice};
 use shared::origin::{Origin, Tenant};
 use shared::store::Changes;
+use shared::store::row::Row;
 use shared::{App, Error, Id};
 
-use super::payment;
+use super::{finalize, payment};
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
@@ -16,12 +18,25 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     match row.object.concern(&row.private, origin.now) {
         None => Ok(()),
         Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
+        Some(Concern::Final) => {
+            let row = finalize::finalized(row, origin.now)?;
+            save(app, &origin, &row).await
+        }
+        Some(Concern::PaidSessions) => {
+            app.store.pay_sessions(&origin, &row.object).await?;
+            row.object.sessions_paid(&mut row.private);
+            save(app, &origin, &row).await
+        }
         Some(Concern::Overdue) => {
             row.object.tell_overdue(&mut row.private);
             let row = row.announcing(EventType::InvoiceOverdue);
-            let mut changes = Changes::new();
-            app.store.replace(&mut changes, &origin, &row)?;
-            app.store.commit_later(&origin, changes).await
+            save(app, &origin, &row).await
         }
     }
+}
+
+async fn save(app: &App, origin: &Origin, row: &Row<Invoice>) -> Result<(), Error> {
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, origin, row)?;
+    app.store.commit_later(origin, changes).await
 }

@@ -181,7 +181,7 @@ impl Running {
             clock.clone(),
             timeline.clone(),
             timeline.clone(),
-            Providers::default(),
+            Providers::from_env(),
             downloads.clone(),
             settings,
         );

@@ -49,9 +49,14 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     };
     match id.kind() {
         Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
-        Some(Kind::Reservation | Kind::ChargingSession | Kind::Invoice | Kind::Report) => {
-            schedule(app, &tenant, &id, change).await?
-        }
+        Some(
+            Kind::Reservation
+            | Kind::ChargingSession
+            | Kind::Invoice
+            | Kind::Report
+            | Kind::Transaction
+            | Kind::Fleet,
+        ) => schedule(app, &tenant, &id, change).await?,
         _ => {}
     }
     announce(app, &tenant, &id, change).await
@@ -260,7 +265,7 @@ async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     app.send_at(at, &message).await
 }
 
-/// What an invoice or a report waits for, whatever it is by then.
+/// What an invoice, a report, a refund or a fleet waits for, whatever it is by then.
 fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
     let tenant = tenant.clone();
     match id.kind()? {
@@ -272,6 +277,14 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
             tenant,
             report: id.clone(),
         }),
+        Kind::Transaction => Some(Message::RefundTransaction {
+            tenant,
+            transaction: id.clone(),
+        }),
+        Kind::Fleet => Some(Message::BillFleet {
+            tenant,
+            fleet: id.clone(),
+        }),
         _ => None,
     }
 }
@@ -281,7 +294,7 @@ fn awaited(tenant: &Tenant, id: &Id, status: &str) -> Option<Message> {
     match id.kind()? {
         Kind::Reservation => reservation_message(tenant, id, ReservationStatus::from_name(status)?),
         Kind::ChargingSession => session_message(tenant, id, SessionStatus::from_name(status)?),
-        Kind::Invoice | Kind::Report => check_message(tenant, id),
+        Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet => check_message(tenant, id),
         _ => None,
     }
 }
@@ -337,10 +350,12 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             app.send_at(*due, &message).await?;
             Ok(true)
         }
-        Some(Kind::Invoice | Kind::Report) => match check_message(tenant, id) {
-            Some(message) => app.send_at(*due, &message).await.map(|()| true),
-            None => Ok(false),
-        },
+        Some(Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet) => {
+            match check_message(tenant, id) {
+                Some(message) => app.send_at(*due, &message).await.map(|()| true),
+                None => Ok(false),
+            }
+        }
         Some(Kind::Event) => {
             let Some(row) = app.store.find::<Event>(tenant, id).await? else {
                 return Ok(false);

@@ -110,9 +110,15 @@ pub struct InvoicePrivate {
     pub attempts: u32,
     /// The one whose end is not written down yet.
     pub attempt: Option<Attempt>,
+    /// Whether the sessions of the paid invoice have yet to show that they are paid.
+    #[serde(default)]
+    pub settling: bool,
+    /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
+    #[serde(default)]
+    pub finalize_at: Option<Timestamp>,
     /// Whether it was told that the invoice is overdue.
     pub overdue_told: bool,
-    /// When the service has to look at the invoice by itself: it falls overdue, or an attempt to pay was cut short.
+    /// When the service has to look at the invoice by itself: see [`Concern`].
     pub due: Option<Timestamp>,
 }
 
@@ -122,6 +128,10 @@ pub enum Concern {
     /// An attempt to pay was cut short, and has to be brought to its end.
     LostPayment,
     Overdue,
+    /// The time has come to finalize the draft.
+    Final,
+    /// The invoice is paid, and its sessions do not show it yet.
+    PaidSessions,
 }
 
 /// An attempt to pay. It is written down before the provider is asked, so that one that was cut short is taken up under
@@ -337,7 +347,9 @@ impl Invoice {
         let overdue = self.due_date.plus_millis(1);
         let overdue = (!private.overdue_told).then_some(overdue);
         private.due = match self.status {
+            InvoiceStatus::Draft => private.finalize_at,
             InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
+            InvoiceStatus::Paid if private.settling => self.paid_at,
             _ => None,
         };
     }
@@ -345,7 +357,14 @@ impl Invoice {
     /// What the service has to do by itself now.
     pub fn concern(&self, private: &InvoicePrivate, now: Timestamp) -> Option<Concern> {
         let lost = |attempt: &Attempt| attempt.begun.plus_millis(LEASE) <= now;
-        if self.status != InvoiceStatus::Open {
+        if self.status == InvoiceStatus::Draft {
+            private
+                .finalize_at
+                .filter(|at| *at <= now)
+                .map(|_| Concern::Final)
+        } else if self.status == InvoiceStatus::Paid {
+            private.settling.then_some(Concern::PaidSessions)
+        } else if self.status != InvoiceStatus::Open {
             None
         } else if private.attempt.as_ref().is_some_and(lost) {
             Some(Concern::LostPayment)
@@ -360,6 +379,18 @@ impl Invoice {
         self.wait(private);
     }
 
+    /// Lets a draft be finalized by itself at a moment.
+    pub fn finalize_later(&self, private: &mut InvoicePrivate, at: Timestamp) {
+        private.finalize_at = Some(at);
+        self.wait(private);
+    }
+
+    /// Writes down that the sessions of the paid invoice show that they are paid.
+    pub fn sessions_paid(&self, private: &mut InvoicePrivate) {
+        private.settling = false;
+        self.wait(private);
+    }
+
     /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
     ///
     /// # Errors
@@ -370,13 +401,14 @@ impl Invoice {
         }
         self.status = InvoiceStatus::Open;
         if self.amount_due == 0 {
-            self.settle(None, now);
+            self.settle(private, None, now);
         }
         self.wait(private);
         Ok(())
     }
 
-    fn settle(&mut self, method: Option<Id>, now: Timestamp) {
+    fn settle(&mut self, private: &mut InvoicePrivate, method: Option<Id>, now: Timestamp) {
+        private.settling = self.amount_due > 0;
         self.amount_paid = Some(self.amount_paid.unwrap_or(0) + self.amount_due);
         self.amount_due = 0;
         self.paid_at = Some(now);
@@ -493,7 +525,7 @@ impl Invoice {
         };
         private.attempt = None;
         if succeeded {
-            self.settle(Some(attempt.method.id.clone()), now);
+            self.settle(private, Some(attempt.method.id.clone()), now);
         }
         self.wait(private);
         transaction

@@ -57,6 +57,10 @@ pub enum Message {
     GenerateReport { tenant: Tenant, report: Id },
     /// See to an invoice that is overdue, or whose payment was cut short.
     CheckInvoice { tenant: Tenant, invoice: Id },
+    /// Give back what a charge took.
+    RefundTransaction { tenant: Tenant, transaction: Id },
+    /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
+    BillFleet { tenant: Tenant, fleet: Id },
 }
 
 /// The queues: one per function that works on messages.
@@ -69,10 +73,12 @@ pub enum Work {
     DeliverWebhook,
     GenerateReport,
     CheckInvoice,
+    RefundTransaction,
+    BillFleet,
 }
 
 impl Work {
-    pub const ALL: [Work; 7] = [
+    pub const ALL: [Work; 9] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -80,6 +86,8 @@ impl Work {
         Self::DeliverWebhook,
         Self::GenerateReport,
         Self::CheckInvoice,
+        Self::RefundTransaction,
+        Self::BillFleet,
     ];
 
     /// The name of the function.
@@ -92,6 +100,8 @@ impl Work {
             Self::DeliverWebhook => "deliver-webhook",
             Self::GenerateReport => "generate-report",
             Self::CheckInvoice => "check-invoice",
+            Self::RefundTransaction => "give-back",
+            Self::BillFleet => "bill-fleet",
         }
     }
 }
@@ -106,6 +116,8 @@ impl Message {
             Self::Deliver { .. } => Work::DeliverWebhook,
             Self::GenerateReport { .. } => Work::GenerateReport,
             Self::CheckInvoice { .. } => Work::CheckInvoice,
+            Self::RefundTransaction { .. } => Work::RefundTransaction,
+            Self::BillFleet { .. } => Work::BillFleet,
         }
     }
 
@@ -121,6 +133,8 @@ impl Message {
             }
             Self::GenerateReport { report, .. } => report.to_string(),
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
+            Self::RefundTransaction { transaction, .. } => transaction.to_string(),
+            Self::BillFleet { fleet, .. } => fleet.to_string(),
             Self::Deliver {
                 event, endpoint, ..
             } => {

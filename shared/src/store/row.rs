@@ -17,13 +17,13 @@ use crate::models::charging_station::ChargingStation;
 use crate::models::driver::{Driver, DriverPrivate};
 use crate::models::estimation::Estimation;
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
-use crate::models::fleet::Fleet;
+use crate::models::fleet::{Fleet, FleetPrivate};
 use crate::models::invoice::{Invoice, InvoicePrivate};
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use crate::models::policy::Policy;
 use crate::models::report::{Report, ReportPrivate};
 use crate::models::reservation::{Reservation, ReservationPrivate};
-use crate::models::transaction::Transaction;
+use crate::models::transaction::{Transaction, TransactionPrivate};
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::models::webhook_delivery::WebhookDelivery;
@@ -215,12 +215,40 @@ macro_rules! objects_of_tenants {
 }
 
 objects_of_tenants! {
-    Fleet, (), Fleet;
     Driver, DriverPrivate, Driver;
     PaymentMethod, PaymentMethodPrivate, PaymentMethod;
     Policy, (), Policy;
     WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
 }
+
+impl Record for Fleet {
+    type Private = FleetPrivate;
+    const KIND: Kind = Kind::Fleet;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a FleetPrivate) -> Key<'a> {
+        Key::Object {
+            tenant,
+            id: &self.id,
+        }
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a FleetPrivate) -> Vec<Partition<'a>> {
+        vec![Partition::Kind {
+            tenant,
+            kind: Self::KIND,
+        }]
+    }
+
+    fn due(private: &FleetPrivate) -> Option<Timestamp> {
+        private.due
+    }
+}
+
+impl ById for Fleet {}
 
 impl Record for Vehicle {
     type Private = ();
@@ -341,21 +369,21 @@ impl Record for ChargingSession {
 impl ById for ChargingSession {}
 
 impl Record for Transaction {
-    type Private = ();
+    type Private = TransactionPrivate;
     const KIND: Kind = Kind::Transaction;
 
     fn id(&self) -> &Id {
         &self.id
     }
 
-    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionPrivate) -> Key<'a> {
         Key::Object {
             tenant,
             id: &self.id,
         }
     }
 
-    fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionPrivate) -> Vec<Partition<'a>> {
         let kind = Self::KIND;
         let of_fleet = |fleet| Partition::Fleet {
             tenant,
@@ -365,6 +393,10 @@ impl Record for Transaction {
         std::iter::once(Partition::Kind { tenant, kind })
             .chain(self.fleet.as_ref().map(of_fleet))
             .collect()
+    }
+
+    fn due(private: &TransactionPrivate) -> Option<Timestamp> {
+        private.due
     }
 }
 
@@ -649,9 +681,10 @@ mod tests {
         // Null members are left out, and a whole number is one.
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
+        let private = json!({"billed_until": null, "reported_until": null, "due": null});
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
             "version": 1, "written": "2026-03-01T08:00:00.000Z", "announces": ["fleet.created"], "object": object,
-            "private": null, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
+            "private": private, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
     }
 
