@@ -17,10 +17,22 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("ApiKey", "secret"),
     ("EventData", "previous_attributes"),
     ("Price", "price_decimal"),
+    ("Price", "restrictions"),
     ("ReportFilters", "driver"),
     ("ReportFilters", "session_status"),
     ("ReportFilters", "station"),
     ("ReportFilters", "vehicle"),
+    ("Restrictions", "day_of_week"),
+    ("Restrictions", "end_date"),
+    ("Restrictions", "end_time"),
+    ("Restrictions", "max_duration"),
+    ("Restrictions", "max_energy"),
+    ("Restrictions", "max_power"),
+    ("Restrictions", "min_duration"),
+    ("Restrictions", "min_energy"),
+    ("Restrictions", "min_power"),
+    ("Restrictions", "start_date"),
+    ("Restrictions", "start_time"),
 ];
 
 /// The whole document.

@@ -25,22 +25,17 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     };
     let origin = Origin::later(tenant.clone(), app.now());
     let (fleet, mut private) = (&row.object, row.private.clone());
-    let (bill, report) = (
-        fleet.to_bill(&private, origin.now),
-        fleet.to_report(&private, origin.now),
-    );
+    let (bill, report) = (private.to_bill(origin.now), private.to_report(origin.now));
     if let Some(period) = bill {
         draft_all(app, &origin, fleet, period).await?;
-        private.billed_until = Some(period.until);
     }
     if let Some(period) = report {
         ask(app, &origin, fleet, period).await?;
-        private.reported_until = Some(period.until);
     }
-    if private == row.private {
+    if bill.or(report).is_none() {
         return Ok(());
     }
-    fleet.plan(&mut private, origin.now);
+    fleet.turn_over(&mut private, origin.now);
     turn_over(app, &origin, &row, private).await
 }
 

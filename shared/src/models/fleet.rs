@@ -122,12 +122,12 @@ pub struct FleetPreferencesChange {
 }
 
 /// What the fleet's row keeps to itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FleetPrivate {
-    /// Where the billing period that is under way began.
-    pub billed_until: Option<Timestamp>,
-    /// Where the reporting period that is under way began.
-    pub reported_until: Option<Timestamp>,
+    /// The billing period that is under way, or over and not billed yet.
+    pub billing: Option<Window>,
+    /// The same of reports; none while the fleet wants no reports.
+    pub reporting: Option<Window>,
     /// When one of them is over.
     pub due: Option<Timestamp>,
 }
@@ -135,6 +135,26 @@ pub struct FleetPrivate {
 /// How long after the end of a period its invoice and its report are made, in milliseconds: sessions that ended in time
 /// are written down and charged for by then.
 const SETTLING: i64 = 15 * MINUTE;
+
+impl FleetPrivate {
+    fn wait(&mut self) {
+        let ends = [self.billing, self.reporting].into_iter().flatten();
+        let due = ends.map(|period| period.until.plus_millis(SETTLING));
+        self.due = due.min();
+    }
+
+    /// The billing period that is over and has no invoice yet.
+    pub fn to_bill(&self, now: Timestamp) -> Option<Window> {
+        self.billing
+            .filter(|period| period.until.plus_millis(SETTLING) <= now)
+    }
+
+    /// The reporting period that is over and has no report yet.
+    pub fn to_report(&self, now: Timestamp) -> Option<Window> {
+        self.reporting
+            .filter(|period| period.until.plus_millis(SETTLING) <= now)
+    }
+}
 
 /// What recurs in a fleet's time zone: weeks from Monday, months, quarters and years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -340,42 +360,43 @@ impl Fleet {
         Ok(())
     }
 
-    /// Works out which periods are under way, and when the next of them is over. A period that began keeps its beginning
-    /// when the cycle or the time zone changes, so that nothing is billed twice or never.
+    /// Works out the periods that are under way by the fleet's settings. One that had begun keeps its beginning and ends where
+    /// a new one would, so that nothing is billed twice or never; one that is over stays as it was until it is billed.
     pub fn plan(&self, private: &mut FleetPrivate, now: Timestamp) {
         let zone = self.timezone.rules();
-        let billing = Cycle::of_billing(self.preferences.billing_cycle);
-        let billed = *private
-            .billed_until
-            .get_or_insert_with(|| billing.begin(now, &zone));
-        let mut due = billing.end(billed, &zone);
-        match Cycle::of_reports(self.preferences.report_frequency) {
-            Some(reports) => {
-                let reported = private
-                    .reported_until
-                    .get_or_insert_with(|| reports.begin(now, &zone));
-                due = due.min(reports.end(*reported, &zone));
+        let plan = |cycle: Cycle, before: Option<Window>| match before {
+            Some(over) if over.until <= now => over,
+            before => {
+                let from = before.map_or_else(|| cycle.begin(now, &zone), |before| before.from);
+                Window {
+                    from,
+                    until: cycle.end(now.max(from), &zone),
+                }
             }
-            None => private.reported_until = None,
+        };
+        let reports = Cycle::of_reports(self.preferences.report_frequency);
+        private.reporting = reports.map(|cycle| plan(cycle, private.reporting));
+        let billing = Cycle::of_billing(self.preferences.billing_cycle);
+        private.billing = Some(plan(billing, private.billing));
+        private.wait();
+    }
+
+    /// Lets the periods begin that follow those that were over.
+    pub fn turn_over(&self, private: &mut FleetPrivate, now: Timestamp) {
+        let zone = self.timezone.rules();
+        let next = |cycle: Cycle, over: Window| Window {
+            from: over.until,
+            until: cycle.end(over.until, &zone),
+        };
+        if let Some(over) = private.to_bill(now) {
+            let cycle = Cycle::of_billing(self.preferences.billing_cycle);
+            private.billing = Some(next(cycle, over));
         }
-        private.due = Some(due.plus_millis(SETTLING));
-    }
-
-    /// The billing period that is over and has no invoice yet.
-    pub fn to_bill(&self, private: &FleetPrivate, now: Timestamp) -> Option<Window> {
-        let cycle = Cycle::of_billing(self.preferences.billing_cycle);
-        self.over(cycle, private.billed_until?, now)
-    }
-
-    /// The reporting period that is over and has no report yet.
-    pub fn to_report(&self, private: &FleetPrivate, now: Timestamp) -> Option<Window> {
-        let cycle = Cycle::of_reports(self.preferences.report_frequency)?;
-        self.over(cycle, private.reported_until?, now)
-    }
-
-    fn over(&self, cycle: Cycle, from: Timestamp, now: Timestamp) -> Option<Window> {
-        let until = cycle.end(from, &self.timezone.rules());
-        (until.plus_millis(SETTLING) <= now).then_some(Window { from, until })
+        if let Some(over) = private.to_report(now) {
+            let cycle = Cycle::of_reports(self.preferences.report_frequency);
+            private.reporting = cycle.map(|cycle| next(cycle, over));
+        }
+        private.wait();
     }
 
     /// The time zone of a fleet's rules; UTC where the fleet is gone.
@@ -418,6 +439,7 @@ impl FleetPreferences {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
@@ -506,5 +528,50 @@ mod tests {
                 "{name} {moment}"
             );
         }
+    }
+
+    #[test]
+    fn a_change_of_the_cycle_ends_the_period_under_way_where_a_new_one_would_end() {
+        let json = json!({"name": "N", "email": "a@b.example", "timezone": "Europe/Amsterdam",
+            "address": {"line1": "1", "city": "A", "postal_code": "1", "country": "NL"}});
+        let account = json!({"name": "A", "email": "a@b.example", "type": "business"});
+        let now = at("2026-03-18T12:00:00Z");
+        let account = Account::new(serde_json::from_value(account).unwrap(), now).unwrap();
+        let mut fleet = Fleet::new(serde_json::from_value(json).unwrap(), &account, now).unwrap();
+        let mut private = FleetPrivate::default();
+        let window = |from, until| {
+            Some(Window {
+                from: at(from),
+                until: at(until),
+            })
+        };
+        fleet.plan(&mut private, now);
+        let (march, april) = ("2026-02-28T23:00:00Z", "2026-03-31T22:00:00Z");
+        assert_eq!(private.billing, window(march, april));
+        assert_eq!(
+            private.reporting,
+            window("2026-03-15T23:00:00Z", "2026-03-22T23:00:00Z")
+        );
+        assert_eq!(private.due, Some(at("2026-03-22T23:15:00Z")));
+        fleet.preferences.billing_cycle = BillingCycle::Weekly;
+        fleet.preferences.report_frequency = ReportFrequency::Never;
+        fleet.plan(&mut private, now);
+        let sunday = "2026-03-22T23:00:00Z";
+        assert_eq!(
+            (private.billing, private.reporting),
+            (window(march, sunday), None)
+        );
+        // What is over is billed as it was planned.
+        let late = at("2026-03-22T23:05:00Z");
+        fleet.preferences.billing_cycle = BillingCycle::Monthly;
+        fleet.plan(&mut private, late);
+        assert_eq!(
+            (private.billing, private.to_bill(late)),
+            (window(march, sunday), None)
+        );
+        let due = private.due.unwrap();
+        assert_eq!(private.to_bill(due), window(march, sunday));
+        fleet.turn_over(&mut private, due);
+        assert_eq!(private.billing, window(sunday, april));
     }
 }

@@ -681,7 +681,7 @@ mod tests {
         // Null members are left out, and a whole number is one.
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
-        let private = json!({"billed_until": null, "reported_until": null, "due": null});
+        let private = json!({"billing": null, "reporting": null, "due": null});
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
             "version": 1, "written": "2026-03-01T08:00:00.000Z", "announces": ["fleet.created"], "object": object,
             "private": private, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
