@@ -9,8 +9,19 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 use shared::Timestamp;
 use shared::models::fleet::Fleet;
+use shared::models::invoice::Invoice;
+use shared::models::payment_method::PaymentMethod;
+use shared::origin::Origin;
+use shared::store::Changes;
 use shared::{Id, Mode, Tenant};
 use tests::{Answer, Crew, Receiver, TestApp, with};
+
+fn tenant(app: &TestApp) -> Tenant {
+    Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    }
+}
 
 async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> Answer {
     app.alice
@@ -193,10 +204,7 @@ async fn a_charge_is_given_back_once_to_where_it_came_from() {
 
 /// The end of a fleet's billing period, and moves the time to a quarter of an hour later.
 async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
-    let tenant = Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    };
+    let tenant = tenant(app);
     let fleet = app
         .app()
         .store
@@ -250,10 +258,7 @@ async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_fi
         assert_eq!(draft["period_end"], json!(end));
     }
     // The message may come twice, and the next period brings nothing new.
-    let tenant = Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    };
+    let tenant = tenant(&app);
     let message = shared::ports::Message::BillFleet {
         tenant,
         fleet: crew.fleet.as_str().into(),
@@ -333,6 +338,12 @@ enum Step {
     Sweep,
     /// Every trigger on its way is lost.
     Fault,
+    /// A payment begins, and whoever made it dies before the money moves, or before it is written down that it has.
+    CutShort {
+        which: usize,
+        method: usize,
+        charged: bool,
+    },
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -350,6 +361,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => (1u32..2000).prop_map(|amount| Step::TopUp { amount }),
         1 => Just(Step::Sweep),
         2 => Just(Step::Fault),
+        3 => (0usize..8, 0usize..4, any::<bool>())
+            .prop_map(|(which, method, charged)| Step::CutShort { which, method, charged }),
     ]
 }
 
@@ -452,6 +465,11 @@ impl World {
                         .await,
                 );
             }
+            Step::CutShort {
+                which,
+                method,
+                charged,
+            } => self.cut_short(*which, *method, *charged).await,
             Step::Sweep => drop(sweep::handle(app.app()).await.expect("a sweep")),
             Step::Fault => app.running().lose_triggers().await.expect("lost"),
         }
@@ -460,6 +478,46 @@ impl World {
     async fn on_invoice(&self, which: usize, verb: &str, body: Value) {
         if let Some(id) = self.pick("/v1/invoices", which).await {
             drop(act(&self.app, &id, verb, body).await);
+        }
+    }
+
+    async fn cut_short(&self, which: usize, method: usize, charged: bool) {
+        let Some(id) = self.pick("/v1/invoices", which).await else {
+            return;
+        };
+        let (store, tenant) = (&self.app.app().store, tenant(&self.app));
+        let row = store.load::<Invoice>(&tenant, &Id::from(id)).await;
+        let method = Id::from(self.methods[method].as_str());
+        let method = store.load::<PaymentMethod>(&tenant, &method).await;
+        let (mut row, method) = (row.expect("a row"), method.expect("a method"));
+        if row.object.check_payable().is_err() || row.private.attempt.is_some() {
+            return;
+        }
+        row.object.begin_payment(
+            &mut row.private,
+            method.object.clone(),
+            method.private.clone(),
+            self.app.now(),
+        );
+        let (origin, mut changes) = (Origin::later(tenant, self.app.now()), Changes::new());
+        store.replace(&mut changes, &origin, &row).expect("a row");
+        store
+            .commit_later(&origin, changes)
+            .await
+            .expect("the attempt");
+        if charged && method.private.token.is_some() {
+            let attempt = row.private.attempt.as_ref().expect("an attempt");
+            let (key, invoice) = (attempt.key(&row.object.id), &row.object);
+            let charge = functions::payments::pay(
+                self.app.app(),
+                &origin,
+                &method,
+                invoice.amount_due,
+                invoice.currency,
+                &key,
+                "cut short",
+            );
+            drop(charge.await.expect("an outcome"));
         }
     }
 
