@@ -12,7 +12,6 @@ use super::patch::{Change, Patch};
 use super::vehicle::{ConnectorType, Vehicle};
 use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
-use crate::charging::policies::Breach;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -62,15 +61,6 @@ pub struct Reservation {
     pub status: ReservationStatus,
     pub updated: Timestamp,
     pub vehicle: Id,
-}
-
-/// The answer to `POST /v1/reservations`: the reservation, and what policies in suggestion mode have against it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct MadeReservation<'a> {
-    #[serde(flatten)]
-    pub reservation: &'a Reservation,
-    /// What could be told before a station is assigned; empty when nothing speaks against it.
-    pub policy_warnings: Vec<Breach>,
 }
 
 /// What the reservation's row keeps to itself.
