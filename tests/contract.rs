@@ -1,46 +1,49 @@
 //! Holds every answer against the interface's document: its status, its code, its members.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::openapi::document;
 
-/// The answers of an operation by their status.
-type Answers = HashMap<u16, Validator>;
+/// An operation: its method, the segments of its path, and what it answers, by status; what an answer is held against is
+/// made when the first one comes.
+struct Operation {
+    method: String,
+    path: Vec<String>,
+    answers: HashMap<u16, (Value, OnceLock<Validator>)>,
+}
 
-/// Operations by method and the segments of their path.
-static OPERATIONS: LazyLock<Vec<(String, Vec<String>, Answers)>> = LazyLock::new(|| {
-    let document = document();
+static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
+
+static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
     let mut operations = Vec::new();
-    for (path, item) in document["paths"].as_object().expect("paths") {
+    for (path, item) in DOCUMENT["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("operations") {
             let responses = operation["responses"].as_object().expect("responses");
-            let answers = responses
-                .iter()
-                .map(|(status, response)| {
-                    (
-                        status.parse().expect("a status"),
-                        validator(&document, response),
-                    )
-                })
-                .collect();
-            let segments = path.split('/').map(str::to_owned).collect();
-            operations.push((method.to_uppercase(), segments, answers));
+            let answers = responses.iter().map(|(status, response)| {
+                let answer = (response.clone(), OnceLock::new());
+                (status.parse().expect("a status"), answer)
+            });
+            operations.push(Operation {
+                method: method.to_uppercase(),
+                path: path.split('/').map(str::to_owned).collect(),
+                answers: answers.collect(),
+            });
         }
     }
     operations
 });
 
-fn validator(document: &Value, response: &Value) -> Validator {
+fn validator(response: &Value) -> Validator {
     let shared = response["$ref"]
         .as_str()
-        .and_then(|path| document.pointer(&path[1..]));
+        .and_then(|path| DOCUMENT.pointer(&path[1..]));
     let schema = &shared.unwrap_or(response)["content"]["application/json"]["schema"];
     let whole = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "allOf": [schema],
-        "components": {"schemas": document["components"]["schemas"]}});
+        "components": {"schemas": DOCUMENT["components"]["schemas"]}});
     jsonschema::options()
         .should_validate_formats(true)
         .build(&whole)
@@ -59,15 +62,16 @@ pub fn check(method: &str, path: &str, status: u16, body: &Value) {
                 .zip(&segments)
                 .all(|(known, sent)| known == sent || (known == "{id}" && !sent.is_empty()))
     };
-    let Some((_, _, answers)) = OPERATIONS
+    let Some(operation) = OPERATIONS
         .iter()
-        .find(|(known, path, _)| known == method && fits(path))
+        .find(|one| one.method == method && fits(&one.path))
     else {
         return;
     };
-    let Some(validator) = answers.get(&status) else {
+    let Some((response, validator_of)) = operation.answers.get(&status) else {
         panic!("{method} {path} does not say that it answers {status}: {body}");
     };
+    let validator = validator_of.get_or_init(|| validator(response));
     let faults: Vec<_> = validator
         .iter_errors(body)
         .map(|fault| format!("{} at {}", fault, fault.instance_path()))

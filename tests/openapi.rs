@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 const SOMETIMES: &[(&str, &str)] = &[
     ("ApiKey", "secret"),
     ("EventData", "previous_attributes"),
+    ("ChargingStation", "distance_meters"),
     ("Price", "price_decimal"),
     ("Price", "restrictions"),
     ("ReportFilters", "driver"),
@@ -54,6 +55,7 @@ pub fn document() -> Value {
         .collect();
     components.add("Error".into(), error_schema());
     let failures = std::mem::take(&mut components.failures);
+    let examples = std::mem::take(&mut components.examples);
     let mut schemas = components.finish();
     schemas.insert("Error".into(), error_schema());
     let tags: BTreeSet<_> = endpoints.iter().map(|one| tag(&one.route)).collect();
@@ -77,6 +79,7 @@ pub fn document() -> Value {
         "webhooks": webhooks,
         "components": {
             "schemas": schemas,
+            "examples": examples,
             "parameters": parameters(),
             "responses": failures,
             "headers": headers(),
@@ -113,6 +116,8 @@ struct Components {
     kinds: BTreeMap<String, Kind>,
     /// Refusals by status and codes: many operations share them.
     failures: BTreeMap<String, Value>,
+    /// What operations answer, by name.
+    examples: BTreeMap<String, Value>,
 }
 
 impl Components {
@@ -145,6 +150,21 @@ impl Components {
         let response = || failure(status, codes);
         self.failures.entry(name.clone()).or_insert_with(response);
         name
+    }
+
+    /// A reference to an example of what an operation answers; many operations share one.
+    fn example(&mut self, route: &Route) -> Value {
+        let name = match route.shows {
+            Shows::Object(kind) if warns(route) => format!("allowed_{}", kind.name()),
+            _ if route.name == "create-api-key" => "made_api_key".to_owned(),
+            Shows::Object(kind) => kind.name().to_owned(),
+            Shows::Page(kind) => format!("page_of_{}", kind.name()),
+            Shows::Lines => "page_of_lines".to_owned(),
+            Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
+        };
+        let shared = json!({"$ref": format!("#/components/examples/{name}")});
+        self.examples.insert(name, json!({"value": example(route)}));
+        shared
     }
 
     fn body(&mut self, body: BodyType) -> Value {
@@ -181,8 +201,7 @@ impl Components {
                 continue;
             };
             schema["properties"]["object"] = json!({"type": "string", "const": kind.name()});
-            schema["properties"]["id"] =
-                json!({"type": "string", "description": "Opaque.", "examples": [sample_id(*kind)]});
+            schema["properties"]["id"] = json!({"type": "string", "description": "Opaque."});
         }
         let simple: BTreeMap<String, Value> = self
             .schemas
@@ -514,11 +533,9 @@ fn success(route: &Route, components: &mut Components) -> Value {
     let object = components.object(route.shows.kind());
     let (said, schema) = match route.shows {
         Shows::Object(kind) => {
-            let object = match kind {
-                Kind::Reservation if route.name.starts_with("create-") => {
-                    made_reservation(object, components)
-                }
-                _ => object,
+            let object = match warns(route) {
+                true => with_warnings(object, components),
+                false => object,
             };
             (format!("The {}.", kind.name().replace('_', " ")), object)
         }
@@ -546,7 +563,42 @@ fn success(route: &Route, components: &mut Components) -> Value {
             json!({"$ref": "#/components/headers/Idempotent-Replayed"}),
         );
     }
-    json!({"description": said, "headers": headers, "content": {"application/json": {"schema": schema}}})
+    json!({"description": said, "headers": headers,
+        "content": {"application/json": {"schema": schema, "examples": {"sample": components.example(route)}}}})
+}
+
+/// What an operation may answer.
+fn example(route: &Route) -> Value {
+    let page =
+        |row: Value| json!({"data": [row], "next_page_url": null, "previous_page_url": null});
+    match route.shows {
+        Shows::Object(kind) => {
+            let mut object = example_of(kind);
+            if route.name == "create-api-key" {
+                object["secret"] = json!("rk_test_…");
+            }
+            if warns(route) {
+                object["policy_warnings"] = json!([]);
+            }
+            object
+        }
+        Shows::Page(kind) => page(example_of(kind)),
+        Shows::Lines => page(example_of(Kind::Invoice)["line_items"][0].clone()),
+        Shows::Deleted(kind) => {
+            json!({"id": example_of(kind)["id"], "object": kind.name(), "deleted": true})
+        }
+    }
+}
+
+/// An object of that kind, of a day on which a vehicle charged and was billed for it.
+fn example_of(kind: Kind) -> Value {
+    let path = format!(
+        "{}/examples/{}.json",
+        env!("CARGO_MANIFEST_DIR"),
+        kind.name()
+    );
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    serde_json::from_str(&text).expect("JSON")
 }
 
 fn page_of(object: Value) -> Value {
@@ -557,14 +609,19 @@ fn page_of(object: Value) -> Value {
     }})
 }
 
-/// The one answer that says more than its object: what policies in suggestion mode have against a reservation.
-fn made_reservation(reservation: Value, components: &mut Components) -> Value {
+/// Whether policies have a say in what the operation does.
+fn warns(route: &Route) -> bool {
+    route.refuses.contains(&Code::PolicyBlocked)
+}
+
+/// An answer that says more than its object: what policies in suggestion mode have against it.
+fn with_warnings(object: Value, components: &mut Components) -> Value {
     let (name, schemas) = named::<shared::charging::policies::Breach>();
     components.add_all(schemas);
     components.answers.insert(name.clone());
     let warnings = json!({"type": "array", "items": reference(&name),
-        "description": "What could be told before a station is assigned; empty when nothing speaks against it."});
-    json!({"allOf": [reservation, {"type": "object", "required": ["policy_warnings"], "properties": {"policy_warnings": warnings}}]})
+        "description": "What policies in suggestion mode have against it; empty when nothing speaks against it."});
+    json!({"allOf": [object, {"type": "object", "required": ["policy_warnings"], "properties": {"policy_warnings": warnings}}]})
 }
 
 /// What an operation may refuse with: codes by status, where none stands for an error without a code.

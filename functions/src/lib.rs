@@ -33,6 +33,18 @@ use shared::ports::Message;
 use shared::{App, Error};
 use takes::{Arguments, Takes};
 
+/// The functions that events start, besides those of the queues.
+pub const TRIGGERS: [&str; 4] = [
+    accounts::bootstrap::NAME,
+    charging_stations::import::NAME,
+    stream::relay::NAME,
+    stream::sweep::NAME,
+];
+
+/// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
+/// does: 401, 404, or 405 with the methods there are.
+pub const UNKNOWN: &str = "refuse-unknown";
+
 /// A route and what answers on it.
 pub struct Endpoint {
     pub route: Route,

@@ -8,24 +8,32 @@ use aws_lambda_events::event::dynamodb::{Event as StreamEvent, EventRecord};
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use functions::accounts::bootstrap::{self, Bootstrap};
+use functions::charging_stations::import::{self, Import};
 use functions::stream::relay::Change;
 use functions::stream::{relay, sweep};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use shared::App;
 use shared::ports::Work;
+use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> Result<(), Error> {
     tracing_subscriber::fmt()
         .json()
+        .with_max_level(log_level())
         .with_target(false)
         .with_current_span(false)
-        .without_time()
         .init();
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
         .block_on(serve())
+}
+
+/// The level of the function's logging configuration, which Lambda hands on.
+fn log_level() -> LevelFilter {
+    let named = std::env::var("AWS_LAMBDA_LOG_LEVEL").unwrap_or_default();
+    named.parse().unwrap_or(LevelFilter::INFO)
 }
 
 async fn serve() -> Result<(), Error> {
@@ -39,7 +47,16 @@ async fn serve() -> Result<(), Error> {
             lambda_runtime::run(service_fn(|event| Box::pin(on_schedule(&app, event)))).await
         }
         bootstrap::NAME => {
-            lambda_runtime::run(service_fn(|event| Box::pin(on_invocation(&app, event)))).await
+            let handle = async |event: LambdaEvent<Bootstrap>| {
+                bootstrap::handle(&app, event.payload).await.map_err(told)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
+        import::NAME => {
+            let handle = async |event: LambdaEvent<Import>| {
+                import::handle(&app, event.payload).await.map_err(told)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         name if Work::ALL.iter().any(|work| work.function() == name) => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
@@ -109,11 +126,10 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
     Ok(serde_json::json!({"resent": resent}))
 }
 
-async fn on_invocation(
-    app: &App,
-    event: LambdaEvent<Bootstrap>,
-) -> Result<bootstrap::Bootstrapped, Error> {
-    Ok(bootstrap::handle(app, event.payload).await?)
+/// The error of an operator's invocation, which is told to them and the log.
+fn told(error: shared::Error) -> Error {
+    tracing::error!(%error, "an invocation failed");
+    error.into()
 }
 
 #[cfg(test)]
@@ -132,5 +148,8 @@ mod tests {
         let bootstrap: Bootstrap =
             serde_json::from_str(include_str!("../../events/bootstrap-account.json")).unwrap();
         assert!(!bootstrap.mode.is_live());
+        let import: Import =
+            serde_json::from_str(include_str!("../../events/import-stations.json")).unwrap();
+        assert!(import.key.starts_with("stations/"));
     }
 }

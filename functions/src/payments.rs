@@ -203,7 +203,7 @@ pub fn declined(code: &str) -> Error {
 /// How the charge of a top-up ended.
 pub enum ToppedUp {
     /// The transaction that tells of it, to be committed with the wallet.
-    Paid(Row<Transaction>),
+    Paid(Box<Row<Transaction>>),
     /// What the request is answered with, declined and committed, or repeated.
     Answered(Answer),
 }
@@ -247,7 +247,10 @@ pub async fn top_up(
     let charged = pay(app, origin, &method, amount, currency, &key, description).await?;
     let record = |status| Row::new(Transaction::new(movement, status, caller.now()));
     match charged {
-        Outcome::Succeeded => Ok(ToppedUp::Paid(record(TransactionStatus::Succeeded))),
+        Outcome::Succeeded => {
+            let paid = Box::new(record(TransactionStatus::Succeeded));
+            Ok(ToppedUp::Paid(paid))
+        }
         Outcome::Declined(code) => {
             let answer = caller.refusal(&declined(&code));
             let mut changes = Changes::new();

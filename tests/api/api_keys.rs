@@ -200,3 +200,29 @@ async fn reading_is_no_leave_to_write() {
         .expect(403);
     assert!(app.alice.get("/v1/drivers").await.ids().is_empty());
 }
+
+#[tokio::test]
+async fn an_operator_gives_an_account_its_first_live_key() {
+    use functions::accounts::bootstrap::{Bootstrap, handle};
+    let app = TestApp::start().await;
+    let account = app.alice.account.clone().expect("an account");
+    let invocation = json!({"account": account, "mode": "live"});
+    let bootstrap: Bootstrap = serde_json::from_value(invocation).expect("an invocation");
+    let made = handle(app.app(), bootstrap).await.expect("a key");
+    assert_eq!((&made.account.id, made.api_key.livemode), (&account, true));
+    let live = app.with_key(made.api_key.secret.expect("a secret"), account.clone());
+    let shown = live
+        .get(&format!("/v1/accounts/{account}"))
+        .await
+        .expect(200);
+    assert_eq!(shown.body["id"], json!(account));
+    let stranger = json!({"account": "acct_1", "mode": "live"});
+    let stranger: Bootstrap = serde_json::from_value(stranger).expect("an invocation");
+    assert_eq!(
+        handle(app.app(), stranger)
+            .await
+            .expect_err("nobody")
+            .status(),
+        404
+    );
+}

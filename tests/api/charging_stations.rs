@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::origin::Mode;
-use tests::TestApp;
+use tests::{TestApp, with};
 
 fn names(value: &Value) -> Vec<&str> {
     value
@@ -174,7 +174,10 @@ async fn the_list_shows_what_retrieving_shows_newest_first() {
         let id = station["id"].as_str().expect("an id");
         assert!(id.starts_with("chst_"));
         let shown = app.alice.get(&format!("/v1/charging_stations/{id}")).await;
-        assert_eq!(shown.expect(200).body, *station);
+        let mut shown = shown.expect(200).body;
+        // Free times are for who looks at one station, or asks for a time.
+        shown["availability"]["range"] = json!([]);
+        assert_eq!(shown, *station);
     }
     let all = app.alice.walk("/v1/charging_stations?limit=100").await;
     assert!(all.is_sorted_by(|newer, older| newer > older));
@@ -229,4 +232,374 @@ async fn a_client_cannot_change_a_station() {
         unknown.error(),
         (400, "invalid_request_error", None, Some("colour"))
     );
+}
+
+/// Every station there is, as the list shows it.
+async fn all(app: &TestApp) -> Vec<Value> {
+    let mut stations = Vec::new();
+    let mut next = Some("/v1/charging_stations?limit=100".to_owned());
+    while let Some(path) = next {
+        let page = app.alice.get(&path).await.expect(200);
+        stations.extend(page.body["data"].as_array().cloned().unwrap_or_default());
+        next = page.body["next_page_url"].as_str().map(str::to_owned);
+    }
+    stations
+}
+
+/// The ids of the stations for which it holds, in the order of the list.
+fn ids_where(stations: &[Value], holds: impl Fn(&Value) -> bool) -> Vec<String> {
+    let ids = stations.iter().filter(|station| holds(station));
+    ids.map(|station| station["id"].as_str().expect("an id").to_owned())
+        .collect()
+}
+
+fn connectors(station: &Value) -> &Vec<Value> {
+    station["connectors"].as_array().expect("connectors")
+}
+
+#[tokio::test]
+async fn each_filter_finds_what_it_says_and_nothing_else() {
+    let app = TestApp::start().await;
+    let stations = all(&app).await;
+    type Holds = fn(&Value) -> bool;
+    let cases: [(&str, Holds); 8] = [
+        ("available=true", |station| {
+            connectors(station)
+                .iter()
+                .any(|one| one["status"] == "available")
+        }),
+        ("available=false", |station| {
+            connectors(station)
+                .iter()
+                .all(|one| one["status"] != "available")
+        }),
+        ("connector_type[]=CCS&connector_type[]=CHAdeMO", |station| {
+            connectors(station)
+                .iter()
+                .any(|one| one["type"] == "CCS" || one["type"] == "CHAdeMO")
+        }),
+        ("min_power=150.0", |station| {
+            connectors(station)
+                .iter()
+                .any(|one| one["power"].as_f64() >= Some(150.0))
+        }),
+        (
+            "operator[]=Voltway&operator[]=Ampere%20%26%20Sons",
+            |station| station["operator"] == "Voltway" || station["operator"] == "Ampere & Sons",
+        ),
+        ("reservable=false", |station| {
+            station["capabilities"]["reservable"] == false
+        }),
+        ("max_price_per_kwh=40", |station| {
+            station["pricing"][0]["price"].as_i64() <= Some(40)
+        }),
+        (
+            "reservable=true&connector_type[]=CCS&min_power=100&available=true",
+            |station| {
+                let fits = |one: &Value| {
+                    one["type"] == "CCS"
+                        && one["power"].as_f64() >= Some(100.0)
+                        && one["status"] == "available"
+                };
+                station["capabilities"]["reservable"] == true
+                    && connectors(station).iter().any(fits)
+            },
+        ),
+    ];
+    for (query, holds) in cases {
+        let want = ids_where(&stations, holds);
+        assert!(!want.is_empty() && want.len() < stations.len(), "{query}");
+        let path = format!("/v1/charging_stations?{query}&limit=7");
+        assert_eq!(app.alice.walk(&path).await, want, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn around_a_place_the_nearest_come_first_page_by_page_and_back() {
+    let app = TestApp::start().await;
+    let stations = all(&app).await;
+    let point = |station: &Value| shared::models::charging_station::Point {
+        latitude: station["location"]["latitude"]
+            .as_f64()
+            .expect("a latitude"),
+        longitude: station["location"]["longitude"]
+            .as_f64()
+            .expect("a longitude"),
+    };
+    let center = shared::models::charging_station::Point {
+        latitude: 51.507,
+        longitude: -0.128,
+    };
+    let meters = |station: &Value| shared::charging::geo::distance_meters(center, point(station));
+    for radius in [3_000, 5_000, 100_000] {
+        let mut want = stations.clone();
+        want.retain(|station| meters(station) <= f64::from(radius));
+        want.sort_by(|a, b| meters(a).total_cmp(&meters(b)));
+        let want = ids_where(&want, |_| true);
+        assert!(want.len() > 5);
+        let query =
+            format!("/v1/charging_stations?latitude=51.507&longitude=-0.128&radius={radius}");
+        assert_eq!(app.alice.walk(&format!("{query}&limit=4")).await, want);
+        let mut page = app.alice.get(&format!("{query}&limit=4")).await.expect(200);
+        for station in page.body["data"].as_array().expect("rows") {
+            let shown = station["distance_meters"].as_f64().expect("a distance");
+            assert!((shown - meters(station)).abs() <= 0.5, "{station}");
+        }
+        while let Some(next) = page.body["next_page_url"].as_str() {
+            page = app.alice.get(next).await.expect(200);
+        }
+        let mut walked = page.ids();
+        while let Some(previous) = page.body["previous_page_url"].as_str() {
+            page = app.alice.get(previous).await.expect(200);
+            walked.splice(0..0, page.ids());
+        }
+        assert_eq!(walked, want);
+    }
+    let one = app.alice.get("/v1/charging_stations?limit=1").await.body;
+    assert!(one["data"][0].get("distance_meters").is_none());
+}
+
+#[tokio::test]
+async fn along_a_route_only_what_lies_beside_it_is_found() {
+    let app = TestApp::start().await;
+    let at = |latitude: f64, longitude: f64| json!({"location": {"latitude": latitude, "longitude": longitude}});
+    let on_the_way = app.station(at(20.0, 21.0)).await;
+    let beside = app.station(at(20.02, 20.5)).await;
+    let past_the_end = app.station(at(20.0, 22.01)).await;
+    for far in [at(20.2, 21.0), at(20.0, 22.2), at(19.0, 19.0)] {
+        app.station(far).await;
+    }
+    let route = "/v1/charging_stations?origin=20.0,20.0&destination=20.0,22.0";
+    let found = app.alice.walk(&format!("{route}&limit=1")).await;
+    assert_eq!(found, [on_the_way.clone(), past_the_end, beside]);
+    // The shortest way bends a little towards the pole.
+    let narrow = app.alice.walk(&format!("{route}&buffer=400")).await;
+    assert_eq!(narrow, [on_the_way.as_str()]);
+    let both = format!("{route}&latitude=20.0&longitude=21.0&radius=10000");
+    assert_eq!(app.alice.walk(&both).await, [on_the_way]);
+}
+
+#[tokio::test]
+async fn a_driver_narrows_to_favourites_and_a_vehicle_to_its_plug() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let stations = all(&app).await;
+    let type2 = ids_where(&stations, |station| {
+        connectors(station).iter().any(|one| one["type"] == "Type2")
+    });
+    let vehicle = format!("/v1/charging_stations?vehicle={}&limit=50", crew.vehicle);
+    assert_eq!(app.alice.walk(&vehicle).await, type2);
+    let driver = format!("/v1/charging_stations?driver={}&limit=1", crew.driver);
+    assert!(app.alice.walk(&driver).await.is_empty());
+    let liked: Vec<_> = stations
+        .iter()
+        .take(4)
+        .map(|one| one["id"].clone())
+        .collect();
+    let change = json!({"preferences": {"preferred_charging_stations": liked}});
+    let path = format!("/v1/drivers/{}", crew.driver);
+    app.alice.post(&path, change).await.expect(200);
+    assert_eq!(
+        app.alice.walk(&driver).await,
+        ids_where(&stations[..4], |_| true)
+    );
+    let both = format!("{driver}&vehicle={}", crew.vehicle);
+    let want = ids_where(&stations[..4], |one| {
+        connectors(one).iter().any(|one| one["type"] == "Type2")
+    });
+    assert_eq!(app.alice.walk(&both).await, want);
+    let around = format!("{driver}&latitude=0&longitude=0&radius=1000");
+    assert!(app.alice.walk(&around).await.is_empty());
+    for (query, code) in [
+        ("driver=drv_1", "driver_not_found"),
+        ("vehicle=veh_1", "vehicle_not_found"),
+    ] {
+        let answer = app
+            .alice
+            .get(&format!("/v1/charging_stations?{query}"))
+            .await;
+        assert_eq!((answer.status, answer.error().2), (404, Some(code)));
+    }
+    let bob = app.other_account(Mode::Test).await;
+    assert_eq!(bob.get(&driver).await.error().2, Some("driver_not_found"));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_promised_connector_is_not_free_and_its_station_says_when_it_is() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let connector = json!([{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]);
+    let station = app.station(json!({"connectors": connector})).await;
+    let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 100}});
+    let reserve = with(app.reservation(&crew, 60), area);
+    let (start, end) = (reserve["ideal_start"].clone(), reserve["ideal_end"].clone());
+    let id = app.alice.post("/v1/reservations", reserve).await.id();
+    let place = "latitude=10&longitude=10&radius=100";
+    let free = async |from: &Value, until: &Value| {
+        let (from, until) = (
+            from.as_str().expect("a time"),
+            until.as_str().expect("a time"),
+        );
+        let query = format!("/v1/charging_stations?{place}&from={from}&until={until}");
+        app.alice.get(&query).await.expect(200)
+    };
+    assert_eq!(free(&start, &end).await.ids(), [station.as_str()]);
+    app.advance(31 * 60).await;
+    assert_eq!(free(&start, &end).await.ids().len(), 0);
+    let later = json!(app.in_minutes(200));
+    let found = free(&end, &later).await.body;
+    assert_eq!(
+        found["data"][0]["availability"]["range"],
+        json!([{"from": end, "until": later}])
+    );
+    assert_eq!(free(&json!(app.in_minutes(0)), &start).await.ids().len(), 1);
+    let path = format!("/v1/charging_stations/{station}");
+    let shown = app.alice.get(&path).await.expect(200).body;
+    let range = &shown["availability"]["range"];
+    assert_eq!((&range[0]["until"], &range[1]["from"]), (&start, &end));
+    assert_eq!(range.as_array().map(Vec::len), Some(2));
+    app.alice
+        .post(&format!("/v1/reservations/{id}/cancel"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(free(&start, &end).await.ids(), [station]);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_closed_or_broken_station_is_never_free() {
+    let app = TestApp::start().await;
+    let closed = json!({"24_7_access": false, "amenities": [], "payment_methods": [], "requires_membership": false, "reservable": true});
+    let faulted = json!([{"id": "1", "power": 22.0, "status": "faulted", "type": "Type2"}]);
+    for change in [
+        json!({"capabilities": closed}),
+        json!({"connectors": faulted}),
+        json!({"status": "maintenance"}),
+    ] {
+        let id = app.station(change).await;
+        let shown = app
+            .alice
+            .get(&format!("/v1/charging_stations/{id}"))
+            .await
+            .expect(200);
+        assert_eq!(shown.body["availability"]["range"], json!([]));
+    }
+    let (from, until) = (app.in_minutes(60), app.in_minutes(120));
+    let query = format!(
+        "/v1/charging_stations?latitude=10&longitude=10&radius=100&from={from}&until={until}"
+    );
+    assert!(app.alice.walk(&query).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_search_is_named() {
+    let app = TestApp::start().await;
+    let from = app.in_minutes(60);
+    for (query, param) in [
+        ("latitude=1&longitude=1", "radius"),
+        ("longitude=1&radius=1", "latitude"),
+        ("radius=1", "latitude"),
+        ("latitude=91&longitude=1&radius=1", "latitude"),
+        ("latitude=1&longitude=nan&radius=1", "longitude"),
+        ("latitude=1&longitude=1&radius=0", "radius"),
+        ("latitude=1&longitude=1&radius=100001", "radius"),
+        ("origin=1,1", "destination"),
+        ("origin=1;1&destination=1,1", "origin"),
+        ("origin=1,1&destination=1,181", "destination"),
+        ("origin=0,0&destination=0,60", "destination"),
+        ("origin=0,0&destination=0,1&buffer=0", "buffer"),
+        ("buffer=10", "buffer"),
+        ("available=yes", "available"),
+        ("reservable=1", "reservable"),
+        ("min_power=-1", "min_power"),
+        ("min_power=inf", "min_power"),
+        ("max_price_per_kwh=4.5", "max_price_per_kwh"),
+        (
+            "connector_type[]=Type2&connector_type[]=Tesla",
+            "connector_type[]",
+        ),
+        (&format!("from={from}"), "until"),
+        (&format!("from={from}&until={from}"), "until"),
+        (&format!("from=soon&until={from}"), "from"),
+        ("available=true&available=true", "available"),
+    ] {
+        let answer = app
+            .alice
+            .get(&format!("/v1/charging_stations?{query}"))
+            .await;
+        assert_eq!(
+            answer.error(),
+            (400, "invalid_request_error", None, Some(param)),
+            "{query}"
+        );
+    }
+    // A page of one order is not a page of another.
+    let page = app.alice.get("/v1/charging_stations?limit=1").await.body;
+    let token = page["next_page_url"]
+        .as_str()
+        .and_then(|url| url.split("page=").nth(1));
+    let elsewhere = format!(
+        "/v1/charging_stations?latitude=51.5&longitude=0&radius=9000&page={}",
+        token.expect("a token")
+    );
+    let answer = app.alice.get(&elsewhere).await;
+    assert_eq!(
+        answer.error(),
+        (400, "invalid_request_error", None, Some("page"))
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_missed_at_the_poles_and_where_east_meets_west() {
+    use shared::charging::geo::distance_meters;
+    use shared::models::charging_station::Point;
+    let app = TestApp::start().await;
+    let dice = tests::faulty::Dice::new(7);
+    let places = [
+        (89.9, 0.0),
+        (-89.9, 90.0),
+        (0.0, 180.0),
+        (-17.0, 179.9),
+        (66.0, -179.9),
+    ];
+    // Around the place, on whichever side of the date line, and over the pole.
+    let near = |place: (f64, f64)| {
+        let off = |dice: &tests::faulty::Dice| (dice.below(4001) as f64 - 2000.0) / 2000.0;
+        let latitude: f64 = place.0 + off(&dice) * 0.09;
+        let around = if place.0.abs() > 80.0 { 180.0 } else { 0.3 };
+        let longitude = (place.1 + off(&dice) * around + 540.0).rem_euclid(360.0) - 180.0;
+        Point {
+            latitude,
+            longitude,
+        }
+    };
+    let mut stations = Vec::new();
+    for n in 0..150 {
+        let point = near(places[n % places.len()]);
+        let id = app.station(json!({"location": point})).await;
+        stations.push((id, point));
+    }
+    for n in 0..40 {
+        let center = near(places[n % places.len()]);
+        let radius = [1_000, 5_000, 9_000, 40_000][n / 10];
+        let mut want: Vec<_> = stations
+            .iter()
+            .map(|(id, point)| (distance_meters(center, *point), id.clone()))
+            .filter(|(meters, _)| *meters <= f64::from(radius))
+            .collect();
+        want.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let want: Vec<_> = want.into_iter().map(|(_, id)| id).collect();
+        let Point {
+            latitude,
+            longitude,
+        } = center;
+        let query = format!("latitude={latitude}&longitude={longitude}&radius={radius}&limit=9");
+        let found = app
+            .alice
+            .walk(&format!("/v1/charging_stations?{query}"))
+            .await;
+        assert_eq!(found, want, "{query}");
+    }
+    app.drain().await;
 }

@@ -876,3 +876,63 @@ async fn an_open_invoice_past_its_due_date_is_told_of_once() {
     app.advance(86_400).await;
     assert_eq!(told().await, 2);
 }
+
+#[tokio::test]
+async fn the_sessions_of_a_paid_invoice_are_paid() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let mut sessions = Vec::new();
+    for _ in 0..3 {
+        sessions.push(app.completed_session(&crew, json!({})).await);
+    }
+    let paid_before = json!({"amount_due": 0, "amount_paid": 1190});
+    sessions.push(app.completed_session(&crew, paid_before).await);
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let invoice = app.alice.post("/v1/invoices", window).await.id();
+    let path = format!("/v1/invoices/{invoice}");
+    let open = app
+        .alice
+        .post(&format!("{path}/finalize"), json!({}))
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(
+        (&open["amount_due"], &open["amount_paid"]),
+        (&json!(3570), &json!(1190))
+    );
+    let card = app.payment_method("tok_success", json!({})).await;
+    let pay = json!({"payment_method": card});
+    app.alice
+        .post(&format!("{path}/pay"), pay)
+        .await
+        .expect(200);
+    // What tells the sessions is lost; the sweeper finds it.
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(180).await;
+    let due = async |id: &str| {
+        let session = app
+            .alice
+            .get(&format!("/v1/charging_sessions/{id}"))
+            .await
+            .expect(200)
+            .body;
+        (
+            session["amount_due"].clone(),
+            session["amount_paid"].clone(),
+        )
+    };
+    assert_eq!(due(&sessions[0]).await, (json!(1190), json!(0)));
+    functions::stream::sweep::handle(app.app())
+        .await
+        .expect("a sweep");
+    app.drain().await;
+    for id in &sessions {
+        assert_eq!(due(id).await, (json!(0), json!(1190)));
+    }
+    assert_eq!(
+        functions::stream::sweep::handle(app.app())
+            .await
+            .expect("a sweep"),
+        0
+    );
+}

@@ -25,6 +25,7 @@ mod reports;
 mod reservations;
 mod samples;
 mod stripe;
+mod template;
 mod transactions;
 mod vehicles;
 mod versions;

@@ -12,7 +12,7 @@ const FILE: &str = concat!(
 
 #[test]
 fn the_document_that_is_checked_in_is_what_the_code_says() {
-    let made = serde_json::to_string_pretty(&document()).expect("JSON") + "\n";
+    let made = written(&document());
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
         std::fs::write(FILE, &made).expect("the document is written");
     }
@@ -21,6 +21,15 @@ fn the_document_that_is_checked_in_is_what_the_code_says() {
         made == checked_in,
         "the document has changed: run UPDATE_OPENAPI=1 cargo test --test api openapi, and look at the difference"
     );
+}
+
+/// The document as it is written: indented by one blank, since it goes into the executable.
+fn written(document: &Value) -> String {
+    let mut text = Vec::new();
+    let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, format);
+    serde::Serialize::serialize(document, &mut serializer).expect("JSON");
+    String::from_utf8(text).expect("text") + "\n"
 }
 
 #[test]
@@ -68,4 +77,19 @@ async fn the_document_and_its_pages_are_for_everybody() {
     // The pages answer to GET alone, and nothing else is open.
     assert_eq!(app.anon.post("/docs", Value::Null).await.status, 405);
     assert_eq!(app.anon.get("/docs/other").await.status, 401);
+}
+
+#[test]
+fn every_example_is_an_answer_the_document_describes() {
+    let document = document();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("operations") {
+            let content = &operation["responses"]["200"]["content"]["application/json"];
+            let shared = content["examples"]["sample"]["$ref"]
+                .as_str()
+                .expect("an example");
+            let example = document.pointer(&shared[1..]).expect("an example");
+            tests::contract::check(&method.to_uppercase(), path, 200, &example["value"]);
+        }
+    }
 }

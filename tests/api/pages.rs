@@ -265,3 +265,93 @@ async fn times_and_types_travel_with_the_pages_of_events() {
     assert_eq!(whole.len(), 5);
     assert_eq!(app.alice.walk(&format!("{query}&limit=2")).await, whole);
 }
+
+/// What a client does in the middle of a walk.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Add,
+    Forward,
+    Back,
+}
+
+/// Walks a list in both directions while rows are added, and holds every page against what is known of the list.
+async fn random_walk(app: &TestApp, rows: usize, limit: usize, steps: Vec<Step>) {
+    let fleet = app.alice.post("/v1/fleets", fleet()).await.id();
+    let mut newest_first = std::collections::VecDeque::new();
+    let add = async || {
+        let vehicle = tests::vehicle(&fleet);
+        app.alice.post("/v1/vehicles", vehicle).await.id()
+    };
+    for _ in 0..rows {
+        newest_first.push_front(add().await);
+    }
+    let path = format!("/v1/vehicles?fleet={fleet}&limit={limit}");
+    let mut page = app.alice.get(&path).await.expect(200);
+    let (mut shown, mut since) = (0..rows.min(limit), 0);
+    for step in steps {
+        let ids: Vec<_> = newest_first.range(shown.clone()).cloned().collect();
+        assert_eq!(page.ids(), ids);
+        // `since` rows were added after the page was answered: it could not know of them.
+        let older = shown.end < newest_first.len();
+        assert_eq!(
+            page.body["next_page_url"].is_string(),
+            older && !ids.is_empty()
+        );
+        let newer = shown.start > since;
+        let (name, to) = match step {
+            Step::Add => {
+                newest_first.push_front(add().await);
+                shown = shown.start + 1..shown.end + 1;
+                since += 1;
+                continue;
+            }
+            Step::Forward => (
+                "next_page_url",
+                shown.end..(shown.end + limit).min(newest_first.len()),
+            ),
+            Step::Back => (
+                "previous_page_url",
+                shown.start.saturating_sub(limit)..shown.start,
+            ),
+        };
+        match page.body[name].as_str() {
+            Some(url) => {
+                page = app.alice.get(url).await.expect(200);
+                (shown, since) = (to, 0);
+            }
+            None if name == "next_page_url" => assert!(!older || ids.is_empty()),
+            None => assert!(!newer),
+        }
+    }
+}
+
+#[test]
+fn every_walk_shows_the_list_as_it_is() {
+    use proptest::prelude::*;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let app = runtime.block_on(TestApp::start());
+    let step = prop_oneof![
+        2 => Just(Step::Add),
+        4 => Just(Step::Forward),
+        3 => Just(Step::Back),
+    ];
+    let walks = (
+        0..12usize,
+        1..5usize,
+        proptest::collection::vec(step, 1..16),
+    );
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let walked = runner.run(&walks, |(rows, limit, steps)| {
+        runtime.block_on(random_walk(&app, rows, limit, steps));
+        Ok(())
+    });
+    walked.expect("every page is as it should be");
+    runtime.block_on(app.drain());
+}

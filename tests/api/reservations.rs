@@ -47,7 +47,7 @@ async fn a_new_reservation_has_every_field_of_the_specification() {
         "id": made.id(), "object": "reservation",
         "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800},
         "charging_station": null, "confirmed_at": null, "connector_type": ["Type2"], "created": now, "currency": "usd",
-        "driver": crew.driver, "earliest_start": null, "failed_reason": null, "ideal_end": body["ideal_end"],
+        "driver": crew.driver, "earliest_start": null, "failed_reason": null, "fee_due": 0, "ideal_end": body["ideal_end"],
         "ideal_start": body["ideal_start"], "latest_end": null, "location": body["location"], "match_summary": null,
         "metadata": {"shift": "night"}, "payment_method": null, "policy_warnings": [], "reservation_fee": 0, "reserved_end": null,
         "reserved_start": null, "status": "pending", "updated": now, "vehicle": crew.vehicle,
@@ -410,4 +410,180 @@ async fn lists_are_filtered_by_driver_vehicle_and_status() {
     let nobody = app.alice.get("/v1/reservations?driver=drv_1").await;
     assert_eq!(nobody.error().2, Some("driver_not_found"));
     app.drain().await;
+}
+
+/// Where only the stations of the test are.
+fn lonely() -> Value {
+    json!({"latitude": 10.0, "longitude": 10.0, "radius": 20_000})
+}
+
+#[tokio::test]
+async fn the_cheaper_the_quicker_and_the_better_liked_station_wins_over_the_nearer() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let connector = |power: f64, status: &str| json!([{"id": "1", "power": power, "status": status, "type": "Type2"}]);
+    let place = |latitude: f64| json!({"latitude": latitude, "longitude": 10.0});
+    let near = app
+        .station(json!({"connectors": connector(22.0, "occupied")}))
+        .await;
+    let quick = app
+        .station(json!({"connectors": connector(50.0, "available"), "location": place(10.03)}))
+        .await;
+    let liked = app
+        .station(json!({"connectors": connector(22.0, "available"), "location": place(10.1)}))
+        .await;
+    let body = with(app.reservation(&crew, 20), json!({"location": lonely()}));
+    let driver = format!("/v1/drivers/{}", crew.driver);
+    for (preferences, want) in [
+        // 33 points of distance against 50 for being busy now.
+        (json!({}), &quick),
+        (json!({"charging_speed": "slow"}), &near),
+        (json!({"charging_speed": "fast"}), &quick),
+        (json!({"preferred_charging_stations": [liked]}), &liked),
+    ] {
+        app.alice
+            .post(&driver, json!({"preferences": preferences}))
+            .await
+            .expect(200);
+        let id = app.alice.post("/v1/reservations", body.clone()).await.id();
+        app.drain().await;
+        let path = format!("/v1/reservations/{id}");
+        let made = app.alice.get(&path).await.body;
+        assert_eq!(made["charging_station"], **want, "{preferences}");
+        let cancelled = app.alice.post(&format!("{path}/cancel"), json!({})).await;
+        assert_eq!(cancelled.expect(200).body["fee_due"], 0);
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_summary_adds_up() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = app.reservation(&crew, 60);
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    app.advance(31 * 60).await;
+    let made = app.alice.get(&format!("/v1/reservations/{id}")).await.body;
+    let summary = &made["match_summary"];
+    let refused = summary["refused"].as_object().expect("counts");
+    let refused: u64 = refused.values().filter_map(Value::as_u64).sum();
+    let near = "/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000";
+    let near = app.alice.walk(near).await.len() as u64;
+    assert_eq!(summary["stations_in_radius"], near);
+    assert_eq!(made["status"], "confirmed");
+    assert!(refused > 0 && refused < near, "{summary}");
+}
+
+/// Two stations alone in the world, and a reservation confirmed on the nearer one.
+async fn promised(app: &TestApp, minutes: i64) -> (String, String, Value) {
+    let crew = app.crew(&app.alice).await;
+    let first = app.station(json!({})).await;
+    let body = with(
+        app.reservation(&crew, minutes),
+        json!({"location": lonely()}),
+    );
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    app.advance(u32::try_from(minutes - 29).expect("later") * 60)
+        .await;
+    let path = format!("/v1/reservations/{id}");
+    let made = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&made["status"], &made["charging_station"]),
+        (&json!("confirmed"), &json!(first))
+    );
+    (path, first, made)
+}
+
+/// The types of the events about an object, oldest first.
+async fn events(app: &TestApp, path: &str) -> Vec<String> {
+    let id = path.rsplit('/').next();
+    let page = app.alice.get("/v1/events?limit=100").await.expect(200).body;
+    let mut kinds: Vec<_> = page["data"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter(|event| event["data"]["object"]["id"].as_str() == id)
+        .map(|event| event["type"].as_str().expect("a type").to_owned())
+        .collect();
+    kinds.reverse();
+    kinds
+}
+
+#[tokio::test]
+async fn a_reservation_whose_connector_breaks_moves_to_another() {
+    let app = TestApp::start().await;
+    let (path, first, made) = promised(&app, 60).await;
+    let elsewhere = json!({"location": {"latitude": 10.05, "longitude": 10.0}});
+    let second = app.station(elsewhere).await;
+    // The connectors next to it are fine: only the one that was promised counts.
+    let connector = |id: &str, status: &str| json!({"id": id, "power": 22.0, "status": status, "type": "Type2"});
+    let other_broken = json!([connector("1", "available"), connector("2", "faulted")]);
+    app.change_station(&first, json!({"connectors": other_broken}))
+        .await;
+    app.drain().await;
+    assert_eq!(app.alice.get(&path).await.body, made);
+    let broken = json!([connector("1", "faulted"), connector("2", "faulted")]);
+    app.change_station(&first, json!({"connectors": broken}))
+        .await;
+    app.drain().await;
+    let moved = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&moved["status"], &moved["charging_station"]),
+        (&json!("confirmed"), &json!(second))
+    );
+    for same in ["reserved_start", "reserved_end", "confirmed_at"] {
+        assert_eq!(moved[same], made[same], "{same}");
+    }
+    assert_eq!(
+        events(&app, &path).await,
+        [
+            "reservation.created",
+            "reservation.confirmed",
+            "reservation.reassigned"
+        ]
+    );
+    // What it had is free again, and what it has now is not.
+    app.change_station(&first, json!({})).await;
+    app.drain().await;
+    let ranges = async |station: &str| {
+        let shown = app
+            .alice
+            .get(&format!("/v1/charging_stations/{station}"))
+            .await;
+        shown.body["availability"]["range"].as_array().map(Vec::len)
+    };
+    assert_eq!(ranges(&first).await, Some(1));
+    let only_one = json!([connector("1", "available")]);
+    let change =
+        json!({"connectors": only_one, "location": {"latitude": 10.05, "longitude": 10.0}});
+    app.change_station(&second, change).await;
+    assert_eq!(ranges(&second).await, Some(2));
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_reservation_whose_station_closes_and_has_no_other_fails_and_owes_nothing() {
+    let app = TestApp::start().await;
+    let (path, station, _) = promised(&app, 60).await;
+    app.change_station(&station, json!({"status": "maintenance"}))
+        .await;
+    app.drain().await;
+    let failed = app.alice.get(&path).await.body;
+    assert_eq!(
+        (
+            &failed["status"],
+            &failed["failed_reason"],
+            &failed["fee_due"]
+        ),
+        (&json!("failed"), &json!("station_unavailable"), &json!(0))
+    );
+    assert_eq!(
+        events(&app, &path).await,
+        [
+            "reservation.created",
+            "reservation.confirmed",
+            "reservation.failed"
+        ]
+    );
+    assert_eq!(failed["match_summary"]["refused"]["not_reservable"], 1);
 }

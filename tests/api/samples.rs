@@ -10,7 +10,7 @@ fn sample(name: &str) -> String {
 }
 
 /// The sample's ids and times, replaced by those of objects that exist.
-async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
+pub async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let alice = &app.alice;
     let mut crew = app.crew(alice).await;
     let reservation = alice
@@ -164,8 +164,9 @@ fn there_is_no_sample_without_a_function() {
         .map(|one| one.route.name.to_owned())
         .collect();
     functions.extend(shared::ports::Work::ALL.map(|work| work.function().to_owned()));
-    functions
-        .extend(["bootstrap-account", "relay-stream", "show-docs", "sweep"].map(str::to_owned));
+    functions.extend(functions::TRIGGERS.map(str::to_owned));
+    functions.push(functions::docs::NAME.to_owned());
+    functions.push(functions::UNKNOWN.to_owned());
     functions.sort();
     let folder =
         std::fs::read_dir(format!("{}/../events", env!("CARGO_MANIFEST_DIR"))).expect("a folder");

@@ -1,4 +1,5 @@
-//! `bootstrap-account`: makes an account without a parent, and its first key. Only an operator may invoke it.
+//! `bootstrap-account`: makes an account without a parent, and its first key; or another key of an account that is there,
+//! such as its first of live mode. Only an operator may invoke it.
 
 use serde::{Deserialize, Serialize};
 use shared::http::version;
@@ -7,17 +8,25 @@ use shared::models::api_key::{ApiKey, NewApiKey, Scope};
 use shared::origin::{Mode, Origin, Tenant};
 use shared::store::Changes;
 use shared::store::row::Row;
-use shared::{App, Error};
+use shared::{App, Error, Id};
 
 /// The name of the function.
 pub const NAME: &str = "bootstrap-account";
 
-/// The account to make, and the mode of its first key.
+/// Whose key to make, and in which mode.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bootstrap {
-    pub account: NewAccount,
+    pub account: Owner,
     pub mode: Mode,
+}
+
+/// The id of an account, or what to make one of.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Owner {
+    Existing(Id),
+    New(Box<NewAccount>),
 }
 
 /// The account and its key, whose `secret` is shown here and never again.
@@ -29,28 +38,34 @@ pub struct Bootstrapped {
 
 pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> {
     let now = app.now();
-    let account = Account::new(bootstrap.account, now)?;
-    let tenant = Tenant {
-        account: account.id.clone(),
+    let tenant = |account: &Id| Tenant {
+        account: account.clone(),
         mode: bootstrap.mode,
     };
+    let row = match bootstrap.account {
+        Owner::Existing(id) => app.store.load::<Account>(&tenant(&id), &id).await?,
+        Owner::New(new) => {
+            let private = AccountPrivate {
+                version: Some(version::CURRENT.to_owned()),
+                ..AccountPrivate::default()
+            };
+            Row::with_private(Account::new(*new, now)?, private)
+        }
+    };
+    let account = row.seen_in(bootstrap.mode);
+    let tenant = tenant(&account.id);
+    let version = row.private.version.as_deref().unwrap_or(version::CURRENT);
     let (new, held) = (NewApiKey::default(), [Scope::Everything]);
-    let (api_key, private) = ApiKey::new(new, &tenant, &held, version::CURRENT, now)?;
+    let (api_key, private) = ApiKey::new(new, &tenant, &held, version, now)?;
     let stored = ApiKey {
         secret: None,
         ..api_key.clone()
     };
-    let of_account = AccountPrivate {
-        version: Some(version::CURRENT.to_owned()),
-        ..AccountPrivate::default()
-    };
     let origin = Origin::later(tenant, now);
     let mut changes = Changes::new();
-    app.store.create(
-        &mut changes,
-        &origin,
-        &Row::with_private(account.clone(), of_account),
-    )?;
+    if row.version == 0 {
+        app.store.create(&mut changes, &origin, &row)?;
+    }
     app.store
         .create(&mut changes, &origin, &Row::with_private(stored, private))?;
     app.store.commit_later(&origin, changes).await?;

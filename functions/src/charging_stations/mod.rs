@@ -1,2 +1,3 @@
+pub mod import;
 pub mod list;
 pub mod retrieve;

@@ -1,10 +1,12 @@
-//! `GET /v1/charging_stations/{id}`: shows a charging station.
+//! `GET /v1/charging_stations/{id}`: shows a charging station, with the times in the coming 24 hours in which it is free.
 
 use axum::extract::State;
+use shared::charging::calendar::Window;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_station::ChargingStation;
 use shared::store::Answer;
+use shared::time::DAY;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get(
@@ -22,5 +24,13 @@ pub async fn handle(
         .store
         .get::<ChargingStation>(caller.tenant(), &id)
         .await?;
-    caller.answer(&row.object)
+    let window = Window {
+        from: caller.now(),
+        until: caller.now().plus_millis(DAY),
+    };
+    let station = app
+        .store
+        .with_free_times(caller.tenant(), row.object, window)
+        .await?;
+    caller.answer(&station)
 }

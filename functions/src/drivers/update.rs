@@ -32,7 +32,7 @@ pub async fn handle(
     references::policies(
         &app,
         caller.tenant(),
-        change.policy_ids.set().map(Vec::as_slice),
+        change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
     references::driver_preferences(&app, caller.tenant(), Some(&id), change.preferences.set())

@@ -33,7 +33,7 @@ pub async fn handle(
     references::policies(
         &app,
         caller.tenant(),
-        change.policy_ids.set().map(Vec::as_slice),
+        change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
     if let Change::Set(preferences) = &change.preferences {

@@ -1,5 +1,5 @@
 //! `check-invoice`: finalizes the draft of a billing cycle, tells that an open invoice is overdue, brings a payment to its
-//! end that was cut short, and makes the sessions of a paid invoice show that they are paid.
+//! end that was cut short, and has the sessions of a paid invoice say so.
 
 use shared::models::event::EventType;
 use shared::models::invoice::{Concern, Invoice};
@@ -8,7 +8,7 @@ use shared::store::Changes;
 use shared::store::row::Row;
 use shared::{App, Error, Id};
 
-use super::{finalize, payment};
+use super::{finalize, payment, sessions};
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
@@ -17,14 +17,10 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let origin = Origin::later(tenant.clone(), app.now());
     match row.object.concern(&row.private, origin.now) {
         None => Ok(()),
+        Some(Concern::UnpaidSessions) => sessions::pay_off(app, &origin, row).await,
         Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
         Some(Concern::Final) => {
             let row = finalize::finalized(row, origin.now)?;
-            save(app, &origin, &row).await
-        }
-        Some(Concern::PaidSessions) => {
-            app.store.pay_sessions(&origin, &row.object).await?;
-            row.object.sessions_paid(&mut row.private);
             save(app, &origin, &row).await
         }
         Some(Concern::Overdue) => {

@@ -7,5 +7,6 @@ pub mod list_line_items;
 pub mod pay;
 mod payment;
 pub mod retrieve;
+mod sessions;
 pub mod update;
 pub mod void;

@@ -1,11 +1,13 @@
-//! `confirm-reservation`: one attempt to confirm a pending reservation on the nearest suitable connector.
+//! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to move a confirmed one
+//! whose connector is out of order.
 
 use std::collections::BTreeSet;
 
 use shared::charging::calendar::Window;
 use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
 use shared::charging::policies::{Limits, Plan};
-use shared::models::charging_station::Point;
+use shared::charging::search::Circle;
+use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::event::{Event, EventType};
 use shared::models::fleet::Fleet;
@@ -13,7 +15,7 @@ use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
 use shared::store::Changes;
-use shared::store::calendars::{Booked, Calendars};
+use shared::store::calendars::{Booked, Calendars, Promise};
 use shared::store::keys::{connector_calendar, vehicle_calendar};
 use shared::store::row::Row;
 use shared::{App, Error, Id};
@@ -23,56 +25,100 @@ use crate::policies;
 /// How often an attempt reads the calendars anew after somebody else took what it had chosen.
 const ROUNDS: usize = 20;
 
+/// How often one piece of work moves a reservation whose connectors go out of order one after the other.
+const MOVES: usize = 5;
+
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let now = app.now();
-    let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
-        return Ok(());
-    };
-    let due = row.private.due.is_some_and(|due| due <= now);
-    if row.object.status != ReservationStatus::Pending || !due {
-        return Ok(());
+    let origin = Origin::later(tenant.clone(), app.now());
+    for _ in 0..MOVES {
+        let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
+            return Ok(());
+        };
+        let due = row.private.due.is_some_and(|due| due <= origin.now);
+        let promised = row.object.promised(&row.private, origin.now);
+        let settled = match (row.object.status, promised) {
+            (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, None).await?,
+            (_, Some(window)) if !is_kept(app, tenant, &row).await? => {
+                attempt(app, &origin, row, Some(window)).await?
+            }
+            _ => true,
+        };
+        // What has just been booked may have gone out of order meanwhile, before anybody could see that it was promised.
+        if settled {
+            return Ok(());
+        }
     }
-    let origin = Origin::later(tenant.clone(), now);
-    let (driver, vehicle) = tokio::try_join!(
+    Ok(())
+}
+
+/// Whether the connector that a reservation was promised can still be had.
+async fn is_kept(app: &App, tenant: &Tenant, row: &Row<Reservation>) -> Result<bool, Error> {
+    let (Some(station), Some(connector)) = (&row.object.charging_station, &row.private.connector)
+    else {
+        return Ok(false);
+    };
+    let station = app.store.find::<ChargingStation>(tenant, station).await?;
+    Ok(station.is_some_and(|row| row.object.can_promise(connector)))
+}
+
+/// Looks for a connector, in the window promised so far before any other. True when there is nothing left to look after.
+async fn attempt(
+    app: &App,
+    origin: &Origin,
+    row: Row<Reservation>,
+    promised: Option<Window>,
+) -> Result<bool, Error> {
+    let tenant = &origin.tenant;
+    let circle = Circle {
+        center: row.object.location.center(),
+        meters: row.object.location.radius,
+    };
+    let (driver, vehicle, spots) = tokio::try_join!(
         app.store.find::<Driver>(tenant, &row.object.driver),
         app.store.find::<Vehicle>(tenant, &row.object.vehicle),
+        app.store.spots_in(tenant, circle),
     )?;
-    let Some(driver) = driver.map(|row| row.object).filter(Driver::is_active) else {
-        return miss(app, &origin, row, FailedReason::DriverUnavailable, None).await;
+    // What is confirmed stays, whatever becomes of driver and vehicle.
+    let stays = promised.is_some();
+    let driver = driver.map(|row| row.object);
+    let Some(driver) = driver.filter(|driver| stays || driver.is_active()) else {
+        return miss(app, origin, row, FailedReason::DriverUnavailable, None).await;
     };
-    let Some(vehicle) = vehicle.map(|row| row.object).filter(Vehicle::is_active) else {
-        return miss(app, &origin, row, FailedReason::VehicleUnavailable, None).await;
+    let vehicle = vehicle.map(|row| row.object);
+    let Some(vehicle) = vehicle.filter(|vehicle| stays || vehicle.is_active()) else {
+        return miss(app, origin, row, FailedReason::VehicleUnavailable, None).await;
     };
-    let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
-    let fleet = fleet.map(|row| row.object);
-    let rules = policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
-    let area = row.object.location;
-    let center = Point {
-        latitude: area.latitude,
-        longitude: area.longitude,
+    let rules = async {
+        let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
+        let fleet = fleet.map(|row| row.object);
+        let rules = policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
+        Ok::<_, Error>((fleet, rules))
     };
-    let (stations, in_radius) = app.store.stations_near(tenant, center, area.radius).await?;
-    let windows = matching::windows(&row.object, now);
+    let preferred = &driver.preferences.preferred_charging_stations;
+    let (stations, (fleet, rules)) =
+        tokio::try_join!(app.store.nearest(tenant, &spots, preferred), rules)?;
+    let others = matching::windows(&row.object, origin.now);
+    let others = others.into_iter().filter(|one| Some(*one) != promised);
+    let windows: Vec<_> = promised.into_iter().chain(others).collect();
     let plan = Plan {
         station: None,
         windows: &windows,
         currency: row.object.currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
-    let standard = vehicle.charging_standard;
-    let (candidates, mut summary) = matching::candidates(
+    let (candidates, summary) = matching::candidates(
         &stations,
+        spots.len(),
         &row.object,
-        standard,
+        vehicle.charging_standard,
         &driver.preferences,
         &windows,
         &Limits::new(&rules, &plan),
     );
-    summary.stations_in_radius = in_radius as u32;
-    book(app, &origin, row, &windows, &candidates, summary).await
+    book(app, origin, row, &windows, &candidates, summary).await
 }
 
-/// Tries the candidates, nearest first, the preferred window before any other, until one of them can be had.
+/// Tries the candidates, the best first, the preferred window before any other, until one of them can be had.
 async fn book(
     app: &App,
     origin: &Origin,
@@ -80,43 +126,43 @@ async fn book(
     windows: &[Window],
     candidates: &[Candidate],
     mut summary: MatchSummary,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let vehicle = vehicle_calendar(&row.object.vehicle);
+    let before = Promise::of_reservation(&row.object, &row.private);
+    let left = before.iter().flat_map(|promise| promise.whose.clone());
     let connectors = candidates
         .iter()
         .map(|candidate| connector_calendar(&candidate.station, &candidate.connector));
-    let whose: Vec<String> = connectors.chain([vehicle.clone()]).collect();
+    let whose: BTreeSet<String> = connectors.chain([vehicle.clone()]).chain(left).collect();
     let mut calendars = read(app, origin, &whose, windows).await?;
     for _ in 0..ROUNDS {
+        summary.refused.booked = booked(&row.object, windows, candidates, &calendars);
         let Some((window, candidate)) = choose(&row.object, windows, candidates, &calendars) else {
-            let stations: BTreeSet<_> = candidates
-                .iter()
-                .map(|candidate| &candidate.station)
-                .collect();
-            summary.refused.booked = stations.len() as u32;
             let reason = match candidates {
                 [] if summary.refused.policy > 0 => FailedReason::PolicyBlocked,
                 _ => FailedReason::NoAvailableConnectors,
             };
             return miss(app, origin, row, reason, Some(summary)).await;
         };
-        let booked = [
-            connector_calendar(&candidate.station, &candidate.connector),
-            vehicle.clone(),
-        ];
         let assignment = Assignment {
             station: candidate.station.clone(),
             connector: candidate.connector.clone(),
             window: *window,
         };
         let (confirmed, event) = confirmed(origin, &row, &assignment, summary.clone())?;
-        match app
+        let booked = app
             .store
-            .book(origin, &confirmed, &event, *window, &calendars, &booked)
-            .await?
-        {
-            Booked::Done | Booked::ReservationMoved => return Ok(()),
-            Booked::CalendarMoved => calendars.update(read(app, origin, &booked, windows).await?),
+            .book(origin, &confirmed, &event, &calendars, before.as_ref())
+            .await?;
+        match booked {
+            // A reservation that moved was changed by somebody, or by this very attempt, whose acknowledgement was lost.
+            Booked::Done | Booked::ReservationMoved => return Ok(false),
+            Booked::CalendarMoved => {
+                let connector = connector_calendar(&candidate.station, &candidate.connector);
+                let left = before.iter().flat_map(|promise| promise.whose.clone());
+                let whose = left.chain([connector, vehicle.clone()]).collect();
+                calendars.update(read(app, origin, &whose, windows).await?);
+            }
         }
     }
     Err(Error::unavailable(
@@ -124,34 +170,59 @@ async fn book(
     ))
 }
 
-/// The first window, and in it the nearest candidate, that nobody else has.
+/// The first window, and in it the best candidate, that nobody else has.
 fn choose<'a>(
     reservation: &Reservation,
     windows: &'a [Window],
     candidates: &'a [Candidate],
     calendars: &Calendars,
 ) -> Option<(&'a Window, &'a Candidate)> {
-    let free = |whose: &str, window: &Window| calendars.is_free(whose, window, &reservation.id);
     let vehicle = vehicle_calendar(&reservation.vehicle);
     windows
         .iter()
-        .filter(|window| free(&vehicle, window))
+        .filter(|window| calendars.is_free(&vehicle, window, &reservation.id))
         .find_map(|window| {
-            let suits = |candidate: &&Candidate| {
-                candidate.is_open(window)
-                    && free(
-                        &connector_calendar(&candidate.station, &candidate.connector),
-                        window,
-                    )
-            };
+            let suits = |one: &&Candidate| is_free(reservation, window, one, calendars);
             Some((window, candidates.iter().find(suits)?))
         })
+}
+
+/// How many stations have no connector that could be had, in any window.
+fn booked(
+    reservation: &Reservation,
+    windows: &[Window],
+    candidates: &[Candidate],
+    calendars: &Calendars,
+) -> u32 {
+    let vehicle = vehicle_calendar(&reservation.vehicle);
+    let windows: Vec<_> = windows
+        .iter()
+        .filter(|window| calendars.is_free(&vehicle, window, &reservation.id))
+        .collect();
+    let had = |one: &&Candidate| {
+        let mut windows = windows.iter();
+        windows.any(|window| is_free(reservation, window, one, calendars))
+    };
+    let stations = |one: &'_ Candidate| one.station.clone();
+    let all: BTreeSet<Id> = candidates.iter().map(stations).collect();
+    let free: BTreeSet<Id> = candidates.iter().filter(had).map(stations).collect();
+    (all.len() - free.len()) as u32
+}
+
+fn is_free(
+    reservation: &Reservation,
+    window: &Window,
+    candidate: &Candidate,
+    calendars: &Calendars,
+) -> bool {
+    let whose = connector_calendar(&candidate.station, &candidate.connector);
+    candidate.is_open(window) && calendars.is_free(&whose, window, &reservation.id)
 }
 
 async fn read(
     app: &App,
     origin: &Origin,
-    whose: &[String],
+    whose: &BTreeSet<String>,
     windows: &[Window],
 ) -> Result<Calendars, Error> {
     let days: BTreeSet<_> = windows.iter().flat_map(Window::utc_days).collect();
@@ -163,7 +234,7 @@ async fn read(
         .await
 }
 
-/// The reservation as confirmed, and the event that goes into the same transaction.
+/// The reservation as confirmed or moved, and the event that goes into the same transaction.
 fn confirmed(
     origin: &Origin,
     row: &Row<Reservation>,
@@ -171,30 +242,46 @@ fn confirmed(
     summary: MatchSummary,
 ) -> Result<(Row<Reservation>, Row<Event>), Error> {
     let mut row = row.clone();
-    row.object
-        .confirm(assignment, summary, &mut row.private, origin.now);
-    let event = row.event(EventType::ReservationConfirmed, origin)?;
+    let (reservation, private) = (&mut row.object, &mut row.private);
+    let kind = if reservation.status == ReservationStatus::Confirmed {
+        reservation.assign(assignment, summary, private, origin.now);
+        EventType::ReservationReassigned
+    } else {
+        reservation.confirm(assignment, summary, private, origin.now);
+        EventType::ReservationConfirmed
+    };
+    let event = row.event(kind, origin)?;
     Ok((row, event))
 }
 
-/// Notes that the attempt found nothing.
+/// Notes that the attempt found nothing. A confirmed reservation has lost its connector for good, and gives its time back.
 async fn miss(
     app: &App,
     origin: &Origin,
     mut row: Row<Reservation>,
     reason: FailedReason,
     summary: Option<MatchSummary>,
-) -> Result<(), Error> {
-    row.object
-        .miss(reason, summary, &mut row.private, origin.now);
+) -> Result<bool, Error> {
+    let mut changes = Changes::new();
+    let (reservation, private) = (&mut row.object, &mut row.private);
+    let lost = reservation.status == ReservationStatus::Confirmed;
+    if lost {
+        reservation.lose_station(summary, private, origin.now);
+    } else {
+        reservation.miss(reason, summary, private, origin.now);
+    }
     if row.object.status == ReservationStatus::Failed {
         row = row.announcing(EventType::ReservationFailed);
     }
-    let mut changes = Changes::new();
     app.store.replace(&mut changes, origin, &row)?;
+    if lost {
+        app.store.release(&mut changes, origin, &row).await?;
+    }
     match app.store.commit_later(origin, changes).await {
-        // Somebody changed the reservation meanwhile; that change has its own attempt.
-        Err(Error::Contended) => Ok(()),
-        done => done,
+        // Somebody changed the reservation meanwhile, and that change has its own attempt; or only a calendar that has to
+        // give time back, and then it is tried again.
+        Err(Error::Contended) => Ok(!lost),
+        Err(error) => Err(error),
+        Ok(()) => Ok(true),
     }
 }

@@ -27,7 +27,7 @@ pub async fn handle(
     references::policies(
         &app,
         caller.tenant(),
-        change.policy_ids.set().map(Vec::as_slice),
+        change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
     row.object.update(change, caller.now())?;

@@ -99,6 +99,12 @@ impl Files for Downloads {
         Box::pin(async move { self.keep(key, content).map_err(Error::unavailable) })
     }
 
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>> {
+        let found = self.find(key);
+        let missing = move || Error::internal(format!("there is no file {key}"));
+        Box::pin(async move { found.ok_or_else(missing) })
+    }
+
     fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
         let expires = self.clock.now().unix_seconds() + LINK.as_secs().cast_signed();
         let signature = hex::encode(self.mac(key, expires).finalize().into_bytes());

@@ -87,6 +87,8 @@ pub struct Running {
     pub account: Id,
     /// The DynamoDB endpoint in use.
     pub store_url: String,
+    /// The name of the table there.
+    pub table: String,
     pub app: App,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
@@ -217,6 +219,7 @@ impl Running {
             api_key,
             account,
             store_url,
+            table: options.table,
             app,
             engine,
             stop,

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use functions::charging_stations::import;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use shared::App;
 use shared::charging::ocpi::Location;
 use shared::error::{Error, Result};
 use shared::models::charging_station::{ChargingStation, Price, PriceType, Tax};
 use shared::money::Currency;
-use shared::origin::{Mode, Origin, Tenant};
-use shared::{App, Id, Kind};
+use shared::origin::Mode;
 
 use crate::files::Folder;
 
@@ -30,23 +31,12 @@ pub async fn import(app: &App, folder: &Folder, file: Option<&Path>, fresh: bool
         return Ok(());
     }
     let stations = match file {
-        Some(file) => read(&source)
+        Some(file) => import::read(&source)
             .map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
         None => demo()?,
     };
-    let nobody = Tenant {
-        account: Id::from_number(Kind::Account, 0),
-        mode: Mode::Test,
-    };
-    app.store
-        .import_stations(&Origin::later(nobody, app.now()), stations)
-        .await?;
+    import::add(app, Mode::Test, stations).await?;
     folder.write(FILE, &digest)
-}
-
-fn read(source: &[u8]) -> Result<Vec<ChargingStation>> {
-    let locations: Vec<Location> = serde_json::from_slice(source).map_err(Error::internal)?;
-    locations.into_iter().map(Location::into_station).collect()
 }
 
 /// A repeatable sequence of numbers that look random (SplitMix64).

@@ -262,6 +262,18 @@ impl Files for S3 {
         })
     }
 
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move {
+            let get = self.client.get_object().bucket(self.bucket()?).key(key);
+            let found = get
+                .send()
+                .await
+                .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
+            let content = found.body.collect().await.map_err(Error::unavailable)?;
+            Ok(content.to_vec())
+        })
+    }
+
     fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
         Box::pin(async move {
             let get = self.client.get_object().bucket(self.bucket()?).key(key);

@@ -56,6 +56,9 @@ pub struct Entry {
     pub window: Window,
     /// The reservation or session.
     pub holder: Id,
+    /// Whose reservation or session it is.
+    #[serde(default)]
+    pub account: Option<Id>,
 }
 
 impl Calendar {
@@ -67,11 +70,12 @@ impl Calendar {
     }
 
     /// Promises the window; what the holder had before is given up.
-    pub fn book(&mut self, window: Window, holder: &Id) {
+    pub fn book(&mut self, window: Window, holder: &Id, account: &Id) {
         self.release(holder);
         self.entries.push(Entry {
             window,
             holder: holder.clone(),
+            account: Some(account.clone()),
         });
         self.entries.sort_by_key(|entry| entry.window.from);
     }
@@ -131,7 +135,7 @@ mod tests {
                     until: Timestamp::from_unix_millis(from + length),
                 };
                 if calendar.is_free(&span, &holder) {
-                    calendar.book(span, &holder);
+                    calendar.book(span, &holder, &Id::from_number(Kind::Account, 1));
                 }
             }
             for (n, a) in calendar.entries.iter().enumerate() {

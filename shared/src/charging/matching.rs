@@ -1,17 +1,26 @@
-//! Which connector a reservation gets: stations nearest first, the preferred window before any other, and for each
-//! station that falls out the reason why.
+//! Which connector a reservation gets: the preferred window before any other, in it the connector with the lowest score,
+//! and for each station that falls out the reason why.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::RoundingStrategy;
+use rust_decimal::prelude::ToPrimitive as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::calendar::Window;
+use super::geo::distance_meters;
 use super::opening_hours;
 use super::policies::Limits;
 use crate::id::Id;
-use crate::models::charging_station::{ChargingStation, Connector, PriceType, StationStatus};
-use crate::models::driver::DriverPreferences;
+use crate::models::charging_station::{
+    ChargingStation, Connector, ConnectorStatus, PriceType, StationStatus,
+};
+use crate::models::driver::{ChargingSpeed, DriverPreferences};
 use crate::models::reservation::Reservation;
 use crate::models::vehicle::ConnectorType;
+use crate::money::Currency;
 use crate::time::{MINUTE, Timestamp};
 
 /// The grain in which the window may slide, in milliseconds.
@@ -23,7 +32,7 @@ const LATE: i64 = MINUTE;
 /// How many steps one attempt slides to either side: a day. Later attempts see later windows.
 const MAX_SHIFT: i64 = 288;
 
-/// How many connectors, nearest first, one attempt looks at.
+/// How many connectors, the best first, one attempt looks at.
 pub const MAX_CANDIDATES: usize = 300;
 
 /// A connector and the window it is promised for.
@@ -41,7 +50,8 @@ pub struct MatchSummary {
     pub refused: Refused,
 }
 
-/// The stations each filter refused; a station counts at the first that does.
+/// The stations each filter refused; a station counts at the first that does. What the filters leave of the stations in
+/// the radius could be had.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
     /// Not active, or takes no reservations.
@@ -59,6 +69,9 @@ pub struct Refused {
     pub policy: u32,
     /// Every such connector, or the vehicle itself, is promised otherwise.
     pub booked: u32,
+    /// Not looked at: too many others are nearer or better.
+    #[serde(default)]
+    pub not_considered: u32,
 }
 
 /// A connector that passes every filter but the calendars.
@@ -68,6 +81,55 @@ pub struct Candidate {
     pub connector: String,
     /// The windows in which the station is open.
     open: Vec<Window>,
+    /// The lower the better.
+    pub score: i64,
+}
+
+/// What is for and against a connector, in the order in which its parts are weighed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Merits {
+    meters: i64,
+    /// Minor units per kWh above the cheapest candidate.
+    surcharge: i64,
+    preferred_station: bool,
+    preferred_network: bool,
+    speed_missed: bool,
+    busy_now: bool,
+}
+
+impl Merits {
+    fn score(self) -> i64 {
+        let points = |so: bool, points: i64| if so { points } else { 0 };
+        (self.meters / 100)
+            .saturating_add(self.surcharge.saturating_mul(5))
+            .saturating_add(points(self.preferred_station, -200))
+            .saturating_add(points(self.preferred_network, -100))
+            .saturating_add(points(self.speed_missed, 100))
+            .saturating_add(points(self.busy_now, 50))
+    }
+}
+
+/// Whether a connector of that power is not of the class of speed the driver prefers.
+fn misses(speed: ChargingSpeed, power: f64) -> bool {
+    match speed {
+        ChargingSpeed::Any => false,
+        ChargingSpeed::Slow => power >= 43.0,
+        ChargingSpeed::Fast => !(43.0..150.0).contains(&power),
+        ChargingSpeed::UltraFast => power < 150.0,
+    }
+}
+
+/// The highest ENERGY price of a station with tax, in whole minor units, and its currency.
+fn energy_price(station: &ChargingStation) -> Option<(Currency, i64)> {
+    let energy = station
+        .pricing
+        .iter()
+        .filter(|price| price.kind == PriceType::Energy);
+    let highest = energy.max_by_key(|price| (price.gross(), Reverse(price.currency.as_str())))?;
+    let whole = highest
+        .gross()
+        .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
+    Some((highest.currency, whole.to_i64().unwrap_or(i64::MAX)))
 }
 
 impl Candidate {
@@ -103,9 +165,11 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
         .collect()
 }
 
-/// Puts the stations of the radius, nearest first, through every filter but the calendars.
+/// Puts the stations of the radius through every filter but the calendars. The connectors that are left come the best
+/// first; `in_radius` says how many stations there are with those that were not read.
 pub fn candidates(
     stations: &[ChargingStation],
+    in_radius: usize,
     reservation: &Reservation,
     standard: ConnectorType,
     preferences: &DriverPreferences,
@@ -113,11 +177,14 @@ pub fn candidates(
     limits: &Limits<'_>,
 ) -> (Vec<Candidate>, MatchSummary) {
     let mut summary = MatchSummary {
-        stations_in_radius: stations.len() as u32,
-        refused: Refused::default(),
+        stations_in_radius: in_radius as u32,
+        refused: Refused {
+            not_considered: in_radius.saturating_sub(stations.len()) as u32,
+            ..Refused::default()
+        },
     };
     let refused = &mut summary.refused;
-    let mut candidates = Vec::new();
+    let mut left = Vec::new();
     for station in stations {
         if station.status != StationStatus::Active || !station.capabilities.reservable {
             refused.not_reservable += 1;
@@ -159,19 +226,59 @@ pub fn candidates(
                 refused.policy += 1;
                 continue;
             }
-            let of_station = |connector: &Connector| Candidate {
-                station: station.id.clone(),
-                connector: connector.id.clone(),
-                open: open.clone(),
-            };
-            candidates.extend(usable.into_iter().map(of_station));
+            left.push((station, usable, open));
         }
     }
+    let mut cheapest: BTreeMap<&str, i64> = BTreeMap::new();
+    for (station, ..) in &left {
+        if let Some((currency, price)) = energy_price(station) {
+            let least = cheapest.entry(currency.as_str()).or_insert(price);
+            *least = price.min(*least);
+        }
+    }
+    let center = reservation.location.center();
+    let mut candidates: Vec<_> = left
+        .iter()
+        .flat_map(|(station, usable, open)| {
+            let price = energy_price(station);
+            let surcharge = price.map_or(0, |(currency, price)| {
+                price.saturating_sub(cheapest.get(currency.as_str()).copied().unwrap_or(price))
+            });
+            let networks = &preferences.preferred_cpos;
+            let of_station = Merits {
+                meters: distance_meters(center, station.location) as i64,
+                surcharge,
+                preferred_station: preferences
+                    .preferred_charging_stations
+                    .contains(&station.id),
+                preferred_network: networks.iter().any(|one| one.as_str() == station.operator),
+                ..Merits::default()
+            };
+            usable.iter().map(move |connector| {
+                let merits = Merits {
+                    speed_missed: misses(preferences.charging_speed, connector.power),
+                    busy_now: connector.status != ConnectorStatus::Available,
+                    ..of_station
+                };
+                Candidate {
+                    station: station.id.clone(),
+                    connector: connector.id.clone(),
+                    open: open.clone(),
+                    score: merits.score(),
+                }
+            })
+        })
+        .collect();
+    candidates.sort_by(|a, b| {
+        (a.score, &a.station, &a.connector).cmp(&(b.score, &b.station, &b.connector))
+    });
     candidates.truncate(MAX_CANDIDATES);
+    let looked_at: BTreeSet<_> = candidates.iter().map(|one| &one.station).collect();
+    refused.not_considered += (left.len() - looked_at.len()) as u32;
     (candidates, summary)
 }
 
-/// Whether the station's highest ENERGY price is above the driver's cap, or in a currency that cannot be compared.
+/// Whether the station's highest ENERGY price, tax included, is above the driver's cap, or in a currency that cannot be compared.
 fn is_too_dear(station: &ChargingStation, preferences: &DriverPreferences) -> bool {
     let Some(cap) = preferences.max_price_per_kwh else {
         return false;
@@ -182,16 +289,14 @@ fn is_too_dear(station: &ChargingStation, preferences: &DriverPreferences) -> bo
         .filter(|price| price.kind == PriceType::Energy);
     energy
         .into_iter()
-        .any(|price| price.currency != preferences.currency || price.price > i64::from(cap))
+        .any(|price| price.currency != preferences.currency || price.gross() > cap.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::charging::ocpi;
-    use crate::models::charging_station::ConnectorStatus;
     use crate::models::driver::Driver;
-    use crate::money::Currency;
     use serde_json::json;
 
     fn at(text: &str) -> Timestamp {
@@ -308,6 +413,7 @@ mod tests {
         };
         let (candidates, summary) = candidates(
             &closed,
+            closed.len() + 3,
             &reservation,
             ConnectorType::Type2,
             &preferences,
@@ -323,13 +429,106 @@ mod tests {
             closed: 1,
             policy: 1,
             booked: 0,
+            not_considered: 3,
         };
         assert_eq!(
             summary,
             MatchSummary {
-                stations_in_radius: 9,
+                stations_in_radius: 12,
                 refused: want
             }
         );
+    }
+
+    #[test]
+    fn every_part_of_a_score_weighs_what_it_should() {
+        let base = ocpi::tests::station();
+        let with = |number: u128, change: &dyn Fn(&mut ChargingStation)| {
+            let mut station = base.clone();
+            station.id = Id::from_number(crate::Kind::ChargingStation, number);
+            station.location = crate::models::charging_station::Point {
+                latitude: 51.5,
+                longitude: 0.0,
+            };
+            station.operator = "Plain".into();
+            station.capabilities.access_24_7 = true;
+            let mut connector = station.connectors[0].clone();
+            connector.plug = crate::models::charging_station::Plug::Matched(ConnectorType::Type2);
+            connector.status = ConnectorStatus::Available;
+            connector.power = 50.0;
+            connector.id = "1".into();
+            station.connectors = vec![connector];
+            let price = json!({"currency": "usd", "price": 30, "step_size": 1, "tax": "vat", "tax_included": true,
+                "tax_percent": "20", "type": "ENERGY"});
+            station.pricing = vec![serde_json::from_value(price).unwrap()];
+            change(&mut station);
+            station
+        };
+        let stations = [
+            with(9, &|_| {}),
+            with(1, &|_| {}),
+            with(2, &|one| one.location.latitude = 51.509),
+            with(3, &|one| one.pricing[0].price = 40),
+            with(4, &|one| one.pricing[0].tax_included = false),
+            with(5, &|_| {}),
+            with(6, &|one| one.operator = "Liked".into()),
+            with(7, &|one| one.connectors[0].power = 22.0),
+            with(8, &|one| {
+                one.connectors[0].status = ConnectorStatus::Occupied
+            }),
+        ];
+        let mut preferences = preferences();
+        preferences.charging_speed = ChargingSpeed::Fast;
+        preferences.preferred_charging_stations = vec![stations[5].id.clone()];
+        preferences.preferred_cpos = vec!["Liked".to_owned().try_into().unwrap()];
+        let reservation = reservation(json!({}));
+        let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
+        let plan = crate::charging::policies::Plan {
+            station: None,
+            windows: &windows,
+            currency: Currency::USD,
+            zone: &jiff::tz::TimeZone::UTC,
+        };
+        let limits = Limits::new(&[], &plan);
+        let standard = ConnectorType::Type2;
+        let (found, _) = candidates(
+            &stations,
+            9,
+            &reservation,
+            standard,
+            &preferences,
+            &windows,
+            &limits,
+        );
+        let number = |one: &Candidate| one.station.number(crate::Kind::ChargingStation).unwrap();
+        let scores: Vec<_> = found.iter().map(|one| (number(one), one.score)).collect();
+        // Of two that are as good, the one with the lower id; 36 cents with tax are 6 above the cheapest.
+        let want = [
+            (5, -200),
+            (6, -100),
+            (1, 0),
+            (9, 0),
+            (2, 10),
+            (4, 30),
+            (3, 50),
+            (8, 50),
+            (7, 100),
+        ];
+        assert_eq!(scores, want);
+    }
+
+    #[test]
+    fn classes_of_speed_meet_at_43_and_150_kilowatts() {
+        for (speed, power, missed) in [
+            (ChargingSpeed::Any, 3.7, false),
+            (ChargingSpeed::Slow, 42.9, false),
+            (ChargingSpeed::Slow, 43.0, true),
+            (ChargingSpeed::Fast, 43.0, false),
+            (ChargingSpeed::Fast, 150.0, true),
+            (ChargingSpeed::UltraFast, 149.9, true),
+            (ChargingSpeed::UltraFast, 150.0, false),
+        ] {
+            assert_eq!(misses(speed, power), missed, "{speed:?} {power}");
+        }
     }
 }

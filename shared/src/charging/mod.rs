@@ -8,5 +8,6 @@ pub mod network;
 pub mod ocpi;
 pub mod opening_hours;
 pub mod policies;
+pub mod search;
 pub mod summary;
 pub mod tariff;

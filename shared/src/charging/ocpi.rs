@@ -114,6 +114,9 @@ pub struct RegularHours {
     pub period_end: String,
 }
 
+/// A location is the same station however often it is updated: its id depends on its names alone.
+const FIRST: i64 = 1_767_225_600_000;
+
 impl Location {
     /// The charging station this location is. Its id follows from the location's own, so importing it again changes the
     /// same station.
@@ -174,8 +177,13 @@ impl Location {
         let seed = format!("{}*{}*{}", self.country_code, self.party_id, self.id);
         let operator = self.operator.as_ref();
         let mut station = ChargingStation {
-            id: Id::derived(Kind::ChargingStation, self.last_updated, &seed),
+            id: Id::derived(
+                Kind::ChargingStation,
+                Timestamp::from_unix_millis(FIRST),
+                &seed,
+            ),
             object: Kind::ChargingStation,
+            distance_meters: None,
             address,
             availability: Availability {
                 connectors_available: 0,

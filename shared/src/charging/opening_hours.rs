@@ -5,18 +5,26 @@ use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 
 use super::calendar::Window;
+use super::search::joined;
 use crate::models::charging_station::{ChargingStation, Weekday};
 use crate::time::Timestamp;
 
 /// Whether the station is open all the time from the window's start to its end.
 pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
+    station.capabilities.access_24_7
+        || window.from >= window.until
+        || open_spans(station, window).contains(window)
+}
+
+/// When within the window the station is open: in order, none touching the next.
+pub fn open_spans(station: &ChargingStation, window: &Window) -> Vec<Window> {
     if station.capabilities.access_24_7 {
-        return true;
+        return vec![*window];
     }
     let zone = station.timezone.rules();
     let first = window.from.date_in(&zone).saturating_add(-1.days());
     let last = window.until.date_in(&zone);
-    let mut spans: Vec<Window> = first
+    let spans = first
         .series(1.day())
         .take_while(|day| *day <= last)
         .flat_map(|day| {
@@ -28,15 +36,12 @@ pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
         })
         .filter(|(day, hours)| weekday(*day) == hours.day)
         .filter_map(|(day, hours)| span(day, time(&hours.from)?, time(&hours.until)?, &zone))
-        .collect();
-    spans.sort_by_key(|span| span.from);
-    let mut open_until = window.from;
-    for span in spans {
-        if span.from <= open_until {
-            open_until = open_until.max(span.until);
-        }
-    }
-    open_until >= window.until
+        .filter(|span| span.overlaps(window))
+        .map(|span| Window {
+            from: span.from.max(window.from),
+            until: span.until.min(window.until),
+        });
+    joined(spans.collect())
 }
 
 fn weekday(day: Date) -> Weekday {

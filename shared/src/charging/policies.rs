@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::calendar::Window;
 use super::geo::distance_meters;
 use super::opening_hours;
+use super::search::joined;
 use crate::error::{Code, Error};
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, Price, PriceType};
@@ -58,6 +59,15 @@ pub struct Breach {
     pub rule: Rule,
     /// What it says, for people.
     pub message: String,
+}
+
+/// The answer to what policies have a say in: the object made, and what those in suggestion mode have against it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Allowed<'a, T> {
+    #[serde(flatten)]
+    pub object: &'a T,
+    /// What can be told by now; empty when nothing speaks against it.
+    pub policy_warnings: Vec<Breach>,
 }
 
 impl Breach {
@@ -219,21 +229,7 @@ fn is_above(pricing: &[Price], cap: PriceCap, currency: Currency) -> bool {
     pricing
         .iter()
         .filter(|price| price.kind == PriceType::Energy)
-        .any(|price| price.currency != currency || gross(price) > cap)
-}
-
-/// Minor units per unit, tax included.
-fn gross(price: &Price) -> Decimal {
-    let exact = price
-        .price_decimal
-        .as_deref()
-        .and_then(|exact| exact.parse().ok())
-        .unwrap_or_else(|| Decimal::from(price.price));
-    if price.tax_included {
-        return exact;
-    }
-    let percent: Decimal = price.tax_percent.parse().unwrap_or_default();
-    exact * (Decimal::ONE + percent / Decimal::ONE_HUNDRED)
+        .any(|price| price.currency != currency || price.gross() > cap)
 }
 
 fn allows_time(rules: &Rules, window: &Window, plan: &Plan<'_>) -> bool {
@@ -255,7 +251,7 @@ impl Times {
         };
         let zone = plan.zone;
         let (first, last) = (from.date_in(zone), until.date_in(zone));
-        let mut spans: Vec<Window> = first
+        let spans: Vec<Window> = first
             .saturating_add(-1.days())
             .series(1.day())
             .take_while(|day| *day <= last)
@@ -266,14 +262,7 @@ impl Times {
             })
             .filter(|span| span.from < span.until)
             .collect();
-        spans.sort_by_key(|span| span.from);
-        spans.dedup_by(|next, span| {
-            let touches = next.from <= span.until;
-            if touches {
-                span.until = span.until.max(next.until);
-            }
-            touches
-        });
+        let spans = joined(spans);
         Self { spans: Some(spans) }
     }
 

@@ -360,7 +360,7 @@ impl Restrictions {
             for time in times.into_iter().flatten().chain([Time::midnight()]) {
                 let moment = day.to_datetime(time);
                 let moment = course.zone.to_ambiguous_timestamp(moment);
-                let sides = [moment.clone().earlier(), moment.later()];
+                let sides = [moment.earlier(), moment.later()];
                 moments.extend(sides.into_iter().flatten().map(Timestamp::from));
             }
             match day.checked_add(1.day()) {
@@ -403,11 +403,7 @@ impl Line {
     /// The line of so much at a price, counted in parts of which so many make one unit.
     fn of(price: &Price, parts: Decimal, parts_per_unit: Decimal) -> Self {
         let unit_price = price.exact().max(Decimal::ZERO);
-        let tax_percent = match price.tax {
-            Tax::None => Decimal::ZERO,
-            _ => decimal(&price.tax_percent).unwrap_or_default(),
-        };
-        let tax_percent = tax_percent.clamp(Decimal::ZERO, Decimal::ONE_THOUSAND);
+        let tax_percent = price.percent();
         let with_tax = Decimal::ONE + tax_percent / Decimal::ONE_HUNDRED;
         // A product beyond what a decimal holds is beyond every amount too.
         let amount = unit_price
@@ -468,6 +464,24 @@ impl Line {
 }
 
 impl Price {
+    /// Minor units per unit, tax included, exact.
+    pub fn gross(&self) -> Decimal {
+        if self.tax_included {
+            return self.exact();
+        }
+        let with_tax = Decimal::ONE + self.percent() / Decimal::ONE_HUNDRED;
+        self.exact().checked_mul(with_tax).unwrap_or(Decimal::MAX)
+    }
+
+    /// Percent of tax, within reason.
+    fn percent(&self) -> Decimal {
+        let percent = match self.tax {
+            Tax::None => Decimal::ZERO,
+            _ => decimal(&self.tax_percent).unwrap_or_default(),
+        };
+        percent.clamp(Decimal::ZERO, Decimal::ONE_THOUSAND)
+    }
+
     /// Minor units per unit, exact.
     pub fn exact(&self) -> Decimal {
         let exact = self.price_decimal.as_deref().and_then(decimal);

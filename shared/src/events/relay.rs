@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_session::{ChargingSession, SessionStatus};
+use crate::models::charging_station::ChargingStation;
 use crate::models::driver::Driver;
 use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
@@ -22,7 +23,7 @@ use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
-use crate::origin::{Origin, Tenant};
+use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::Message;
 use crate::store::keys;
 use crate::store::row::Row;
@@ -44,6 +45,9 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     let Some(new) = &change.new else {
         return removed(app, change).await;
     };
+    if let Some((mode, station)) = text(new, "pk").and_then(keys::parse_station) {
+        return relay_station(app, mode, &station, change).await;
+    }
     let Some((tenant, id)) = text(new, "pk").and_then(keys::parse_object) else {
         return Ok(());
     };
@@ -240,6 +244,37 @@ async fn send_delivery(
         attempt: delivery.attempts + 1,
     };
     app.send_at(delivery.next_at, &message).await
+}
+
+/// Has the reservations looked at that connectors are promised to which now cannot keep it.
+async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Result<()> {
+    let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
+        match item {
+            Some(item) => read(item, "object"),
+            None => Ok(None),
+        }
+    };
+    let (Some(old), Some(new)) = (station(&change.old)?, station(&change.new)?) else {
+        return Ok(());
+    };
+    let lost = old.connectors.iter().map(|connector| &connector.id);
+    let lost = lost.filter(|id| old.can_promise(id) && !new.can_promise(id));
+    let lost: Vec<String> = lost.cloned().collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let promised = app.store.promises_of(mode, id, &lost, app.now()).await?;
+    for entry in promised {
+        let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) else {
+            continue;
+        };
+        let message = Message::Confirm {
+            tenant: Tenant { account, mode },
+            reservation: entry.holder,
+        };
+        app.send_at(app.now(), &message).await?;
+    }
+    Ok(())
 }
 
 /// Sends what a row waits for, when that is new or has moved.

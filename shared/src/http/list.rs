@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use serde::Serialize;
 
 use super::caller::Caller;
-use super::page_token::Binding;
+use super::page_token::{Binding, Cursor};
 use super::query::Query;
 use crate::app::App;
 use crate::error::{Error, Result};
@@ -70,6 +70,24 @@ impl ListQuery {
         self.query.get(name)
     }
 
+    /// The values of a filter that may be given several times.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.query.all(name)
+    }
+
+    /// The value of a filter, read.
+    ///
+    /// # Errors
+    /// 400 for what cannot be read, with what it says.
+    pub fn read<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, &'static str>,
+    ) -> Result<Option<T>> {
+        let value = self.filter(name).map(read).transpose();
+        value.map_err(|message| Error::invalid(name, message))
+    }
+
     /// The value of a filter that names an object.
     pub fn id(&self, name: &str) -> Option<Id> {
         self.filter(name).map(Id::from)
@@ -95,17 +113,28 @@ impl ListQuery {
     /// # Errors
     /// 400 for a token that is malformed, edited or foreign.
     pub fn slice(&self, tenant: &Tenant, kind: Kind) -> Result<Slice> {
-        let from = match &self.page {
-            None => From::Newest,
-            Some(token) => self
-                .binding(tenant, &self.query.filters())
-                .open(&self.page_secret, token, kind)
-                .ok_or_else(|| Error::invalid("page", "not a page token of this list"))?,
-        };
         Ok(Slice {
-            from,
+            from: self.from(tenant, kind)?,
             ..Slice::first(self.limit)
         })
+    }
+
+    /// How many rows are wanted.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Where the page begins.
+    ///
+    /// # Errors
+    /// 400 for a token that is malformed, edited or foreign.
+    pub fn from<C: Cursor>(&self, tenant: &Tenant, kind: Kind) -> Result<From<C>> {
+        let Some(token) = &self.page else {
+            return Ok(From::Newest);
+        };
+        self.binding(tenant, &self.query.filters())
+            .open(&self.page_secret, token, kind)
+            .ok_or_else(|| Error::invalid("page", "not a page token of this list"))
     }
 
     /// The slice, narrowed by `created[gt]`, `created[gte]`, `created[lt]` and `created[lte]`.
@@ -153,8 +182,22 @@ impl ListQuery {
         id: impl Fn(&T) -> &Id,
         kind: Kind,
     ) -> Result<Answer> {
-        let at = |row: Option<&T>, place: fn(Id) -> From| {
-            self.url(caller, &place(id(row?).clone()), kind)
+        let placed = found.try_map(|row| Ok((id(&row).clone(), row)))?;
+        self.answer_in_order(caller, placed, kind)
+    }
+
+    /// The answer that shows a page of rows, each with where it stands in the list.
+    ///
+    /// # Errors
+    /// The rows have no JSON.
+    pub fn answer_in_order<T: Serialize, C: Cursor + Clone>(
+        &self,
+        caller: &Caller,
+        found: Found<(C, T)>,
+        kind: Kind,
+    ) -> Result<Answer> {
+        let at = |row: Option<&(C, T)>, place: fn(C) -> From<C>| {
+            self.url(caller, &place(row?.0.clone()), kind)
         };
         let next_page_url = if found.older {
             at(found.rows.last(), From::After)
@@ -167,13 +210,13 @@ impl ListQuery {
             None
         };
         caller.answer(&Page {
-            data: found.rows,
+            data: found.rows.into_iter().map(|(_, row)| row).collect(),
             next_page_url,
             previous_page_url,
         })
     }
 
-    fn url(&self, caller: &Caller, from: &From, kind: Kind) -> Option<String> {
+    fn url<C: Cursor>(&self, caller: &Caller, from: &From<C>, kind: Kind) -> Option<String> {
         let filters = self.query.filters();
         let token = self
             .binding(caller.tenant(), &filters)

@@ -6,13 +6,48 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
+use crate::charging::search::Spot;
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
 use crate::store::list::From;
 
 const PREFIX: &str = "page_";
-const CURSOR: usize = 17;
 const MAC: usize = 16;
+
+/// What tells where in a list a row stands.
+pub trait Cursor: Sized {
+    /// As bytes; nothing for an id of another kind.
+    fn write(&self, kind: Kind) -> Option<Vec<u8>>;
+
+    fn read(bytes: &[u8], kind: Kind) -> Option<Self>;
+}
+
+impl Cursor for Id {
+    fn write(&self, kind: Kind) -> Option<Vec<u8>> {
+        Some(self.number(kind)?.to_be_bytes().to_vec())
+    }
+
+    fn read(bytes: &[u8], kind: Kind) -> Option<Self> {
+        let number = u128::from_be_bytes(bytes.try_into().ok()?);
+        Some(Id::from_number(kind, number))
+    }
+}
+
+impl Cursor for Spot {
+    fn write(&self, kind: Kind) -> Option<Vec<u8>> {
+        let mut bytes = self.distance.to_be_bytes().to_vec();
+        bytes.extend(self.id.write(kind)?);
+        Some(bytes)
+    }
+
+    fn read(bytes: &[u8], kind: Kind) -> Option<Self> {
+        let (distance, id) = bytes.split_first_chunk()?;
+        Some(Self {
+            distance: u64::from_be_bytes(*distance),
+            id: Id::read(id, kind)?,
+        })
+    }
+}
 
 /// What a token belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -44,26 +79,23 @@ impl Binding<'_> {
     }
 
     /// The token of a page that begins at this place; none for the first page.
-    pub fn token(&self, secret: &[u8], from: &From, kind: Kind) -> Option<String> {
-        let (direction, id) = match from {
+    pub fn token<C: Cursor>(&self, secret: &[u8], from: &From<C>, kind: Kind) -> Option<String> {
+        let (direction, cursor) = match from {
             From::Newest => return None,
-            From::After(id) => (0, id),
-            From::Before(id) => (1, id),
+            From::After(cursor) => (0, cursor),
+            From::Before(cursor) => (1, cursor),
         };
         let mut bytes = vec![direction];
-        bytes.extend(id.number(kind)?.to_be_bytes());
+        bytes.extend(cursor.write(kind)?);
         let mac = self.mac(secret, &bytes);
         bytes.extend(mac);
         Some(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
     /// Where the token's page begins, if it is a token of this list and of nobody else.
-    pub fn open(&self, secret: &[u8], token: &str, kind: Kind) -> Option<From> {
+    pub fn open<C: Cursor>(&self, secret: &[u8], token: &str, kind: Kind) -> Option<From<C>> {
         let bytes = URL_SAFE_NO_PAD.decode(token.strip_prefix(PREFIX)?).ok()?;
-        if bytes.len() != CURSOR + MAC {
-            return None;
-        }
-        let (cursor, mac) = bytes.split_at(CURSOR);
+        let (cursor, mac) = bytes.split_last_chunk::<MAC>()?;
         let differences = self
             .mac(secret, cursor)
             .iter()
@@ -72,10 +104,11 @@ impl Binding<'_> {
         if differences != 0 {
             return None;
         }
-        let id = Id::from_number(kind, u128::from_be_bytes(cursor[1..].try_into().ok()?));
-        match cursor[0] {
-            0 => Some(From::After(id)),
-            1 => Some(From::Before(id)),
+        let (direction, cursor) = cursor.split_first()?;
+        let cursor = C::read(cursor, kind)?;
+        match direction {
+            0 => Some(From::After(cursor)),
+            1 => Some(From::Before(cursor)),
             _ => None,
         }
     }
@@ -128,9 +161,30 @@ mod tests {
                 ..binding
             },
         ] {
-            assert_eq!(other.open(b"secret", &token, Kind::Fleet), None);
+            assert_eq!(other.open::<Id>(b"secret", &token, Kind::Fleet), None);
         }
-        assert_eq!(binding.open(b"other", &token, Kind::Fleet), None);
+        assert_eq!(binding.open::<Id>(b"other", &token, Kind::Fleet), None);
+        assert_eq!(binding.open::<Spot>(b"secret", &token, Kind::Fleet), None);
+    }
+
+    #[test]
+    fn a_place_in_an_order_by_distance_travels_whole() {
+        let (mine, id) = (tenant(1), Id::from_number(Kind::ChargingStation, 9));
+        let binding = Binding {
+            tenant: &mine,
+            path: "/v1/charging_stations",
+            filters: &[],
+        };
+        let distance = 1_234_567;
+        let from = From::Before(Spot { distance, id });
+        let token = binding.token(b"secret", &from, Kind::ChargingStation);
+        let token = token.unwrap();
+        let opened = binding.open(b"secret", &token, Kind::ChargingStation);
+        assert_eq!(opened, Some(from));
+        assert_eq!(
+            binding.open::<Id>(b"secret", &token, Kind::ChargingStation),
+            None
+        );
     }
 
     proptest! {
@@ -144,7 +198,7 @@ mod tests {
             prop_assert_eq!(bytes.len(), 49);
             bytes[at] ^= 1 << bit;
             let edited = String::from_utf8(bytes).unwrap();
-            prop_assert_eq!(binding.open(b"secret", &edited, Kind::Fleet), None);
+            prop_assert_eq!(binding.open::<Id>(b"secret", &edited, Kind::Fleet), None);
         }
     }
 }

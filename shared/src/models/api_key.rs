@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
-use super::distinct;
+use super::Distinct;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::{Mode, Tenant};
@@ -49,7 +49,7 @@ pub struct ApiKeyPrivate {
 pub struct NewApiKey {
     /// What a restricted key may do; without it the key has full access.
     #[serde(default)]
-    pub scopes: Option<Vec<Scope>>,
+    pub scopes: Option<Distinct<Scope>>,
     /// In the future.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
@@ -218,7 +218,7 @@ impl ApiKey {
             Some(scopes) if scopes.is_empty() => {
                 return Err(Error::invalid("scopes", "must not be empty"));
             }
-            Some(scopes) => distinct("scopes", scopes)?,
+            Some(scopes) => scopes.into(),
         };
         if let Some(lacking) = scopes
             .iter()
@@ -354,12 +354,10 @@ mod tests {
     fn nobody_hands_out_more_than_they_hold() {
         let now = Timestamp::from_unix_millis(0);
         let held = [Scope::Write(Resource::Fleets)];
-        let asking = |scopes| {
+        let asking = |scopes: Option<Vec<Scope>>| {
+            let body = serde_json::json!({"scopes": scopes});
             ApiKey::new(
-                NewApiKey {
-                    scopes,
-                    expires_at: None,
-                },
+                serde_json::from_value(body).unwrap(),
                 &tenant(),
                 &held,
                 "2026-03-01",

@@ -278,6 +278,17 @@ impl Promises<'_> {
 }
 
 impl ChargingSession {
+    /// The invoice that bills the session was paid. Says whether there was anything left to pay.
+    pub fn pay_off(&mut self, now: Timestamp) -> bool {
+        if self.amount_due == 0 {
+            return false;
+        }
+        self.amount_paid += self.amount_due;
+        self.amount_due = 0;
+        self.updated = now;
+        true
+    }
+
     /// A session that begins now. It ends by itself at its limit, with a full battery, when the connector is promised to
     /// another, or after a day.
     ///
@@ -566,6 +577,7 @@ mod tests {
                 until: at(&format!("2026-03-01T{until}:00Z")),
             },
             holder: Id::from_number(kind, number),
+            account: None,
         }
     }
 

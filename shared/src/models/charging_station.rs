@@ -19,6 +19,9 @@ pub struct ChargingStation {
     pub capabilities: Capabilities,
     pub connectors: Vec<Connector>,
     pub created: Timestamp,
+    /// Metres from the place that was searched around, or from the route; only in such a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance_meters: Option<u64>,
     pub location: Point,
     pub name: String,
     pub operator: String,
@@ -41,6 +44,8 @@ pub struct Availability {
     pub connectors_total: u32,
     /// In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the whole day.
     pub opening_hours: Vec<OpeningHours>,
+    /// When a connector is free while the station is open, by what is promised so far. Retrieved, a station shows the
+    /// coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is empty.
     pub range: Vec<Range>,
 }
 
@@ -214,6 +219,13 @@ pub enum PriceType {
 }
 
 impl ChargingStation {
+    /// Whether a connector of that id can be promised.
+    pub fn can_promise(&self, connector: &str) -> bool {
+        let mut connectors = self.connectors.iter();
+        self.status == StationStatus::Active
+            && connectors.any(|one| one.id == connector && one.is_in_order())
+    }
+
     /// Counts the connectors anew, after one of them changed.
     pub fn count_connectors(&mut self) {
         let available = self

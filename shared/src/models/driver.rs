@@ -10,7 +10,7 @@ use super::patch::{Change, Patch};
 use super::text::{Email, Name, Phone, Text};
 use super::transaction::{Transaction, check_currency};
 use super::vehicle::Vehicle;
-use super::{MAX_LIST, distinct};
+use super::{Distinct, MAX_LIST};
 use crate::error::{Code, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -86,9 +86,9 @@ pub struct DriverPreferencesChange {
     #[serde(default)]
     pub notifications: Change<bool>,
     #[serde(default)]
-    pub preferred_charging_stations: Change<Vec<Id>>,
+    pub preferred_charging_stations: Change<Distinct<Id>>,
     #[serde(default)]
-    pub preferred_cpos: Change<Vec<Text<256>>>,
+    pub preferred_cpos: Change<Distinct<Text<256>>>,
 }
 
 /// The body of `POST /v1/drivers`.
@@ -104,7 +104,7 @@ pub struct NewDriver {
     #[serde(default)]
     pub phone: Option<Phone>,
     #[serde(default)]
-    pub policy_ids: Option<Vec<Id>>,
+    pub policy_ids: Option<Distinct<Id>>,
     #[serde(default)]
     pub preferences: Option<DriverPreferencesChange>,
 }
@@ -124,7 +124,7 @@ pub struct DriverChange {
     #[serde(default)]
     pub phone: Patch<Phone>,
     #[serde(default)]
-    pub policy_ids: Change<Vec<Id>>,
+    pub policy_ids: Change<Distinct<Id>>,
     #[serde(default)]
     pub preferences: Change<DriverPreferencesChange>,
     #[serde(default)]
@@ -154,7 +154,7 @@ impl Driver {
             metadata: Metadata::new(new.metadata)?,
             name: new.name,
             phone: new.phone,
-            policy_ids: distinct("policy_ids", new.policy_ids.unwrap_or_default())?,
+            policy_ids: new.policy_ids.unwrap_or_default().into(),
             preferences: DriverPreferences {
                 charging_speed: ChargingSpeed::default(),
                 currency: account.default_currency,
@@ -200,7 +200,7 @@ impl Driver {
         name.apply(&mut self.name);
         phone.apply(&mut self.phone);
         if let Change::Set(ids) = policy_ids {
-            self.policy_ids = distinct("policy_ids", ids)?;
+            self.policy_ids = ids.into();
         }
         if let Change::Set(preferences) = preferences {
             self.prefer(preferences, private)?;
@@ -239,11 +239,10 @@ impl Driver {
         max_price_per_kwh.apply(&mut preferences.max_price_per_kwh);
         notifications.apply(&mut preferences.notifications);
         if let Change::Set(stations) = preferred_charging_stations {
-            preferences.preferred_charging_stations =
-                distinct("preferences.preferred_charging_stations", stations)?;
+            preferences.preferred_charging_stations = stations.into();
         }
         if let Change::Set(networks) = preferred_cpos {
-            preferences.preferred_cpos = distinct("preferences.preferred_cpos", networks)?;
+            preferences.preferred_cpos = networks.into();
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Distinct;
 use super::account::Account;
 use super::address::Address;
 use super::metadata::{Metadata, MetadataChange};
@@ -239,7 +240,7 @@ pub struct NewFleet {
     #[serde(default)]
     pub metric_system: Option<MetricSystem>,
     #[serde(default)]
-    pub policy_ids: Option<Vec<Id>>,
+    pub policy_ids: Option<Distinct<Id>>,
     #[serde(default)]
     pub preferences: Option<FleetPreferencesChange>,
     /// Default `UTC`.
@@ -266,7 +267,7 @@ pub struct FleetChange {
     #[serde(default)]
     pub phone: Patch<Phone>,
     #[serde(default)]
-    pub policy_ids: Change<Vec<Id>>,
+    pub policy_ids: Change<Distinct<Id>>,
     #[serde(default)]
     pub preferences: Change<FleetPreferencesChange>,
     #[serde(default)]
@@ -300,7 +301,7 @@ impl Fleet {
             metric_system: new.metric_system.unwrap_or_default(),
             name: new.name,
             phone: new.phone,
-            policy_ids: super::distinct("policy_ids", new.policy_ids.unwrap_or_default())?,
+            policy_ids: new.policy_ids.unwrap_or_default().into(),
             preferences,
             status: Standing::Active,
             timezone: new.timezone.unwrap_or_else(ZoneName::utc),
@@ -349,7 +350,7 @@ impl Fleet {
         name.apply(&mut self.name);
         phone.apply(&mut self.phone);
         if let Change::Set(ids) = policy_ids {
-            self.policy_ids = super::distinct("policy_ids", ids)?;
+            self.policy_ids = ids.into();
         }
         if let Change::Set(preferences) = preferences {
             self.preferences.change(preferences);

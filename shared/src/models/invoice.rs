@@ -110,14 +110,14 @@ pub struct InvoicePrivate {
     pub attempts: u32,
     /// The one whose end is not written down yet.
     pub attempt: Option<Attempt>,
-    /// Whether the sessions of the paid invoice have yet to show that they are paid.
-    #[serde(default)]
-    pub settling: bool,
     /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
     #[serde(default)]
     pub finalize_at: Option<Timestamp>,
     /// Whether it was told that the invoice is overdue.
     pub overdue_told: bool,
+    /// Whether the invoice was paid and its sessions do not say so yet.
+    #[serde(default)]
+    pub sessions_unpaid: bool,
     /// When the service has to look at the invoice by itself: see [`Concern`].
     pub due: Option<Timestamp>,
 }
@@ -130,8 +130,8 @@ pub enum Concern {
     Overdue,
     /// The time has come to finalize the draft.
     Final,
-    /// The invoice is paid, and its sessions do not show it yet.
-    PaidSessions,
+    /// The invoice is paid, and its sessions do not say so yet.
+    UnpaidSessions,
 }
 
 /// An attempt to pay. It is written down before the provider is asked, so that one that was cut short is taken up under
@@ -349,7 +349,7 @@ impl Invoice {
         private.due = match self.status {
             InvoiceStatus::Draft => private.finalize_at,
             InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
-            InvoiceStatus::Paid if private.settling => self.paid_at,
+            InvoiceStatus::Paid if private.sessions_unpaid => self.paid_at,
             _ => None,
         };
     }
@@ -362,8 +362,8 @@ impl Invoice {
                 .finalize_at
                 .filter(|at| *at <= now)
                 .map(|_| Concern::Final)
-        } else if self.status == InvoiceStatus::Paid {
-            private.settling.then_some(Concern::PaidSessions)
+        } else if self.status == InvoiceStatus::Paid && private.sessions_unpaid {
+            Some(Concern::UnpaidSessions)
         } else if self.status != InvoiceStatus::Open {
             None
         } else if private.attempt.as_ref().is_some_and(lost) {
@@ -385,9 +385,9 @@ impl Invoice {
         self.wait(private);
     }
 
-    /// Writes down that the sessions of the paid invoice show that they are paid.
-    pub fn sessions_paid(&self, private: &mut InvoicePrivate) {
-        private.settling = false;
+    /// Writes down that every session of the paid invoice says so.
+    pub fn tell_paid_off(&self, private: &mut InvoicePrivate) {
+        private.sessions_unpaid = false;
         self.wait(private);
     }
 
@@ -408,7 +408,7 @@ impl Invoice {
     }
 
     fn settle(&mut self, private: &mut InvoicePrivate, method: Option<Id>, now: Timestamp) {
-        private.settling = self.amount_due > 0;
+        private.sessions_unpaid = self.amount_due > 0;
         self.amount_paid = Some(self.amount_paid.unwrap_or(0) + self.amount_due);
         self.amount_due = 0;
         self.paid_at = Some(now);

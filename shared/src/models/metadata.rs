@@ -74,6 +74,12 @@ impl<'de> Deserialize<'de> for MetadataChange {
         else {
             return Ok(Self::Clear);
         };
+        let set = |value: &&Option<String>| value.as_ref().is_some_and(|value| !value.is_empty());
+        if pairs.values().filter(set).count() > MAX_KEYS {
+            return Err(de::Error::custom(format!(
+                "must hold at most {MAX_KEYS} keys"
+            )));
+        }
         for (key, value) in &pairs {
             if !(1..=MAX_KEY).contains(&key.chars().count()) {
                 return Err(de::Error::custom(format!(

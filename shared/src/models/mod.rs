@@ -27,25 +27,47 @@ pub mod webhook_endpoint;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use crate::error::{Error, Result};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// How many entries a list in a body may have.
 pub const MAX_LIST: usize = 100;
 
 /// A list of a body, checked: at most [`MAX_LIST`] entries, none twice.
-///
-/// # Errors
-/// More entries than that, or a repeated one.
-pub fn distinct<T: Eq + Hash>(param: &'static str, entries: Vec<T>) -> Result<Vec<T>> {
-    if entries.len() > MAX_LIST {
-        return Err(Error::invalid(
-            param,
-            format!("must have at most {MAX_LIST} entries"),
-        ));
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Distinct<T>(Vec<T>);
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
-    let mut seen = HashSet::new();
-    if !entries.iter().all(|entry| seen.insert(entry)) {
-        return Err(Error::invalid(param, "must not name the same entry twice"));
+}
+
+impl<T> std::ops::Deref for Distinct<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
     }
-    Ok(entries)
+}
+
+impl<T> From<Distinct<T>> for Vec<T> {
+    fn from(list: Distinct<T>) -> Self {
+        list.0
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Eq + Hash> Deserialize<'de> for Distinct<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = Vec::deserialize(deserializer)?;
+        if entries.len() > MAX_LIST {
+            let message = format!("must have at most {MAX_LIST} entries");
+            return Err(de::Error::custom(message));
+        }
+        let mut seen = HashSet::new();
+        if !entries.iter().all(|entry| seen.insert(entry)) {
+            return Err(de::Error::custom("must not name the same entry twice"));
+        }
+        Ok(Self(entries))
+    }
 }

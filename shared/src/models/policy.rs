@@ -8,7 +8,7 @@ use super::charging_station::Point;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Description, Name, Text};
-use super::{MAX_LIST, distinct};
+use super::{Distinct, MAX_LIST};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
@@ -94,7 +94,7 @@ impl From<Center> for Point {
 pub struct TimeWindow {
     /// The days on which the window begins; empty means every day.
     #[serde(default)]
-    pub days_of_week: Vec<DayOfWeek>,
+    pub days_of_week: Distinct<DayOfWeek>,
     /// `HH:MM`; at or before `start_time` it lies on the next day.
     pub end_time: TimeOfDay,
     /// `HH:MM`
@@ -251,9 +251,9 @@ impl From<PriceCap> for f64 {
 #[serde(deny_unknown_fields)]
 pub struct RulesChange {
     #[serde(default)]
-    pub allowed_operators: Patch<Vec<Text<256>>>,
+    pub allowed_operators: Patch<Distinct<Text<256>>>,
     #[serde(default)]
-    pub denied_operators: Patch<Vec<Text<256>>>,
+    pub denied_operators: Patch<Distinct<Text<256>>>,
     #[serde(default)]
     pub geofences: Patch<Vec<Geofence>>,
     /// Minor units per kWh, tax included; it may have a fraction.
@@ -359,20 +359,16 @@ impl Rules {
             time_windows,
         } = change;
         if let Some(operators) = given(allowed_operators) {
-            self.allowed_operators = distinct("rules.allowed_operators", operators)?;
+            self.allowed_operators = operators.into();
         }
         if let Some(operators) = given(denied_operators) {
-            self.denied_operators = distinct("rules.denied_operators", operators)?;
+            self.denied_operators = operators.into();
         }
         if let Some(geofences) = given(geofences) {
             self.geofences = limited("rules.geofences", geofences)?;
         }
         max_price_per_kwh.apply(&mut self.max_price_per_kwh);
         if let Some(windows) = given(time_windows) {
-            for (n, window) in windows.iter().enumerate() {
-                let param = format!("rules.time_windows[{n}].days_of_week");
-                distinct("", window.days_of_week.clone()).map_err(|error| error.at(param))?;
-            }
             self.time_windows = limited("rules.time_windows", windows)?;
         }
         Ok(())
@@ -380,10 +376,10 @@ impl Rules {
 }
 
 /// The list a member sets, empty where it clears it.
-fn given<T>(list: Patch<Vec<T>>) -> Option<Vec<T>> {
+fn given<L: Default>(list: Patch<L>) -> Option<L> {
     match list {
         Patch::Keep => None,
-        Patch::Clear => Some(Vec::new()),
+        Patch::Clear => Some(L::default()),
         Patch::Set(list) => Some(list),
     }
 }
@@ -403,10 +399,8 @@ mod tests {
 
     fn policy(rules: Value) -> Result<Policy> {
         let body = json!({"name": "P", "rules": rules});
-        Policy::new(
-            serde_json::from_value(body).unwrap(),
-            Timestamp::from_unix_millis(0),
-        )
+        let body = crate::http::body::read(body.to_string().as_bytes(), None)?;
+        Policy::new(body, Timestamp::from_unix_millis(0))
     }
 
     #[test]

@@ -5,12 +5,13 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::charging_station::Point;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::vehicle::{ConnectorType, Vehicle};
+use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
-use crate::charging::policies::Breach;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -41,6 +42,10 @@ pub struct Reservation {
     pub driver: Id,
     pub earliest_start: Option<Timestamp>,
     pub failed_reason: Option<FailedReason>,
+    /// What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
+    /// nor after a failure or a free cancellation.
+    #[serde(default)]
+    pub fee_due: i64,
     pub ideal_end: Timestamp,
     pub ideal_start: Timestamp,
     pub latest_end: Option<Timestamp>,
@@ -56,15 +61,6 @@ pub struct Reservation {
     pub status: ReservationStatus,
     pub updated: Timestamp,
     pub vehicle: Id,
-}
-
-/// The answer to `POST /v1/reservations`: the reservation, and what policies in suggestion mode have against it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct MadeReservation<'a> {
-    #[serde(flatten)]
-    pub reservation: &'a Reservation,
-    /// What could be told before a station is assigned; empty when nothing speaks against it.
-    pub policy_warnings: Vec<Breach>,
 }
 
 /// What the reservation's row keeps to itself.
@@ -278,6 +274,7 @@ impl Reservation {
             driver: new.driver,
             earliest_start: new.earliest_start,
             failed_reason: None,
+            fee_due: 0,
             ideal_end: new.ideal_end,
             ideal_start: new.ideal_start,
             latest_end: new.latest_end,
@@ -381,8 +378,20 @@ impl Reservation {
         now: Timestamp,
     ) {
         self.status = ReservationStatus::Confirmed;
-        self.charging_station = Some(assignment.station.clone());
         self.confirmed_at = Some(now);
+        self.fee_due = self.reservation_fee;
+        self.assign(assignment, summary, private, now);
+    }
+
+    /// Moves a confirmed reservation to another connector, or another time.
+    pub fn assign(
+        &mut self,
+        assignment: &Assignment,
+        summary: MatchSummary,
+        private: &mut ReservationPrivate,
+        now: Timestamp,
+    ) {
+        self.charging_station = Some(assignment.station.clone());
         self.reserved_start = Some(assignment.window.from);
         self.reserved_end = Some(assignment.window.until);
         self.match_summary = Some(summary);
@@ -422,7 +431,45 @@ impl Reservation {
         }
     }
 
-    /// Cancels a pending or confirmed reservation.
+    /// The window it is promised, as long as that has not begun and the vehicle has not come.
+    pub fn promised(&self, private: &ReservationPrivate, now: Timestamp) -> Option<Window> {
+        let window = Window {
+            from: self.reserved_start?,
+            until: self.reserved_end?,
+        };
+        let waits = self.status == ReservationStatus::Confirmed && private.due.is_some();
+        (waits && window.from > now).then_some(window)
+    }
+
+    /// Gives a confirmed reservation up whose connector is out of order when there is no other.
+    pub fn lose_station(
+        &mut self,
+        summary: Option<MatchSummary>,
+        private: &mut ReservationPrivate,
+        now: Timestamp,
+    ) {
+        self.status = ReservationStatus::Failed;
+        self.failed_reason = Some(FailedReason::StationUnavailable);
+        self.fee_due = 0;
+        self.match_summary = summary.or(self.match_summary.take());
+        self.updated = now;
+        private.due = None;
+    }
+
+    /// Whether cancelling costs nothing: until so many seconds before the start, and as long as nothing is promised.
+    fn is_free_to_cancel(&self, now: Timestamp) -> bool {
+        let CancellationPolicy {
+            kind,
+            free_until_before,
+        } = self.cancellation_policy;
+        let Some(start) = self.reserved_start else {
+            return true;
+        };
+        let last = start.plus_seconds(-i64::from(free_until_before));
+        kind == CancellationType::FreeCancellation && now <= last
+    }
+
+    /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.
     ///
     /// # Errors
     /// `reservation_cancel_invalid_state` in any other state; `reservation_invalid_state` while the vehicle charges on it.
@@ -437,6 +484,9 @@ impl Reservation {
         if self.status == ReservationStatus::Confirmed && private.due.is_none() {
             let message = "The vehicle is charging on this reservation: stop the session instead.";
             return Err(Code::ReservationInvalidState.because(message));
+        }
+        if self.is_free_to_cancel(now) {
+            self.fee_due = 0;
         }
         self.status = ReservationStatus::Cancelled;
         self.updated = now;
@@ -466,6 +516,13 @@ impl Reservation {
 }
 
 impl Area {
+    pub fn center(&self) -> Point {
+        Point {
+            latitude: self.latitude,
+            longitude: self.longitude,
+        }
+    }
+
     fn check(&self) -> Result<()> {
         if !(-90.0..=90.0).contains(&self.latitude) {
             return Err(invalid("location.latitude", "must lie between -90 and 90"));
@@ -548,7 +605,6 @@ fn invalid(param: &str, message: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::calendar::Window;
     use crate::models::account::Account;
     use crate::models::fleet::Standing;
     use serde_json::{Value, json};
@@ -766,5 +822,34 @@ mod tests {
         assert_eq!(private.due, Some(at("2026-03-01T11:30:00Z")));
         let change = serde_json::from_value(json!({"connector_type": ["CCS"]})).unwrap();
         assert!(reservation.update(change, &mut private, now()).is_err());
+    }
+
+    #[test]
+    fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_promised() {
+        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        reservation.reservation_fee = 300;
+        let assignment = Assignment {
+            station: Id::from_number(Kind::ChargingStation, 1),
+            connector: "1".into(),
+            window: Window {
+                from: at("2026-03-01T11:00:00Z"),
+                until: at("2026-03-01T12:00:00Z"),
+            },
+        };
+        let summary = MatchSummary::default;
+        let owed = |mut reservation: Reservation, now: &str| {
+            let mut private = private.clone();
+            reservation.cancel(&mut private, at(now)).unwrap();
+            reservation.fee_due
+        };
+        assert_eq!(owed(reservation.clone(), "2026-03-01T09:59:00Z"), 0);
+        reservation.confirm(&assignment, summary(), &mut private.clone(), now());
+        assert_eq!(reservation.fee_due, 300);
+        assert_eq!(owed(reservation.clone(), "2026-03-01T10:30:00Z"), 0);
+        assert_eq!(owed(reservation.clone(), "2026-03-01T10:30:00.001Z"), 300);
+        reservation.cancellation_policy.kind = CancellationType::NonRefundable;
+        assert_eq!(owed(reservation.clone(), "2026-03-01T09:00:00Z"), 300);
+        reservation.lose_station(None, &mut private, now());
+        assert_eq!(reservation.fee_due, 0);
     }
 }

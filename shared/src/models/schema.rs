@@ -2,8 +2,8 @@
 
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
-    AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat,
-    SchemaType, Type,
+    AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema,
+    SchemaFormat, SchemaType, Type,
 };
 // What the derive macro itself builds on; lists and generics take nothing less.
 use utoipa::__dev::ComposeSchema;
@@ -19,6 +19,7 @@ use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
 use super::text::{Email, Memo, Text, WebUrl, ZoneName};
 use super::transaction::TopUpAmount;
 use super::webhook_endpoint::{SigningSecret, Subscription};
+use super::{Distinct, MAX_LIST};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
@@ -116,6 +117,22 @@ impl<T: PartialSchema> ComposeSchema for Change<T> {
 impl<T: PartialSchema> ComposeSchema for Patch<T> {
     fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
         nullable(first(generics, T::schema))
+    }
+}
+
+impl<T: ComposeSchema> ComposeSchema for Distinct<T> {
+    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        ArrayBuilder::new()
+            .items(first(generics, T::schema))
+            .max_items(Some(MAX_LIST))
+            .unique_items(true)
+            .into()
+    }
+}
+
+impl<T: ToSchema + ComposeSchema> ToSchema for Distinct<T> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(schemas);
     }
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::distinct;
+use super::Distinct;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::Change;
 use super::text::{Memo, Text};
@@ -44,6 +44,17 @@ pub enum ConnectorType {
     #[serde(rename = "CCS")]
     Ccs,
     Type2,
+}
+
+impl ConnectorType {
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "CHAdeMO" => Some(Self::Chademo),
+            "CCS" => Some(Self::Ccs),
+            "Type2" => Some(Self::Type2),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -99,13 +110,13 @@ pub struct NewVehicle {
     pub battery_capacity: NonZeroU32,
     pub charging_standard: ConnectorType,
     #[serde(default)]
-    pub drivers: Option<Vec<Id>>,
+    pub drivers: Option<Distinct<Id>>,
     #[serde(default)]
     pub information: Option<InformationChange>,
     #[serde(default)]
     pub metadata: MetadataChange,
     #[serde(default)]
-    pub policy_ids: Option<Vec<Id>>,
+    pub policy_ids: Option<Distinct<Id>>,
 }
 
 /// The body of `POST /v1/vehicles/{id}`.
@@ -122,7 +133,7 @@ pub struct VehicleChange {
     #[serde(default)]
     pub metadata: MetadataChange,
     #[serde(default)]
-    pub policy_ids: Change<Vec<Id>>,
+    pub policy_ids: Change<Distinct<Id>>,
     #[serde(default)]
     pub registration_plate: Change<Text<64>>,
     #[serde(default)]
@@ -135,7 +146,7 @@ impl Vehicle {
     /// # Errors
     /// Metadata or a list beyond its limits.
     pub fn new(new: NewVehicle, now: Timestamp) -> Result<Self> {
-        let drivers = distinct("drivers", new.drivers.unwrap_or_default())?;
+        let drivers = Vec::from(new.drivers.unwrap_or_default());
         if drivers.len() > MAX_DRIVERS {
             return Err(Error::invalid(
                 "drivers",
@@ -154,7 +165,7 @@ impl Vehicle {
             fleet: new.fleet,
             information,
             metadata: Metadata::new(new.metadata)?,
-            policy_ids: distinct("policy_ids", new.policy_ids.unwrap_or_default())?,
+            policy_ids: new.policy_ids.unwrap_or_default().into(),
             registration_plate: new.registration_plate,
             status: VehicleStatus::Active,
             telemetry: Id::new(Kind::VehicleTelemetry, now),
@@ -186,7 +197,7 @@ impl Vehicle {
         }
         self.metadata.merge(metadata)?;
         if let Change::Set(ids) = policy_ids {
-            self.policy_ids = distinct("policy_ids", ids)?;
+            self.policy_ids = ids.into();
         }
         registration_plate.apply(&mut self.registration_plate);
         status.apply(&mut self.status);

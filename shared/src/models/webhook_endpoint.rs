@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::distinct;
+use super::Distinct;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -168,7 +168,7 @@ impl fmt::Debug for SigningSecret {
 #[serde(deny_unknown_fields)]
 pub struct NewWebhookEndpoint {
     pub url: WebUrl,
-    pub enabled_events: Vec<Subscription>,
+    pub enabled_events: Distinct<Subscription>,
     /// Default: the account's version.
     #[serde(default)]
     pub api_version: Option<String>,
@@ -194,7 +194,7 @@ pub struct WebhookEndpointChange {
     #[serde(default)]
     pub description: Patch<Description>,
     #[serde(default)]
-    pub enabled_events: Change<Vec<Subscription>>,
+    pub enabled_events: Change<Distinct<Subscription>>,
     #[serde(default)]
     pub metadata: MetadataChange,
     #[serde(default)]
@@ -316,10 +316,10 @@ impl WebhookEndpoint {
     }
 }
 
-fn some(events: Vec<Subscription>) -> Result<Vec<Subscription>> {
+fn some(events: Distinct<Subscription>) -> Result<Vec<Subscription>> {
     match events.is_empty() {
         true => Err(Error::invalid("enabled_events", "must not be empty")),
-        false => distinct("enabled_events", events),
+        false => Ok(events.into()),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Keeping files: a port. A file is written once, as a whole, and fetched by a link that holds for a while.
+//! Keeping files: a port. A file is written once, as a whole, and fetched by a link that holds for a while. What an
+//! operator hands in is read from the same place.
 
 use std::time::Duration;
 
@@ -20,6 +21,12 @@ pub trait Files: Send + Sync {
         content_type: &'static str,
         content: Vec<u8>,
     ) -> BoxFuture<'a, Result<()>>;
+
+    /// Reads a file that an operator has put there.
+    ///
+    /// # Errors
+    /// There is no such file, or the store of the files is out of reach.
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>>;
 
     /// An address anybody can fetch the file from for [`LINK`].
     ///

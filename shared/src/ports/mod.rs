@@ -38,7 +38,7 @@ pub trait Schedules: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum Message {
-    /// Try to confirm a pending reservation.
+    /// Try to confirm a pending reservation, or look whether the connector of a confirmed one is still in order.
     Confirm { tenant: Tenant, reservation: Id },
     /// Look whether the vehicle of a confirmed reservation came.
     Expire { tenant: Tenant, reservation: Id },

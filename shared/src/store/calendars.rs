@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::commit::{Changes, Refused, Write};
 use super::keys::{self, Key};
-use super::row::{Record, Row};
+use super::row::Row;
 use super::{Store, key_item, n, number, string};
 use crate::charging::calendar::{Calendar, Entry, Window};
 use crate::error::{Error, Result};
@@ -18,6 +18,7 @@ use crate::models::charging_session::{ChargingSession, SessionPrivate};
 use crate::models::event::Event;
 use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::origin::{Mode, Origin};
+use crate::time::{DAY, Timestamp};
 
 /// Whose calendar, and the day.
 pub type Page = (String, Date);
@@ -85,6 +86,9 @@ pub enum Booked {
     ReservationMoved,
 }
 
+/// How far ahead reservations are confirmed at most, with a margin: half an hour, a day of sliding, a day of charging.
+const REACH: i64 = 3 * DAY;
+
 /// The reservation comes first in the transaction, then its event, then the calendars.
 const RESERVATION: usize = 0;
 
@@ -96,6 +100,18 @@ impl Calendars {
                 .get(&(whose.to_owned(), day))
                 .is_none_or(|(calendar, _)| calendar.is_free(window, holder))
         })
+    }
+
+    /// What of somebody's time in a window is promised.
+    pub fn busy(&self, whose: &str, window: &Window) -> Vec<Window> {
+        let pages = window
+            .utc_days()
+            .filter_map(|day| self.pages.get(&(whose.to_owned(), day)));
+        let promised = pages.flat_map(|(calendar, _)| calendar.entries.iter());
+        let promised = promised.map(|entry| entry.window);
+        promised
+            .filter(|promised| promised.overlaps(window))
+            .collect()
     }
 
     /// What somebody's time is promised to, on the days that were read, in order.
@@ -121,6 +137,15 @@ impl Store {
     /// # Errors
     /// The table's.
     pub async fn calendars(&self, mode: Mode, pages: Vec<Page>) -> Result<Calendars> {
+        self.read_calendars(mode, pages, false).await
+    }
+
+    async fn read_calendars(
+        &self,
+        mode: Mode,
+        pages: Vec<Page>,
+        consistent: bool,
+    ) -> Result<Calendars> {
         let keys = pages.iter().map(|(whose, day)| {
             key_item(Key::Calendar {
                 mode,
@@ -128,7 +153,7 @@ impl Store {
                 day: *day,
             })
         });
-        let items = self.items(keys.collect(), None).await?;
+        let items = self.items(keys.collect(), None, consistent).await?;
         let mut calendars = Calendars::default();
         let prefix = Key::Calendar {
             mode,
@@ -156,7 +181,8 @@ impl Store {
         Ok(calendars)
     }
 
-    /// Writes the confirmed reservation, its event, and the promise into every calendar it touches, all at once.
+    /// Writes the confirmed reservation, its event, and the promise into every calendar it touches, all at once. What it
+    /// was promised before is given up; all those calendars must have been read.
     ///
     /// # Errors
     /// The table's.
@@ -165,30 +191,55 @@ impl Store {
         origin: &Origin,
         reservation: &Row<Reservation>,
         event: &Row<Event>,
-        window: Window,
         calendars: &Calendars,
-        whose: &[String],
+        before: Option<&Promise>,
     ) -> Result<Booked> {
         let mut changes = Changes::new();
         self.replace(&mut changes, origin, reservation)?;
         self.create(&mut changes, origin, event)?;
-        let holder = reservation.object.id();
-        for whose in whose {
-            for day in window.utc_days() {
-                self.rewrite(
-                    &mut changes,
-                    origin,
-                    calendars,
-                    (whose.clone(), day),
-                    |page| page.book(window, holder),
-                )?;
-            }
+        let now = Promise::of_reservation(&reservation.object, &reservation.private)
+            .ok_or_else(|| Error::internal("a reservation without a promise"))?;
+        let kept: BTreeSet<Page> = now.pages().collect();
+        let left = before.into_iter().flat_map(Promise::pages);
+        let left = left.filter(|page| !kept.contains(page));
+        for page in left.collect::<BTreeSet<_>>() {
+            self.rewrite(&mut changes, origin, calendars, page, |calendar| {
+                calendar.release(&now.holder);
+            })?;
         }
+        self.keep(&mut changes, origin, calendars, &now)?;
         Ok(match self.write(origin, &changes, None).await? {
             None => Booked::Done,
             Some(Refused::At(RESERVATION)) => Booked::ReservationMoved,
             Some(_) => Booked::CalendarMoved,
         })
+    }
+
+    /// What the connectors of a station are promised for from now on, as it is at this moment.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn promises_of(
+        &self,
+        mode: Mode,
+        station: &Id,
+        connectors: &[String],
+        now: Timestamp,
+    ) -> Result<Vec<Entry>> {
+        let reach = Window {
+            from: now,
+            until: now.plus_millis(REACH),
+        };
+        let whose: Vec<String> = connectors
+            .iter()
+            .map(|connector| keys::connector_calendar(station, connector))
+            .collect();
+        let pages = whose
+            .iter()
+            .flat_map(|whose| reach.utc_days().map(move |day| (whose.clone(), day)));
+        let calendars = self.read_calendars(mode, pages.collect(), true).await?;
+        let entries = whose.iter().flat_map(|whose| calendars.entries(whose));
+        Ok(entries.filter(|entry| entry.window.until > now).collect())
     }
 
     /// Adds to the changes that a reservation gives up what it was promised, if it was.
@@ -245,7 +296,7 @@ impl Store {
     ) -> Result<()> {
         for page in promise.pages() {
             self.rewrite(changes, origin, calendars, page, |calendar| {
-                calendar.book(promise.window, &promise.holder)
+                calendar.book(promise.window, &promise.holder, &origin.tenant.account)
             })?;
         }
         Ok(())

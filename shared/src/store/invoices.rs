@@ -286,86 +286,6 @@ impl Store {
         Ok(Found::page(lines.collect::<Result<_>>()?, slice))
     }
 
-    /// Makes the sessions of a paid invoice show that nothing is due on them. It can be done again: what is paid stays so.
-    ///
-    /// # Errors
-    /// The table's.
-    pub async fn pay_sessions(&self, origin: &Origin, invoice: &Invoice) -> Result<()> {
-        let sessions: Vec<Id> = if invoice.line_items_has_more {
-            self.line_keys(&origin.tenant, &invoice.id)
-                .await?
-                .iter()
-                .map(|key| Id::from(string(key, "sk")))
-                .collect()
-        } else {
-            let lines = invoice.line_items.iter();
-            lines.map(|line| line.charging_session.clone()).collect()
-        };
-        stream::iter(sessions)
-            .map(|session| async move { self.pay_session(origin, &invoice.id, &session).await })
-            .buffer_unordered(ABREAST)
-            .try_collect()
-            .await
-    }
-
-    async fn pay_session(&self, origin: &Origin, invoice: &Id, session: &Id) -> Result<()> {
-        let key = Key::Object {
-            tenant: &origin.tenant,
-            id: session,
-        };
-        let update = self.client.update_item().table_name(&self.table);
-        let paid = update
-            .set_key(Some(key_item(key)))
-            .update_expression(
-                "SET #object.amount_paid = #object.amount_paid + #object.amount_due, #object.amount_due = :nothing, \
-                 #object.#updated = :now, #version = #version + :one REMOVE announces",
-            )
-            .condition_expression("#private.#invoice = :invoice AND #object.amount_due > :nothing")
-            .expression_attribute_names("#object", "object")
-            .expression_attribute_names("#updated", "updated")
-            .expression_attribute_names("#private", "private")
-            .expression_attribute_names("#invoice", "invoice")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":invoice", s(invoice.as_str()))
-            .expression_attribute_values(":nothing", n(0))
-            .expression_attribute_values(":now", s(origin.now.to_string()))
-            .expression_attribute_values(":one", n(1))
-            .send()
-            .await;
-        match paid {
-            Err(error)
-                if !error
-                    .as_service_error()
-                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
-            {
-                Err(client::failure(error))
-            }
-            // Paid already, or by now the session is nothing of this invoice's.
-            _ => Ok(()),
-        }
-    }
-
-    /// The keys of the lines of an invoice that has rows of them.
-    async fn line_keys(&self, tenant: &Tenant, invoice: &Id) -> Result<Vec<Item>> {
-        let (pk, _) = Key::Object {
-            tenant,
-            id: invoice,
-        }
-        .pair();
-        let pages = self.client.query().table_name(&self.table);
-        pages
-            .key_condition_expression("pk = :pk AND begins_with(sk, :session)")
-            .projection_expression("pk, sk")
-            .expression_attribute_values(":pk", s(pk))
-            .expression_attribute_values(":session", s(Kind::ChargingSession.prefix()))
-            .into_paginator()
-            .items()
-            .send()
-            .try_collect()
-            .await
-            .map_err(client::failure)
-    }
-
     /// Removes the lines of an invoice that does not exist and is not in the making.
     ///
     /// # Errors
@@ -376,7 +296,24 @@ impl Store {
         if made {
             return Ok(());
         }
-        let keys = self.line_keys(tenant, invoice).await?;
+        let (pk, _) = Key::Object {
+            tenant,
+            id: invoice,
+        }
+        .pair();
+        let prefix = Kind::ChargingSession.prefix();
+        let pages = self.client.query().table_name(&self.table);
+        let keys: Vec<Item> = pages
+            .key_condition_expression("pk = :pk AND begins_with(sk, :session)")
+            .projection_expression("pk, sk")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":session", s(prefix))
+            .into_paginator()
+            .items()
+            .send()
+            .try_collect()
+            .await
+            .map_err(client::failure)?;
         for batch in keys.chunks(25) {
             let mut wanted = batch.iter().map(removal).collect::<Result<Vec<_>>>()?;
             while !wanted.is_empty() {

@@ -191,6 +191,14 @@ pub fn heads_invoice(sk: &str) -> bool {
     matches!(sk, ALONE | MAKING)
 }
 
+/// The mode and id of a station's `pk`.
+pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
+    let (mode, id) = pk.split_once('#')?;
+    let id = Id::from(id);
+    let mode = mode.parse().ok()?;
+    id.is(Kind::ChargingStation).then_some((mode, id))
+}
+
 /// In how many partitions the index `due` is split, so that no one of them limits how fast the service writes.
 pub const DUE_PARTITIONS: u8 = 8;
 

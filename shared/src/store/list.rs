@@ -21,14 +21,14 @@ pub struct Slice {
     pub range: (u128, u128),
 }
 
-/// Where a page begins, in a list that runs from the newest to the oldest.
+/// Where a page begins, in a list that runs from the newest to the oldest, or in whatever order the cursor stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum From {
+pub enum From<C = Id> {
     Newest,
     /// The rows older than this one.
-    After(Id),
+    After(C),
     /// The rows newer than this one, those next to it.
-    Before(Id),
+    Before(C),
 }
 
 /// Where the ids of a list are kept that has no index.
@@ -55,10 +55,15 @@ pub struct Found<T> {
 
 impl<T> Found<T> {
     /// Makes a page of what was read in the slice's direction: one row more than wanted tells that there are more.
-    pub(super) fn page(mut rows: Vec<T>, slice: &Slice) -> Self {
-        let more = rows.len() > slice.limit;
-        rows.truncate(slice.limit);
-        match slice.from {
+    pub(super) fn page(rows: Vec<T>, slice: &Slice) -> Self {
+        Self::cut(rows, slice.limit, &slice.from)
+    }
+
+    /// The same for any order.
+    pub(super) fn cut<C>(mut rows: Vec<T>, limit: usize, from: &From<C>) -> Self {
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        match from {
             From::Newest => Self {
                 rows,
                 newer: false,

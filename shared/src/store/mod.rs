@@ -121,7 +121,7 @@ impl Store {
             }),
             _ => key_item(Key::Object { tenant, id }),
         });
-        let found = self.items(keys.collect(), Some("pk")).await?;
+        let found = self.items(keys.collect(), Some("pk"), false).await?;
         let there = |id: &Id| {
             found
                 .iter()
@@ -137,7 +137,7 @@ impl Store {
     pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Row<T>>> {
         let keys = ids.iter().map(|id| key_item(T::locate(tenant, id)));
         let rows = self
-            .items(keys.collect(), None)
+            .items(keys.collect(), None, false)
             .await?
             .into_iter()
             .map(Row::<T>::from_item);
@@ -148,17 +148,27 @@ impl Store {
     }
 
     /// Reads rows by their keys, a hundred at a time, in no particular order.
-    async fn items(&self, keys: Vec<Item>, only: Option<&str>) -> Result<Vec<Item>> {
+    async fn items(
+        &self,
+        keys: Vec<Item>,
+        only: Option<&str>,
+        consistent: bool,
+    ) -> Result<Vec<Item>> {
         let batches = keys.chunks(BATCH).map(<[Item]>::to_vec).collect::<Vec<_>>();
         let found: Vec<Vec<Item>> = stream::iter(batches)
-            .map(|batch| self.batch(batch, only))
+            .map(|batch| self.batch(batch, only, consistent))
             .buffered(4)
             .try_collect()
             .await?;
         Ok(found.into_iter().flatten().collect())
     }
 
-    async fn batch(&self, keys: Vec<Item>, only: Option<&str>) -> Result<Vec<Item>> {
+    async fn batch(
+        &self,
+        keys: Vec<Item>,
+        only: Option<&str>,
+        consistent: bool,
+    ) -> Result<Vec<Item>> {
         let mut found = Vec::new();
         let mut wanted = keys;
         for _ in 0..5 {
@@ -168,6 +178,7 @@ impl Store {
             let ask = KeysAndAttributes::builder()
                 .set_keys(Some(wanted))
                 .set_projection_expression(only.map(Into::into))
+                .consistent_read(consistent)
                 .build()
                 .map_err(Error::internal)?;
             let answer = self

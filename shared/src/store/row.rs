@@ -41,10 +41,29 @@ pub trait Record: Serialize + DeserializeOwned + Clone + Send + Sync {
     fn id(&self) -> &Id;
 
     /// Where the row lies.
-    fn key<'a>(&'a self, tenant: &'a Tenant, private: &'a Self::Private) -> Key<'a>;
+    fn key<'a>(&'a self, tenant: &'a Tenant, _private: &'a Self::Private) -> Key<'a> {
+        let id = self.id();
+        Key::Object { tenant, id }
+    }
+
+    /// The fleet whose list of such objects the row appears in.
+    fn fleet(&self) -> Option<&Id> {
+        None
+    }
 
     /// The lists the row appears in.
-    fn lists<'a>(&'a self, tenant: &'a Tenant, private: &'a Self::Private) -> Vec<Partition<'a>>;
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _private: &'a Self::Private) -> Vec<Partition<'a>> {
+        let kind = Self::KIND;
+        let of_fleet = |fleet| Partition::Fleet {
+            tenant,
+            fleet,
+            kind,
+        };
+        let fleet = self.fleet().map(of_fleet);
+        std::iter::once(Partition::Kind { tenant, kind })
+            .chain(fleet)
+            .collect()
+    }
 
     /// When the service has to look at the object by itself.
     fn due(_private: &Self::Private) -> Option<Timestamp> {
@@ -159,7 +178,8 @@ impl<T: Record> Row<T> {
         Ok(item)
     }
 
-    /// Reads a row; what it announced when it was written is past.
+    /// Reads a row; what it announced when it was written is past. One that was written when nothing was kept to itself has
+    /// the defaults.
     pub(super) fn from_item(mut item: Item) -> Result<Self> {
         let version = number(&item, "version").unsigned_abs();
         let mut part = |name: &str| {
@@ -168,8 +188,10 @@ impl<T: Record> Row<T> {
         };
         let object =
             serde_dynamo::from_attribute_value(part("object")?).map_err(Error::internal)?;
-        let private =
-            serde_dynamo::from_attribute_value(part("private")?).map_err(Error::internal)?;
+        let private = match part("private")? {
+            AttributeValue::Null(_) => T::Private::default(),
+            private => serde_dynamo::from_attribute_value(private).map_err(Error::internal)?,
+        };
         Ok(Self {
             object,
             private,
@@ -189,335 +211,182 @@ fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     Ok(value)
 }
 
-macro_rules! objects_of_tenants {
-    ($($record:ty, $private:ty, $kind:ident;)*) => {
+/// Records with their private parts, and what differs from the defaults.
+macro_rules! records {
+    ($($record:ident $private:ty { $($rest:tt)* })*) => {
         $(
             impl Record for $record {
                 type Private = $private;
-                const KIND: Kind = Kind::$kind;
+                const KIND: Kind = Kind::$record;
 
                 fn id(&self) -> &Id {
                     &self.id
                 }
 
-                fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a Self::Private) -> Key<'a> {
-                    Key::Object { tenant, id: &self.id }
-                }
-
-                fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a Self::Private) -> Vec<Partition<'a>> {
-                    vec![Partition::Kind { tenant, kind: Self::KIND }]
-                }
+                $($rest)*
             }
-
-            impl ById for $record {}
         )*
     };
 }
 
-objects_of_tenants! {
-    Driver, DriverPrivate, Driver;
-    PaymentMethod, PaymentMethodPrivate, PaymentMethod;
-    Policy, (), Policy;
-    WebhookEndpoint, EndpointPrivate, WebhookEndpoint;
-}
-
-impl Record for Fleet {
-    type Private = FleetPrivate;
-    const KIND: Kind = Kind::Fleet;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a FleetPrivate) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
+records! {
+    Driver DriverPrivate {}
+    Fleet FleetPrivate {
+        fn due(private: &FleetPrivate) -> Option<Timestamp> {
+            private.due
         }
     }
 
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a FleetPrivate) -> Vec<Partition<'a>> {
-        vec![Partition::Kind {
-            tenant,
-            kind: Self::KIND,
-        }]
-    }
+    PaymentMethod PaymentMethodPrivate {}
+    Policy () {}
+    WebhookEndpoint EndpointPrivate {}
 
-    fn due(private: &FleetPrivate) -> Option<Timestamp> {
-        private.due
-    }
-}
-
-impl ById for Fleet {}
-
-impl Record for Vehicle {
-    type Private = ();
-    const KIND: Kind = Kind::Vehicle;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
+    Vehicle () {
+        fn fleet(&self) -> Option<&Id> {
+            Some(&self.fleet)
         }
     }
 
-    fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
-        vec![
-            Partition::Kind {
+    Transaction TransactionPrivate {
+        fn fleet(&self) -> Option<&Id> {
+            self.fleet.as_ref()
+        }
+
+        fn due(private: &TransactionPrivate) -> Option<Timestamp> {
+            private.due
+        }
+    }
+
+    ChargingSession SessionPrivate {
+        fn fleet(&self) -> Option<&Id> {
+            Some(&self.fleet)
+        }
+
+        fn due(private: &SessionPrivate) -> Option<Timestamp> {
+            private.due
+        }
+    }
+
+    Reservation ReservationPrivate {
+        fn due(private: &ReservationPrivate) -> Option<Timestamp> {
+            private.due
+        }
+    }
+
+    Invoice InvoicePrivate {
+        fn due(private: &InvoicePrivate) -> Option<Timestamp> {
+            private.due
+        }
+    }
+
+    Report ReportPrivate {
+        fn due(private: &ReportPrivate) -> Option<Timestamp> {
+            private.due
+        }
+    }
+
+    Event EventPrivate {
+        fn due(private: &EventPrivate) -> Option<Timestamp> {
+            private.due()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus_millis(event::KEPT))
+        }
+    }
+
+    Estimation () {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.kept_until())
+        }
+    }
+
+    VehicleTelemetry () {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+    }
+
+    WebhookDelivery () {
+        fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+            Key::Attempt {
                 tenant,
-                kind: Self::KIND,
-            },
-            Partition::Fleet {
-                tenant,
-                fleet: &self.fleet,
-                kind: Self::KIND,
-            },
-        ]
-    }
-}
+                endpoint: &self.webhook_endpoint,
+                delivery: &self.id,
+            }
+        }
 
-impl ById for Vehicle {}
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
 
-impl Record for VehicleTelemetry {
-    type Private = ();
-    const KIND: Kind = Kind::VehicleTelemetry;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus_millis(event::KEPT))
         }
     }
 
-    fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
-        Vec::new()
-    }
-}
+    Account AccountPrivate {
+        fn key<'a>(&'a self, _: &'a Tenant, _: &'a AccountPrivate) -> Key<'a> {
+            Key::Account { id: &self.id }
+        }
 
-impl ById for VehicleTelemetry {}
-
-impl Record for Reservation {
-    type Private = ReservationPrivate;
-    const KIND: Kind = Kind::Reservation;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationPrivate) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
+        fn lists<'a>(&'a self, _: &'a Tenant, private: &'a AccountPrivate) -> Vec<Partition<'a>> {
+            let parent = private.parent.iter();
+            parent.map(|parent| Partition::Children { parent }).collect()
         }
     }
 
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationPrivate) -> Vec<Partition<'a>> {
-        vec![Partition::Kind {
-            tenant,
-            kind: Self::KIND,
-        }]
-    }
-
-    fn due(private: &ReservationPrivate) -> Option<Timestamp> {
-        private.due
-    }
-}
-
-impl ById for Reservation {}
-
-impl Record for ChargingSession {
-    type Private = SessionPrivate;
-    const KIND: Kind = Kind::ChargingSession;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionPrivate) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
+    ApiKey ApiKeyPrivate {
+        fn key<'a>(&'a self, tenant: &'a Tenant, private: &'a ApiKeyPrivate) -> Key<'a> {
+            Key::ApiKey {
+                account: &tenant.account,
+                hash: &private.hash,
+            }
         }
     }
 
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionPrivate) -> Vec<Partition<'a>> {
-        let kind = Self::KIND;
-        let fleet = &self.fleet;
-        vec![
-            Partition::Kind { tenant, kind },
-            Partition::Fleet {
-                tenant,
-                fleet,
-                kind,
-            },
-        ]
-    }
+    ChargingStation () {
+        fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+            Self::locate(tenant, &self.id)
+        }
 
-    fn due(private: &SessionPrivate) -> Option<Timestamp> {
-        private.due
+        fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            vec![Partition::Stations { mode: tenant.mode }]
+        }
     }
 }
 
 impl ById for ChargingSession {}
-
-impl Record for Transaction {
-    type Private = TransactionPrivate;
-    const KIND: Kind = Kind::Transaction;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionPrivate) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
-        }
-    }
-
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionPrivate) -> Vec<Partition<'a>> {
-        let kind = Self::KIND;
-        let of_fleet = |fleet| Partition::Fleet {
-            tenant,
-            fleet,
-            kind,
-        };
-        std::iter::once(Partition::Kind { tenant, kind })
-            .chain(self.fleet.as_ref().map(of_fleet))
-            .collect()
-    }
-
-    fn due(private: &TransactionPrivate) -> Option<Timestamp> {
-        private.due
-    }
-}
-
-impl ById for Transaction {}
-
-impl Record for Estimation {
-    type Private = ();
-    const KIND: Kind = Kind::Estimation;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
-        }
-    }
-
-    fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
-        Vec::new()
-    }
-
-    fn expires(&self) -> Option<Timestamp> {
-        Some(self.kept_until())
-    }
-}
-
+impl ById for Driver {}
 impl ById for Estimation {}
-
-impl Record for Invoice {
-    type Private = InvoicePrivate;
-    const KIND: Kind = Kind::Invoice;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoicePrivate) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
-        }
-    }
-
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoicePrivate) -> Vec<Partition<'a>> {
-        vec![Partition::Kind {
-            tenant,
-            kind: Self::KIND,
-        }]
-    }
-
-    fn due(private: &InvoicePrivate) -> Option<Timestamp> {
-        private.due
-    }
-}
-
-impl ById for Invoice {}
-
-impl Record for Report {
-    type Private = ReportPrivate;
-    const KIND: Kind = Kind::Report;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a ReportPrivate) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
-        }
-    }
-
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReportPrivate) -> Vec<Partition<'a>> {
-        vec![Partition::Kind {
-            tenant,
-            kind: Self::KIND,
-        }]
-    }
-
-    fn due(private: &ReportPrivate) -> Option<Timestamp> {
-        private.due
-    }
-}
-
-impl ById for Report {}
-
-impl Record for Event {
-    type Private = EventPrivate;
-    const KIND: Kind = Kind::Event;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a EventPrivate) -> Key<'a> {
-        Key::Object {
-            tenant,
-            id: &self.id,
-        }
-    }
-
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a EventPrivate) -> Vec<Partition<'a>> {
-        vec![Partition::Kind {
-            tenant,
-            kind: Self::KIND,
-        }]
-    }
-
-    fn due(private: &EventPrivate) -> Option<Timestamp> {
-        private.due()
-    }
-
-    fn expires(&self) -> Option<Timestamp> {
-        Some(self.created.plus_millis(event::KEPT))
-    }
-}
-
 impl ById for Event {}
+impl ById for Fleet {}
+impl ById for Invoice {}
+impl ById for PaymentMethod {}
+impl ById for Policy {}
+impl ById for Report {}
+impl ById for Reservation {}
+impl ById for Transaction {}
+impl ById for Vehicle {}
+impl ById for VehicleTelemetry {}
+impl ById for WebhookEndpoint {}
+
+impl ById for Account {
+    fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Account { id }
+    }
+}
+
+impl ById for ChargingStation {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        let mode = tenant.mode;
+        Key::Station { mode, id }
+    }
+}
 
 impl Row<Event> {
     /// The event with its snapshot in the version it was made with.
@@ -527,110 +396,6 @@ impl Row<Event> {
             .data
             .downgrade(versions, &self.private.shape, &event.api_version);
         event
-    }
-}
-
-impl Record for WebhookDelivery {
-    type Private = ();
-    const KIND: Kind = Kind::WebhookDelivery;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
-        Key::Attempt {
-            tenant,
-            endpoint: &self.webhook_endpoint,
-            delivery: &self.id,
-        }
-    }
-
-    fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
-        Vec::new()
-    }
-
-    fn expires(&self) -> Option<Timestamp> {
-        Some(self.created.plus_millis(event::KEPT))
-    }
-}
-
-impl Record for Account {
-    type Private = AccountPrivate;
-    const KIND: Kind = Kind::Account;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, _: &'a Tenant, _: &'a AccountPrivate) -> Key<'a> {
-        Key::Account { id: &self.id }
-    }
-
-    fn lists<'a>(&'a self, _: &'a Tenant, private: &'a AccountPrivate) -> Vec<Partition<'a>> {
-        private
-            .parent
-            .iter()
-            .map(|parent| Partition::Children { parent })
-            .collect()
-    }
-}
-
-impl ById for Account {
-    fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {
-        Key::Account { id }
-    }
-}
-
-impl Record for ApiKey {
-    type Private = ApiKeyPrivate;
-    const KIND: Kind = Kind::ApiKey;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, private: &'a ApiKeyPrivate) -> Key<'a> {
-        Key::ApiKey {
-            account: &tenant.account,
-            hash: &private.hash,
-        }
-    }
-
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ApiKeyPrivate) -> Vec<Partition<'a>> {
-        vec![Partition::Kind {
-            tenant,
-            kind: Self::KIND,
-        }]
-    }
-}
-
-impl Record for ChargingStation {
-    type Private = ();
-    const KIND: Kind = Kind::ChargingStation;
-
-    fn id(&self) -> &Id {
-        &self.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
-        Key::Station {
-            mode: tenant.mode,
-            id: &self.id,
-        }
-    }
-
-    fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
-        vec![Partition::Stations { mode: tenant.mode }]
-    }
-}
-
-impl ById for ChargingStation {
-    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
-        Key::Station {
-            mode: tenant.mode,
-            id,
-        }
     }
 }
 

@@ -4,60 +4,276 @@ use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, Update, WriteRequest};
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
+use super::calendars::Calendars;
 use super::commit::{Changes, Write};
-use super::keys::{Key, Partition};
+use super::keys::{Key, Partition, connector_calendar};
+use super::list::{Found, From, Slice};
 use super::row::Row;
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::geo::{CellSize, cell_of, cells_around, distance_meters};
+use crate::charging::calendar::Window;
+use crate::charging::geo::{CellSize, cell_of};
+use crate::charging::search::{Circle, Place, Search, Spot, free_ranges};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, ConnectorStatus, Point};
 use crate::origin::{Mode, Origin, Tenant};
 
-/// How many stations, nearest first, one search reads in full.
+/// How many stations a narrowed search reads at a time.
+const AT_A_TIME: usize = 100;
+
+/// How many stations, nearest first, one attempt to confirm reads in full.
 const MAX_STATIONS: usize = 200;
 
 /// How many rows one BatchWriteItem may write.
 const BATCH: usize = 25;
 
+/// The stations a search may find, in the order in which they are read.
+enum Source {
+    /// All there are, from here on; none when they were read to the end.
+    All(Option<From>),
+    These(std::vec::IntoIter<Spot>),
+}
+
 impl Store {
-    /// The stations whose place lies in the circle, nearest first, and how many there are in all.
+    /// One page of the stations that a search finds.
     ///
     /// # Errors
     /// The table's.
-    pub async fn stations_near(
+    pub async fn search(
         &self,
         tenant: &Tenant,
-        center: Point,
-        meters: u32,
-    ) -> Result<(Vec<ChargingStation>, usize)> {
-        let size = CellSize::for_radius(meters);
-        let cells = cells_around(center, meters, size);
+        search: &Search,
+        from: &From<Spot>,
+        limit: usize,
+    ) -> Result<Found<(Spot, ChargingStation)>> {
+        let at_a_time = match search.is_narrowed() {
+            true => AT_A_TIME,
+            false => limit + 1,
+        };
+        let mut source = self.source(tenant, search, from).await?;
+        let mut found = Vec::new();
+        while found.len() <= limit {
+            let read = self.read_on(tenant, &mut source, at_a_time).await?;
+            if read.is_empty() {
+                break;
+            }
+            let fitting = read
+                .into_iter()
+                .filter(|(_, station)| search.accepts(station));
+            found.extend(self.free(tenant, search, fitting.collect()).await?);
+        }
+        let mut page = Found::cut(found, limit, from);
+        if search.place.is_some() {
+            for (spot, station) in &mut page.rows {
+                station.distance_meters = Some((spot.distance + 500) / 1000);
+            }
+        }
+        Ok(page)
+    }
+
+    async fn source(&self, tenant: &Tenant, search: &Search, from: &From<Spot>) -> Result<Source> {
+        let mut spots = match (&search.place, &search.among) {
+            (None, None) => {
+                return Ok(Source::All(Some(match from {
+                    From::Newest => From::Newest,
+                    From::After(spot) => From::After(spot.id.clone()),
+                    From::Before(spot) => From::Before(spot.id.clone()),
+                })));
+            }
+            (None, Some(ids)) => ids
+                .iter()
+                .map(|id| Spot {
+                    distance: 0,
+                    id: id.clone(),
+                })
+                .collect(),
+            (Some(place), None) => self.spots(tenant, place).await?,
+            (Some(place), Some(ids)) => {
+                let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
+                let spot = |station: ChargingStation| {
+                    let distance = place.distance(station.location)?;
+                    let id = station.id;
+                    Some(Spot { distance, id })
+                };
+                rows.into_iter()
+                    .filter_map(|row| spot(row.object))
+                    .collect()
+            }
+        };
+        match from {
+            From::Newest => {}
+            From::After(last) => spots.retain(|spot| search.order(spot, last).is_gt()),
+            From::Before(first) => spots.retain(|spot| search.order(spot, first).is_lt()),
+        }
+        spots.sort_by(|a, b| search.order(a, b));
+        spots.dedup();
+        if matches!(from, From::Before(_)) {
+            spots.reverse();
+        }
+        Ok(Source::These(spots.into_iter()))
+    }
+
+    /// The next stations, so many at most; none when there are no more.
+    async fn read_on(
+        &self,
+        tenant: &Tenant,
+        source: &mut Source,
+        at_a_time: usize,
+    ) -> Result<Vec<(Spot, ChargingStation)>> {
+        match source {
+            Source::All(from) => {
+                let Some(start) = from.take() else {
+                    return Ok(Vec::new());
+                };
+                let backward = matches!(start, From::Before(_));
+                let slice = Slice {
+                    from: start,
+                    ..Slice::first(at_a_time)
+                };
+                let partition = Partition::Stations { mode: tenant.mode };
+                let page = self
+                    .list::<ChargingStation>(partition, &slice, Vec::new())
+                    .await?;
+                let (more, mut rows) = match backward {
+                    true => (page.newer, page.rows),
+                    false => (page.older, page.rows),
+                };
+                if backward {
+                    rows.reverse();
+                }
+                let last = rows.last().map(|row| row.object.id.clone());
+                *from = last.filter(|_| more).map(match backward {
+                    true => From::Before,
+                    false => From::After,
+                });
+                let spot = |station: &ChargingStation| Spot {
+                    distance: 0,
+                    id: station.id.clone(),
+                };
+                let rows = rows.into_iter().map(|row| (spot(&row.object), row.object));
+                Ok(rows.collect())
+            }
+            Source::These(spots) => loop {
+                let spots: Vec<Spot> = spots.take(at_a_time).collect();
+                if spots.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let ids: Vec<Id> = spots.iter().map(|spot| spot.id.clone()).collect();
+                let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
+                // Of these, some may be gone by now.
+                let mut spots = spots.into_iter();
+                let placed = rows.into_iter().filter_map(|row| {
+                    let spot = spots.find(|spot| spot.id == row.object.id)?;
+                    Some((spot, row.object))
+                });
+                let placed: Vec<_> = placed.collect();
+                if !placed.is_empty() {
+                    return Ok(placed);
+                }
+            },
+        }
+    }
+
+    /// Those stations that have a connector free for the whole of the window that is asked for, if one is.
+    async fn free(
+        &self,
+        tenant: &Tenant,
+        search: &Search,
+        stations: Vec<(Spot, ChargingStation)>,
+    ) -> Result<Vec<(Spot, ChargingStation)>> {
+        let Some(window) = search.window else {
+            return Ok(stations);
+        };
+        let read = stations.iter().map(|(_, station)| station);
+        let calendars = self.calendars_of(tenant, read, &window).await?;
+        let is_free = |station: &ChargingStation| {
+            search.in_order(station).any(|connector| {
+                let whose = connector_calendar(&station.id, &connector.id);
+                calendars.busy(&whose, &window).is_empty()
+            })
+        };
+        let free = stations
+            .into_iter()
+            .filter(|(_, station)| is_free(station))
+            .map(|(spot, station)| (spot, with_ranges(station, &window, &calendars)));
+        Ok(free.collect())
+    }
+
+    /// The station with the times in which it is free, within a window.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn with_free_times(
+        &self,
+        tenant: &Tenant,
+        station: ChargingStation,
+        window: Window,
+    ) -> Result<ChargingStation> {
+        let calendars = self
+            .calendars_of(tenant, std::iter::once(&station), &window)
+            .await?;
+        Ok(with_ranges(station, &window, &calendars))
+    }
+
+    async fn calendars_of<'a>(
+        &self,
+        tenant: &Tenant,
+        stations: impl Iterator<Item = &'a ChargingStation>,
+        window: &Window,
+    ) -> Result<Calendars> {
+        let whose = stations.flat_map(|station| {
+            let in_order = station.connectors.iter().filter(|one| one.is_in_order());
+            in_order.map(|connector| connector_calendar(&station.id, &connector.id))
+        });
+        let pages = whose.flat_map(|whose| window.utc_days().map(move |day| (whose.clone(), day)));
+        let pages: Vec<_> = pages.collect();
+        self.calendars(tenant.mode, pages).await
+    }
+
+    /// Where the stations of a place stand, in no particular order.
+    async fn spots(&self, tenant: &Tenant, place: &Place) -> Result<Vec<Spot>> {
+        let (size, cells) = place.cells();
         let found: Vec<Vec<Item>> = stream::iter(cells)
             .map(|cell| self.stations_in(tenant.mode, cell, size))
             .buffered(8)
             .try_collect()
             .await?;
-        let mut near: Vec<(f64, Id)> = found
+        let spot = |item: &Item| {
+            let distance = place.distance(point(item)?)?;
+            let id = Id::from(string(item, "list_sk"));
+            Some(Spot { distance, id })
+        };
+        Ok(found.iter().flatten().filter_map(spot).collect())
+    }
+
+    /// Where the stations in a circle stand, nearest first.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn spots_in(&self, tenant: &Tenant, circle: Circle) -> Result<Vec<Spot>> {
+        let mut spots = self.spots(tenant, &Place::Circle(circle)).await?;
+        spots.sort_by(|a, b| (a.distance, &a.id).cmp(&(b.distance, &b.id)));
+        Ok(spots)
+    }
+
+    /// The nearest of these stations, and the preferred ones of those that are further away.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn nearest(
+        &self,
+        tenant: &Tenant,
+        spots: &[Spot],
+        preferred: &[Id],
+    ) -> Result<Vec<ChargingStation>> {
+        let ids: Vec<Id> = spots
             .iter()
-            .flatten()
-            .filter_map(|item| {
-                Some((
-                    distance_meters(center, place(item)?),
-                    Id::from(string(item, "list_sk")),
-                ))
-            })
-            .filter(|(distance, _)| *distance <= f64::from(meters))
-            .collect();
-        near.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-        let total = near.len();
-        let ids: Vec<Id> = near
-            .into_iter()
-            .take(MAX_STATIONS)
-            .map(|(_, id)| id)
+            .enumerate()
+            .filter(|(n, spot)| *n < MAX_STATIONS || preferred.contains(&spot.id))
+            .map(|(_, spot)| spot.id.clone())
             .collect();
         let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
-        Ok((rows.into_iter().map(|row| row.object).collect(), total))
+        Ok(rows.into_iter().map(|row| row.object).collect())
     }
 
     async fn stations_in(&self, mode: Mode, cell: String, size: CellSize) -> Result<Vec<Item>> {
@@ -189,7 +405,19 @@ fn partition(mode: Mode, cell: &str, size: CellSize) -> Partition<'_> {
     }
 }
 
-fn place(item: &Item) -> Option<Point> {
+fn with_ranges(
+    mut station: ChargingStation,
+    window: &Window,
+    calendars: &Calendars,
+) -> ChargingStation {
+    let range = free_ranges(&station, window, |connector| {
+        calendars.busy(&connector_calendar(&station.id, &connector.id), window)
+    });
+    station.availability.range = range;
+    station
+}
+
+fn point(item: &Item) -> Option<Point> {
     let place: AttributeValue = item.get("place")?.clone();
     serde_dynamo::from_attribute_value(place).ok()
 }

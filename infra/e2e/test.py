@@ -1,0 +1,657 @@
+"""Deploys infra/template.yaml with an executable on a local AWS and holds the service to what it promises, over HTTP.
+
+python test.py path/to/executable
+"""
+
+import hashlib
+import hmac
+import http.server
+import io
+import json
+import os
+import pathlib
+import queue
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from datetime import datetime, timedelta, timezone
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+import stack
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parent.parent
+REGION = "eu-west-1"
+os.environ["AWS_DEFAULT_REGION"] = REGION
+STARTED = time.monotonic()
+
+
+def say(text):
+    print(f"{time.monotonic() - STARTED:6.1f}s  {text}", flush=True)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def until(what, found, seconds=60):
+    """Asks until there is an answer."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        answer = found()
+        if answer:
+            return answer
+        time.sleep(0.2)
+    raise AssertionError(f"{what}: not within {seconds} s")
+
+
+class Aws:
+    """The local AWS."""
+
+    def __init__(self, log):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        environment = {
+            **os.environ,
+            "AUTH": "true",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": REGION,
+            # What the functions are given: this AWS in place of the real one, and a receiver of webhooks on this machine.
+            "AWS_ENDPOINT_URL": self.url,
+            "ALLOW_LOOPBACK_WEBHOOKS": "true",
+            "BIND_HOST": "127.0.0.1",
+            "GATEWAY_PORT": str(self.port),
+            "LAMBDA_WARM_TTL_SECONDS": "900",
+            "MINISTACK_REGION": REGION,
+            "TMPDIR": os.path.dirname(log.name),
+        }
+        command = [sys.executable, str(HERE / "emulator.py")]
+        self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        until("the local AWS", self.answers)
+
+    def answers(self):
+        assert self.process.poll() is None, "the local AWS has ended: see its log"
+        try:
+            return urllib.request.urlopen(f"{self.url}/_ministack/health", timeout=1).status == 200
+        except OSError:
+            return False
+
+    def client(self, service, credentials=None):
+        given = credentials or {"AccessKeyId": "test", "SecretAccessKey": "test"}
+        return boto3.client(
+            service,
+            endpoint_url=self.url,
+            region_name=REGION,
+            aws_access_key_id=given["AccessKeyId"],
+            aws_secret_access_key=given["SecretAccessKey"],
+            aws_session_token=given.get("SessionToken"),
+            config=Config(retries={"max_attempts": 0}, read_timeout=120, s3={"addressing_style": "path"}),
+        )
+
+    def stop(self):
+        # Its functions are processes of the same session.
+        try:
+            os.killpg(self.process.pid, signal.SIGTERM)
+            self.process.wait(10)
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+
+
+def deploy(aws, executable):
+    artifact = io.BytesIO()
+    with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        entry = zipfile.ZipInfo("bootstrap")
+        entry.external_attr = 0o755 << 16
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(entry, pathlib.Path(executable).read_bytes(), compresslevel=1)
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="artifacts", CreateBucketConfiguration={"LocationConstraint": REGION})
+    s3.put_object(Bucket="artifacts", Key="functions.zip", Body=artifact.getvalue())
+    template, routes = stack.plain(ROOT / "infra/template.yaml", "artifacts", "functions.zip")
+    parameters = {"RateTest": "1000", "DeletionProtection": "false", "Architecture": "x86_64"}
+    if os.uname().machine == "aarch64":
+        parameters["Architecture"] = "arm64"
+    resources, outputs = create(aws, "fleet", template, parameters)
+    create(aws, "routes", stack.routing(routes, resources), {})
+    return resources, outputs, template
+
+
+def create(aws, name, template, parameters):
+    aws.client("s3").put_object(Bucket="artifacts", Key=f"{name}.json", Body=json.dumps(template).encode())
+    cloudformation = aws.client("cloudformation")
+    cloudformation.create_stack(
+        StackName=name,
+        TemplateURL=f"{aws.url}/artifacts/{name}.json",
+        Capabilities=["CAPABILITY_IAM"],
+        Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
+    )
+
+    def finished():
+        found = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+        return found if not found["StackStatus"].endswith("IN_PROGRESS") else None
+
+    made = until(f"the stack {name}", finished, 240)
+    if made["StackStatus"] != "CREATE_COMPLETE":
+        for event in cloudformation.describe_stack_events(StackName=name)["StackEvents"]:
+            if "FAILED" in event["ResourceStatus"]:
+                say(f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason')}")
+        raise AssertionError(f"the stack {name} is {made['StackStatus']}: {made.get('StackStatusReason')}")
+    pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
+    resources = {
+        one["LogicalResourceId"]: one["PhysicalResourceId"] for page in pages for one in page["StackResourceSummaries"]
+    }
+    return resources, {one["OutputKey"]: one["OutputValue"] for one in made.get("Outputs", [])}
+
+
+class Api:
+    """The deployed API, with a key."""
+
+    def __init__(self, aws, address, key=None):
+        # The host's name is for the gateway; the address is loopback, whatever names mean here.
+        self.host = address.split("//")[1]
+        self.url = aws.url
+        self.key = key
+
+    def send(self, method, path, body=None, headers=None):
+        headers = {"Host": self.host, **(headers or {})}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        data = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, method=method, headers=headers)
+        try:
+            answer = urllib.request.urlopen(request, timeout=30)
+        except urllib.error.HTTPError as refused:
+            answer = refused
+        text = answer.read()
+        is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+        return answer.status, json.loads(text) if is_json else text, answer.headers
+
+    def get(self, path):
+        return self.expect(200, "GET", path)
+
+    def post(self, path, body, headers=None):
+        return self.expect(200, "POST", path, body, headers)
+
+    def expect(self, status, method, path, body=None, headers=None):
+        answered, shown, _ = self.send(method, path, body, headers)
+        assert answered == status, f"{method} {path}: {answered} {shown}"
+        return shown
+
+
+class Receiver:
+    """Takes webhooks on this machine."""
+
+    def __init__(self):
+        self.taken = queue.Queue()
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.taken.put((dict(self.headers.items()), body))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{server.server_port}/hook"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def wait_for(self, secret, kind, about):
+        """The next event of that type about that object, with its signature proved."""
+        end = time.monotonic() + 90
+        while time.monotonic() < end:
+            try:
+                headers, body = self.taken.get(timeout=1)
+            except queue.Empty:
+                continue
+            headers = {name.lower(): value for name, value in headers.items()}
+            stamp, *given = [part.split("=", 1)[1] for part in headers["service-signature"].split(",")]
+            wanted = hmac.new(secret.encode(), stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+            assert any(hmac.compare_digest(wanted, one) for one in given), "a webhook with a wrong signature"
+            event = json.loads(body)
+            if (event["type"], event["data"]["object"]["id"]) == (kind, about):
+                return event
+        raise AssertionError(f"no {kind} about {about} came")
+
+
+def moment(minutes):
+    return (datetime.now(timezone.utc) + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def operate(aws, resources, outputs):
+    """What operators do: an account with its key, and stations."""
+    functions = aws.client("lambda")
+
+    def invoke(name, payload):
+        answer = functions.invoke(FunctionName=name, Payload=json.dumps(payload).encode())
+        shown = json.loads(answer["Payload"].read())
+        assert "FunctionError" not in answer, f"{name}: {shown}"
+        return shown
+
+    sample = json.loads((ROOT / "events/bootstrap-account.json").read_text())
+    made = invoke(outputs["BootstrapFunction"], sample)
+    live = invoke(outputs["BootstrapFunction"], {"account": made["account"]["id"], "mode": "live"})
+    assert live["api_key"]["livemode"] and live["account"]["id"] == made["account"]["id"], live
+    locations = [
+        {
+            "country_code": "GB", "party_id": "E2E", "id": f"station-{n}", "name": f"Depot {n}",
+            "address": f"{n} Dock Road", "city": "London", "postal_code": "E16 1AA", "country": "GBR",
+            "coordinates": {"latitude": f"51.50{n}", "longitude": "-0.128"}, "time_zone": "Europe/London",
+            "opening_times": {"twentyfourseven": True}, "last_updated": "2026-01-01T00:00:00Z",
+            "evses": [
+                {
+                    "uid": "1", "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
+                    "connectors": [
+                        {"id": "1", "standard": "IEC_62196_T2", "power_type": "AC_3_PHASE", "max_voltage": 230,
+                         "max_amperage": 32, "max_electric_power": 22000}
+                    ],
+                }
+            ],
+        }
+        for n in range(30)
+    ]  # fmt: skip
+    aws.client("s3").put_object(Bucket=outputs["FilesBucket"], Key="stations/london.json", Body=json.dumps(locations))
+    imported = invoke(outputs["ImportFunction"], {"key": "stations/london.json", "mode": "test"})
+    assert imported == {"imported": len(locations)}, imported
+    set_prices(aws.client("dynamodb"), resources["Table"])
+    return made["api_key"]["secret"], made["account"]["id"]
+
+
+def set_prices(database, table):
+    """Locations come without tariffs: every session costs a euro, and every kWh 45 cents."""
+
+    def price(kind, amount):
+        texts = {"currency": "eur", "tax": "vat", "tax_percent": "20", "type": kind}
+        numbers = {"price": amount, "step_size": 1}
+        return {
+            "M": {name: {"S": text} for name, text in texts.items()}
+            | {name: {"N": str(number)} for name, number in numbers.items()}
+            | {"tax_included": {"BOOL": True}}
+        }
+
+    for page in database.get_paginator("query").paginate(
+        TableName=table, IndexName="list", KeyConditionExpression="list_pk = :pk",
+        ExpressionAttributeValues={":pk": {"S": "test#charging_station"}},
+    ):  # fmt: skip
+        for row in page["Items"]:
+            database.update_item(
+                TableName=table, Key={name: row[name] for name in ("pk", "sk")},
+                UpdateExpression="SET #object.pricing = :prices", ExpressionAttributeNames={"#object": "object"},
+                ExpressionAttributeValues={":prices": {"L": [price("FLAT", 100), price("ENERGY", 45)]}},
+            )  # fmt: skip
+
+
+def check_edges(api):
+    nobody = Api.__new__(Api)
+    nobody.__dict__.update(api.__dict__, key=None)
+    status, shown, headers = nobody.send("GET", "/v1/fleets")
+    assert (status, shown["type"]) == (401, "authentication_error"), shown
+    assert headers["WWW-Authenticate"] == "Bearer" and headers["Service-Request-Id"].startswith("req_")
+    status, shown, _ = api.send("GET", "/v1/nothing")
+    assert (status, shown["type"]) == (404, "invalid_request_error"), shown
+    status, _, headers = api.send("DELETE", "/v1/fleets")
+    assert status == 405 and "POST" in headers["Allow"], (status, headers)
+    document = nobody.get("/v1/openapi.json")
+    assert document["openapi"] == "3.1.0"
+    assert b"<html" in nobody.get("/docs")
+
+
+def check_objects(api):
+    body = json.loads(json.loads((ROOT / "events/create-fleet.json").read_text())["body"])
+    once = api.post("/v1/fleets", body, {"Idempotency-Key": "e2e"})
+    again = api.post("/v1/fleets", body, {"Idempotency-Key": "e2e"})
+    assert once == again and api.get(f"/v1/fleets/{once['id']}") == once
+    fleet = once["id"]
+    driver = api.post("/v1/drivers", {"name": "Ada Byron", "email": "ada@fleet.example"})["id"]
+    api.post(f"/v1/drivers/{driver}/attach", {"fleet": fleet})
+    vehicle = api.post(
+        "/v1/vehicles",
+        {"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001", "battery_capacity": 60000,
+         "charging_standard": "Type2", "drivers": [driver]},
+    )["id"]  # fmt: skip
+    found = api.get("/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=5000&limit=5")
+    assert len(found["data"]) == 5, found
+    assert [one["id"] for one in api.get(f"/v1/vehicles?fleet={fleet}")["data"]] == [vehicle]
+    return fleet, driver, vehicle, found["data"][0]
+
+
+def reserve(api, driver, vehicle, minutes):
+    return api.post(
+        "/v1/reservations",
+        {"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"], "ideal_start": moment(minutes),
+         "ideal_end": moment(minutes + 60), "location": {"latitude": 51.507, "longitude": -0.128, "radius": 5000}},
+    )  # fmt: skip
+
+
+def confirmed(api, id):
+    def found():
+        shown = api.get(f"/v1/reservations/{id}")
+        assert shown["status"] in ("pending", "confirmed"), shown
+        return shown if shown["status"] == "confirmed" else None
+
+    return until(f"the confirmation of {id}", found, 90)
+
+
+def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
+    hook = api.post("/v1/webhook_endpoints", {"url": receiver.url, "enabled_events": ["*"]})
+    near = reserve(api, driver, vehicle, 20)["id"]
+    shown = confirmed(api, near)
+    assert shown["charging_station"].startswith("chst_"), shown
+    event = receiver.wait_for(hook["secret"], "reservation.confirmed", near)
+    say("confirmed: stream, relay, queue, function; told by webhook")
+    logged = until("the log of deliveries", lambda: api.get(f"/v1/webhook_endpoints/{hook['id']}/deliveries")["data"])
+    assert any(one["status"] == "succeeded" for one in logged), logged
+    assert api.get(f"/v1/events/{event['id']}")["id"] == event["id"]
+
+    # More than a quarter of an hour ahead work waits with EventBridge Scheduler. Time is moved, not waited for: both the
+    # schedule and what the row says it waits for.
+    far = reserve(api, driver, vehicle, 120)["id"]
+    scheduler, group = aws.client("scheduler"), resources["Schedules"]
+
+    def scheduled():
+        try:
+            return scheduler.get_schedule(Name=far, GroupName=group)
+        except scheduler.exceptions.ResourceNotFoundException:
+            return None
+
+    schedule = until("the schedule", scheduled)
+    due = datetime.strptime(schedule["ScheduleExpression"], "at(%Y-%m-%dT%H:%M:%S)").replace(tzinfo=timezone.utc)
+    ahead = (due - datetime.now(timezone.utc)).total_seconds() / 60
+    assert 88 < ahead < 91, f"half an hour before the window, not {ahead} min from now"
+    aws.client("dynamodb").update_item(
+        TableName=resources["Table"],
+        Key={"pk": {"S": f"{account}#test#{far}"}, "sk": {"S": "#"}},
+        UpdateExpression="SET #private.due = :now",
+        ConditionExpression="attribute_exists(#private.due)",
+        ExpressionAttributeNames={"#private": "private"},
+        ExpressionAttributeValues={":now": {"S": moment(0).replace("Z", ".000Z")}},
+    )
+    wanted = ("Name", "GroupName", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target", "ActionAfterCompletion")
+    kept = {name: schedule[name] for name in wanted}
+    now = datetime.now(timezone.utc).strftime("at(%Y-%m-%dT%H:%M:%S)")
+    scheduler.update_schedule(**kept, ScheduleExpression=now)
+    confirmed(api, far)
+    receiver.wait_for(hook["secret"], "reservation.confirmed", far)
+    say("confirmed: Scheduler, queue, function; told by webhook")
+    return far
+
+
+def check_session(api, driver, vehicle, station):
+    method = api.post("/v1/payment_methods", {"type": "card", "token": "tok_success", "driver": driver})["id"]
+    api.post(f"/v1/drivers/{driver}", {"preferences": {"default_payment_method": method}})
+    connector = station["connectors"][0]["id"]
+    session = api.post(
+        "/v1/charging_sessions",
+        {"charging_station": station["id"], "connector": connector, "driver": driver, "vehicle": vehicle,
+         "payment_method": method},
+    )["id"]  # fmt: skip
+    assert api.get(f"/v1/charging_stations/{station['id']}")["connectors"][0]["status"] == "occupied"
+    stopped = api.post(f"/v1/charging_sessions/{session}/stop", {})
+    assert (stopped["status"], stopped["amount_due"]) == ("completed", 100), stopped
+    assert api.get(f"/v1/charging_stations/{station['id']}")["connectors"][0]["status"] == "available"
+    paid = until("the charge", lambda: api.get(f"/v1/transactions?driver={driver}")["data"])
+    assert [(one["amount"], one["status"]) for one in paid] == [(100, "succeeded")], paid
+    say("a session was started, stopped and paid for")
+
+
+def check_report(api):
+    report = api.post("/v1/reports", {})["id"]
+
+    def made():
+        shown = api.get(f"/v1/reports/{report}")
+        assert shown["status"] != "failed", shown
+        return shown if shown["status"] == "succeeded" else None
+
+    shown = until("the report", made)
+    with urllib.request.urlopen(shown["url"], timeout=10) as file:
+        content = file.read()
+    assert hashlib.sha256(content).hexdigest() == shown["sha256"]
+    say("a report was fetched by its signed link")
+
+
+class Samples:
+    """The sample events of all routes, with ids of objects made for them."""
+
+    def __init__(self, api, account, stations):
+        self.api, self.account, self.stations = api, account, stations
+        self.number = 0
+
+    def make(self, kind, route):
+        """An object of the kind, which the ones made so far for this sample belong to."""
+        api, made, self.number = self.api, self.made, self.number + 1
+        if kind in made:
+            return made[kind]
+
+        def own(kind):
+            return self.make(kind, route)
+
+        def fleet():
+            body = json.loads(json.loads((ROOT / "events/create-fleet.json").read_text())["body"])
+            return api.post("/v1/fleets", body)["id"]
+
+        def driver():
+            id = api.post("/v1/drivers", {"name": "Ada Byron", "email": "ada@fleet.example"})["id"]
+            if route != "attach-driver":
+                api.post(f"/v1/drivers/{id}/attach", {"fleet": own("flt")})
+            return id
+
+        def vehicle():
+            id = api.post(
+                "/v1/vehicles",
+                {"fleet": own("flt"), "registration_plate": f"E2E {self.number}", "vin": f"WVWZZZ1KZAW{self.number:06}",
+                 "battery_capacity": 60000, "charging_standard": "Type2", "drivers": []},
+            )["id"]  # fmt: skip
+            api.post(f"/v1/vehicles/{id}/telemetry", {"battery": {"level": 40}})
+            return id
+
+        def session():
+            # Without a payment method, so that it is paid with an invoice.
+            return api.post(
+                "/v1/charging_sessions",
+                {"charging_station": own("chst"), "connector": "1-1", "driver": own("drv"), "vehicle": own("veh")},
+            )["id"]
+
+        def invoice():
+            id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
+            if route in ("pay-invoice", "void-invoice"):
+                api.post(f"/v1/charging_sessions/{own('cs')}/stop", {})
+                api.expect(200, "DELETE", f"/v1/invoices/{id}")
+                id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
+                api.post(f"/v1/invoices/{id}/finalize", {})
+            return id
+
+        def transaction():
+            method = api.post("/v1/payment_methods", {"type": "card", "token": "tok_success"})["id"]
+            api.post(f"/v1/drivers/{own('drv')}/top_up", {"amount": 100, "payment_method": method})
+            return api.get(f"/v1/transactions?driver={own('drv')}")["data"][0]["id"]
+
+        def estimation():
+            return api.post(
+                "/v1/estimations",
+                {"charging_station": own("chst"), "vehicle": own("veh"), "battery_level": 20, "battery_target_level": 80},
+            )["id"]  # fmt: skip
+
+        makers = {
+            "acct": lambda: self.account,
+            "chst": lambda: self.stations[self.number % len(self.stations)],
+            "cs": session,
+            "drv": driver,
+            "est": estimation,
+            "evt": lambda: api.get("/v1/events?limit=1")["data"][0]["id"],
+            "flt": fleet,
+            "inv": invoice,
+            "key": lambda: api.post("/v1/api_keys", {})["id"],
+            "pm": lambda: api.post("/v1/payment_methods", {"type": "card", "token": "tok_success"})["id"],
+            "pol": lambda: api.post("/v1/policies", {"name": "Anything", "rules": {}})["id"],
+            "res": lambda: reserve(api, own("drv"), own("veh"), 600)["id"],
+            "rpt": lambda: api.post("/v1/reports", {})["id"],
+            "txn": transaction,
+            "veh": vehicle,
+            "wh": lambda: api.post("/v1/webhook_endpoints", {"url": self.hook, "enabled_events": ["ping"]})["id"],
+        }
+        made[kind] = makers[kind]()
+        return made[kind]
+
+    def check(self, hook):
+        self.hook, checked = hook, 0
+        for file in sorted((ROOT / "events").glob("*.json")):
+            route, event = file.stem, json.loads(file.read_text())
+            if "rawPath" not in event or event["routeKey"] == "$default":
+                continue
+            self.made = {}
+            text = " ".join([event["rawPath"], event["rawQueryString"], event.get("body") or ""])
+            for known in sorted(set(re.findall(r"\b(?:[a-z]+)_[0-9a-f]{32}\b", text))):
+                text = text.replace(known, self.make(known.split("_")[0], route))
+            text = text.replace("2027-01-15T09", moment(300)[:13]).replace("2027-01-15T10", moment(360)[:13])
+            text = text.replace('"connector": "1"', '"connector": "1-1"')
+            path, query, body = text.split(" ", 2)
+            status, shown, _ = self.api.send(
+                event["requestContext"]["http"]["method"],
+                path + (f"?{query}" if query else ""),
+                json.loads(body) if body else None,
+                {"Idempotency-Key": f"sample-{route}"} if body else None,
+            )
+            assert status == 200, f"{route}: {status} {shown}"
+            if "wh" in self.made and route != "delete-webhook-endpoint":
+                self.api.expect(200, "DELETE", f"/v1/webhook_endpoints/{self.made['wh']}")
+            checked += 1
+        say(f"{checked} functions answered their sample events")
+
+
+WRITES = ("put_item", "update_item", "delete_item", "batch_write_item", "transact_write_items")
+
+
+def attempt(table, database, action, pk):
+    """Tries a write with a role's credentials. Says whether IAM let it through."""
+    key = {"pk": {"S": pk}, "sk": {"S": "never there"}}
+    try:
+        match action:
+            case "put_item":
+                database.put_item(TableName=table, Item=key, ConditionExpression="attribute_exists(pk)")
+            case "update_item":
+                database.update_item(
+                    TableName=table, Key=key, UpdateExpression="SET a = :a", ConditionExpression="attribute_exists(pk)",
+                    ExpressionAttributeValues={":a": {"S": "a"}},
+                )  # fmt: skip
+            case "delete_item":
+                database.delete_item(TableName=table, Key=key)
+            case "batch_write_item":
+                database.batch_write_item(RequestItems={table: [{"DeleteRequest": {"Key": key}}]})
+            case "transact_write_items":
+                database.transact_write_items(TransactItems=[{"Delete": {"TableName": table, "Key": key}}])
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code == "AccessDeniedException":
+            return False
+        assert code == "ConditionalCheckFailedException", error
+    return True
+
+
+def check_access(aws, resources, template, account):
+    """The roles themselves, without the functions that have them."""
+    identities, tokens, table = aws.client("iam"), aws.client("sts"), resources["Table"]
+    owner = tokens.get_caller_identity()["Account"]
+
+    def as_role(id):
+        name = resources[f"{id}Role"]
+        trust = {
+            "Version": "2012-10-17",
+            "Statement": [
+                {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{owner}:root"}, "Action": "sts:AssumeRole"}
+            ],
+        }
+        before = identities.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"]
+        identities.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(trust))
+        role = f"arn:aws:iam::{owner}:role/{name}"
+        given = tokens.assume_role(RoleArn=role, RoleSessionName="e2e")["Credentials"]
+        identities.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(before))
+        return aws.client("dynamodb", given)
+
+    prefix = f"{account}#test#"
+    rows = [f"{prefix}flt_1", f"{prefix}drv_1", f"{prefix}IDEM#1", f"ACCOUNT#{account}", "test#chst_1", "test#CAL#1"]
+    reading = []
+    for id, resource in template["Resources"].items():
+        is_function = resource["Type"] == "AWS::Lambda::Function"
+        if is_function and resource["Properties"]["Description"].startswith("GET /v1/"):
+            reading.append(id)
+    for id in reading:
+        database = as_role(id)
+        database.get_item(TableName=table, Key={"pk": {"S": rows[0]}, "sk": {"S": "#"}})
+        for action in WRITES:
+            for row in rows:
+                assert not attempt(table, database, action, row), f"{id} may {action} {row}"
+        assert attempt(table, database, "update_item", f"{prefix}RATE"), f"{id} cannot count requests"
+    say(f"{len(reading)} functions that read were refused {len(reading) * len(rows) * len(WRITES)} writes")
+    database = as_role("CreateFleet")
+    allowed = {row for row in rows if attempt(table, database, "put_item", row)}
+    assert allowed == {rows[0], rows[2]}, f"create-fleet may write {allowed}"
+    assert not attempt(table, as_role("ShowDocs"), "update_item", f"{prefix}RATE"), "show-docs has no use for the table"
+    say("a function that makes fleets may write fleets and idempotency records, nothing else")
+
+
+def check_troubles(aws, resources, log):
+    """Nothing may have failed on the way, unseen by clients."""
+    log.flush()
+    failed = [line for line in pathlib.Path(log.name).read_text().splitlines() if '"level":"ERROR"' in line]
+    assert not failed, "\n".join(failed)
+    queues = aws.client("sqs")
+    for id, url in resources.items():
+        if id.endswith("DeadLetters"):
+            counted = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
+            assert counted["Attributes"]["ApproximateNumberOfMessages"] == "0", f"{id} is not empty"
+
+
+def main():
+    executable = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder, open(pathlib.Path(folder) / "aws.log", "w+") as log:
+        aws = Aws(log)
+        say(f"a local AWS at {aws.url}")
+        try:
+            resources, outputs, template = deploy(aws, executable)
+            say(f"the stack has {len(resources)} resources")
+            key, account = operate(aws, resources, outputs)
+            say("an account with its key, and stations")
+            api = Api(aws, outputs["ApiUrl"], key)
+            check_edges(api)
+            fleet, driver, vehicle, station = check_objects(api)
+            say("fleet, driver, vehicle")
+            receiver = Receiver()
+            check_reservations(aws, resources, api, account, driver, vehicle, receiver)
+            check_session(api, driver, vehicle, station)
+            check_report(api)
+            stations = [one["id"] for one in api.get("/v1/charging_stations?limit=30")["data"]]
+            Samples(api, account, stations[:-1]).check(receiver.url)
+            check_access(aws, resources, template, account)
+            check_troubles(aws, resources, log)
+        except BaseException:
+            log.flush()
+            print(pathlib.Path(log.name).read_text()[-20000:], file=sys.stderr)
+            raise
+        finally:
+            aws.stop()
+    say("the deployed service does what it promises")
+
+
+if __name__ == "__main__":
+    main()

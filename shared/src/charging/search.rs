@@ -1,0 +1,372 @@
+//! What a search for stations asks for, and which stations it finds.
+
+use std::cmp::Ordering;
+
+use rust_decimal::Decimal;
+
+use super::calendar::Window;
+use super::geo::{CellSize, Route, cells_along, cells_around, distance_meters};
+use super::opening_hours;
+use crate::id::Id;
+use crate::models::charging_station::{
+    ChargingStation, Connector, ConnectorStatus, Point, PriceType, Range, StationStatus,
+};
+use crate::models::vehicle::ConnectorType;
+
+/// The longest way along which stations are sought, in metres.
+pub const LONGEST_ROUTE: f64 = 2_000_000.0;
+
+/// What is asked for; what is left out does not matter.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Search {
+    pub place: Option<Place>,
+    /// Only these stations.
+    pub among: Option<Vec<Id>>,
+    /// A connector of one of these types.
+    pub connector_types: Vec<ConnectorType>,
+    /// A connector of the vehicle's type.
+    pub standard: Option<ConnectorType>,
+    /// A connector of at least so many kW.
+    pub min_power: Option<f64>,
+    /// Whether such a connector is free now.
+    pub available: Option<bool>,
+    /// Such a connector free for the whole time.
+    pub window: Option<Window>,
+    pub operators: Vec<String>,
+    pub reservable: Option<bool>,
+    /// Minor units, tax included.
+    pub max_price_per_kwh: Option<u32>,
+}
+
+/// Where stations are sought: in a circle, along a route, or where both meet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Place {
+    Circle(Circle),
+    Along(Route),
+    Both(Circle, Route),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Circle {
+    pub center: Point,
+    pub meters: u32,
+}
+
+/// Where a station stands in the order of a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// Millimetres from the place; 0 without one. Whole, so that the same distance is always the same number.
+    pub distance: u64,
+    pub id: Id,
+}
+
+impl Place {
+    /// Millimetres from the circle's centre, or else from the route; nothing for a point outside.
+    pub fn distance(&self, point: Point) -> Option<u64> {
+        let within = |meters: f64, limit: u32| {
+            let millimetres = (meters * 1000.0).round() as u64;
+            (millimetres <= u64::from(limit) * 1000).then_some(millimetres)
+        };
+        let in_circle =
+            |circle: &Circle| within(distance_meters(circle.center, point), circle.meters);
+        let along = |route: &Route| within(route.distance_meters(point), route.meters);
+        match self {
+            Self::Circle(circle) => in_circle(circle),
+            Self::Along(route) => along(route),
+            Self::Both(circle, route) => along(route).and(in_circle(circle)),
+        }
+    }
+
+    /// The cells that can hold a station of the place.
+    pub fn cells(&self) -> (CellSize, Vec<String>) {
+        match self {
+            Self::Circle(circle) | Self::Both(circle, _) => {
+                let size = CellSize::for_radius(circle.meters);
+                (size, cells_around(circle.center, circle.meters, size))
+            }
+            Self::Along(route) => {
+                let size = CellSize::for_route(route);
+                (size, cells_along(route, size))
+            }
+        }
+    }
+}
+
+impl Search {
+    /// The order of the stations found: nearest first where there is a place, newest first otherwise.
+    pub fn order(&self, a: &Spot, b: &Spot) -> Ordering {
+        match self.place {
+            Some(_) => (a.distance, &a.id).cmp(&(b.distance, &b.id)),
+            None => b.id.cmp(&a.id),
+        }
+    }
+
+    /// Whether anything but the place can refuse a station.
+    pub fn is_narrowed(&self) -> bool {
+        *self
+            != Self {
+                place: self.place,
+                among: self.among.clone(),
+                ..Self::default()
+            }
+    }
+
+    /// The connectors of the types and the power that are asked for.
+    pub fn connectors<'a>(
+        &'a self,
+        station: &'a ChargingStation,
+    ) -> impl Iterator<Item = &'a Connector> {
+        station.connectors.iter().filter(|connector| {
+            let kind = connector.connector_type();
+            let one_of = |types: &[ConnectorType]| kind.is_some_and(|kind| types.contains(&kind));
+            (self.connector_types.is_empty() || one_of(&self.connector_types))
+                && self.standard.is_none_or(|standard| one_of(&[standard]))
+                && self.min_power.is_none_or(|power| connector.power >= power)
+        })
+    }
+
+    /// Those of them that can be promised for the window, as far as can be told without calendars.
+    pub fn in_order<'a>(
+        &'a self,
+        station: &'a ChargingStation,
+    ) -> impl Iterator<Item = &'a Connector> {
+        self.connectors(station).filter(|one| one.is_in_order())
+    }
+
+    /// Whether the station is what is asked for, calendars and place aside.
+    pub fn accepts(&self, station: &ChargingStation) -> bool {
+        let active = station.status == StationStatus::Active;
+        let any_connector =
+            !self.connector_types.is_empty() || self.standard.is_some() || self.min_power.is_some();
+        let free_now = || {
+            let mut connectors = self.connectors(station);
+            active && connectors.any(|one| one.status == ConnectorStatus::Available)
+        };
+        let operator = |name: &String| *name == station.operator;
+        (!any_connector || self.connectors(station).next().is_some())
+            && self.available.is_none_or(|wanted| wanted == free_now())
+            && (self.operators.is_empty() || self.operators.iter().any(operator))
+            && self
+                .reservable
+                .is_none_or(|wanted| wanted == station.capabilities.reservable)
+            && self
+                .max_price_per_kwh
+                .is_none_or(|cap| !is_above(station, cap))
+            && self.window.is_none_or(|window| {
+                active
+                    && self.in_order(station).next().is_some()
+                    && opening_hours::is_open(station, &window)
+            })
+    }
+}
+
+/// Whether the station's highest ENERGY price, tax included, is above so many minor units of its own currency.
+fn is_above(station: &ChargingStation, cap: u32) -> bool {
+    let energy = |price: &&_| {
+        let price: &crate::models::charging_station::Price = price;
+        price.kind == PriceType::Energy
+    };
+    let mut prices = station.pricing.iter().filter(energy);
+    prices.any(|price| price.gross() > Decimal::from(cap))
+}
+
+/// When within a window at least one connector in order is free while the station is open. `busy` tells what of a
+/// connector's time is promised.
+pub fn free_ranges(
+    station: &ChargingStation,
+    window: &Window,
+    busy: impl Fn(&Connector) -> Vec<Window>,
+) -> Vec<Range> {
+    if station.status != StationStatus::Active {
+        return Vec::new();
+    }
+    let open = opening_hours::open_spans(station, window);
+    let in_order = station.connectors.iter().filter(|one| one.is_in_order());
+    let free = in_order.flat_map(|connector| {
+        let busy = busy(connector);
+        open.iter()
+            .flat_map(move |span| without(*span, &busy))
+            .collect::<Vec<_>>()
+    });
+    joined(free.collect())
+        .into_iter()
+        .map(|Window { from, until }| Range { from, until })
+        .collect()
+}
+
+/// What is left of a span.
+fn without(span: Window, busy: &[Window]) -> Vec<Window> {
+    let mut busy: Vec<&Window> = busy.iter().filter(|busy| busy.overlaps(&span)).collect();
+    busy.sort_by_key(|busy| busy.from);
+    let mut free = Vec::new();
+    let mut from = span.from;
+    for busy in busy {
+        if from < busy.from {
+            free.push(Window {
+                from,
+                until: busy.from,
+            });
+        }
+        from = from.max(busy.until);
+    }
+    if from < span.until {
+        free.push(Window {
+            from,
+            until: span.until,
+        });
+    }
+    free
+}
+
+/// The same time in as few spans as possible, in order.
+pub(super) fn joined(mut spans: Vec<Window>) -> Vec<Window> {
+    spans.sort_by_key(|span| span.from);
+    spans.dedup_by(|next, span| {
+        let touches = next.from <= span.until;
+        if touches {
+            span.until = span.until.max(next.until);
+        }
+        touches
+    });
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging::ocpi;
+    use crate::models::charging_station::Plug;
+    use crate::time::Timestamp;
+
+    fn window(from: i64, until: i64) -> Window {
+        let at = |hour: i64| Timestamp::from_unix_millis(hour * crate::time::HOUR);
+        Window {
+            from: at(from),
+            until: at(until),
+        }
+    }
+
+    fn station() -> ChargingStation {
+        let mut station = ocpi::tests::station();
+        station.status = StationStatus::Active;
+        station.capabilities.access_24_7 = true;
+        let mut connector = station.connectors.remove(0);
+        connector.status = ConnectorStatus::Available;
+        let with = |id: &str, plug, power| Connector {
+            id: id.into(),
+            plug: Plug::Matched(plug),
+            power,
+            ..connector.clone()
+        };
+        station.connectors = vec![
+            with("slow", ConnectorType::Type2, 22.0),
+            with("fast", ConnectorType::Ccs, 150.0),
+        ];
+        station
+    }
+
+    #[test]
+    fn one_connector_has_to_be_all_that_is_asked_of_a_connector() {
+        let station = station();
+        let asks = |types: &[ConnectorType], power: f64| Search {
+            connector_types: types.to_vec(),
+            min_power: Some(power),
+            ..Search::default()
+        };
+        assert!(asks(&[ConnectorType::Type2], 22.0).accepts(&station));
+        assert!(!asks(&[ConnectorType::Type2], 22.1).accepts(&station));
+        assert!(asks(&[ConnectorType::Type2, ConnectorType::Ccs], 100.0).accepts(&station));
+        let both = Search {
+            standard: Some(ConnectorType::Type2),
+            ..asks(&[ConnectorType::Ccs], 0.0)
+        };
+        assert!(!both.accepts(&station));
+    }
+
+    #[test]
+    fn what_is_available_is_what_is_free_now_of_the_type() {
+        let mut station = station();
+        let asks = |available| Search {
+            connector_types: vec![ConnectorType::Ccs],
+            available: Some(available),
+            ..Search::default()
+        };
+        assert!(asks(true).accepts(&station) && !asks(false).accepts(&station));
+        station.connectors[1].status = ConnectorStatus::Occupied;
+        assert!(!asks(true).accepts(&station) && asks(false).accepts(&station));
+    }
+
+    #[test]
+    fn the_price_is_the_highest_one_with_tax() {
+        let mut station = station();
+        let mut price = crate::models::charging_station::Price {
+            currency: crate::money::Currency::USD,
+            price: 50,
+            price_decimal: None,
+            step_size: 1,
+            tax: crate::models::charging_station::Tax::Vat,
+            tax_included: false,
+            tax_percent: "20".into(),
+            kind: PriceType::Energy,
+            restrictions: None,
+        };
+        station.pricing = vec![price.clone()];
+        price.price = 10;
+        station.pricing.push(price.clone());
+        let asks = |cap| Search {
+            max_price_per_kwh: Some(cap),
+            ..Search::default()
+        };
+        assert!(asks(60).accepts(&station) && !asks(59).accepts(&station));
+        station.pricing.clear();
+        assert!(asks(0).accepts(&station));
+    }
+
+    #[test]
+    fn a_station_is_free_while_one_of_its_connectors_is() {
+        let mut station = station();
+        let busy = |connector: &Connector| match connector.id.as_str() {
+            "slow" => vec![window(1, 4), window(6, 7)],
+            _ => vec![window(3, 8), window(2, 3)],
+        };
+        let free = |station: &ChargingStation| -> Vec<(i64, i64)> {
+            let hour = |at: Timestamp| at.unix_millis() / crate::time::HOUR;
+            free_ranges(station, &window(0, 10), busy)
+                .iter()
+                .map(|range| (hour(range.from), hour(range.until)))
+                .collect()
+        };
+        assert_eq!(free(&station), [(0, 2), (4, 6), (7, 10)]);
+        station.connectors[0].status = ConnectorStatus::Faulted;
+        assert_eq!(free(&station), [(0, 2), (8, 10)]);
+        station.status = StationStatus::Maintenance;
+        assert_eq!(free(&station), []);
+    }
+
+    #[test]
+    fn a_route_is_as_near_as_its_nearest_point() {
+        let at = |latitude, longitude| Point {
+            latitude,
+            longitude,
+        };
+        let route = Route {
+            from: at(0.0, 0.0),
+            to: at(0.0, 10.0),
+            meters: 200_000,
+        };
+        let near = |point| (route.distance_meters(point) / 1000.0).round();
+        assert_eq!(near(at(1.0, 5.0)), 111.0);
+        assert_eq!(near(at(0.0, -1.0)), 111.0);
+        assert_eq!(near(at(-1.0, 10.0)), 111.0);
+        assert_eq!(near(at(0.0, 190.0)), 18_903.0);
+        let place = Place::Both(
+            Circle {
+                center: at(0.0, 0.0),
+                meters: 100_000,
+            },
+            route,
+        );
+        assert_eq!(place.distance(at(0.0, 0.5)), Some(55_597_540));
+        assert_eq!(place.distance(at(0.0, 1.0)), None);
+    }
+}

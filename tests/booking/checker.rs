@@ -1,0 +1,146 @@
+//! Reads the reservations and events of an account as the table holds them, with nothing of the service's own code, and
+//! finds out whether they can all be true.
+
+use std::collections::{BTreeMap, HashMap};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::Value;
+use shared::origin::Tenant;
+use tests::TestApp;
+
+/// Fails unless every reservation is settled, explained and alone where it is. Says how many were ever confirmed.
+pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) -> usize {
+    let reservations = rows(test, tenant, "reservation").await;
+    assert_eq!(reservations.len(), expected, "seed {seed}");
+    let mut told: HashMap<String, BTreeMap<String, usize>> = HashMap::new();
+    for event in rows(test, tenant, "event").await {
+        let about = text(&event["object"]["data"]["object"]["id"]);
+        let kinds = told.entry(about).or_default();
+        *kinds.entry(text(&event["object"]["type"])).or_default() += 1;
+    }
+    let mut confirmed = 0;
+    for row in &reservations {
+        let one = &row["object"];
+        let id = text(&one["id"]);
+        let at = format!("seed {seed}: {row:#}");
+        let nothing = BTreeMap::new();
+        let told = told.get(&id).unwrap_or(&nothing);
+        let times = |kind: &str| told.get(kind).copied().unwrap_or_default();
+        let was_confirmed = one["confirmed_at"].is_string();
+        confirmed += usize::from(was_confirmed);
+        assert_eq!(
+            times("reservation.confirmed"),
+            usize::from(was_confirmed),
+            "{at}"
+        );
+        match one["status"].as_str() {
+            Some("confirmed") => {
+                check_window(one, &at);
+            }
+            Some("failed") if one["failed_reason"] == "station_unavailable" => {
+                assert_eq!(times("reservation.failed"), 1, "{at}");
+                assert!(was_confirmed, "{at}");
+            }
+            Some("failed") => {
+                assert_eq!(times("reservation.failed"), 1, "{at}");
+                assert_eq!(one["failed_reason"], "no_available_connectors", "{at}");
+                let refused = one["match_summary"]["refused"].as_object().expect("counts");
+                let refused: u64 = refused.values().filter_map(Value::as_u64).sum();
+                assert_eq!(one["match_summary"]["stations_in_radius"], refused, "{at}");
+                assert!(!was_confirmed, "{at}");
+            }
+            Some(ended @ ("cancelled" | "completed" | "expired")) => {
+                assert_eq!(times(&format!("reservation.{ended}")), 1, "{at}");
+                assert!(was_confirmed || ended == "cancelled", "{at}");
+            }
+            _ => panic!("not settled: {at}"),
+        }
+    }
+    check_that_none_overlap(&reservations, seed);
+    confirmed
+}
+
+/// Fails when two reservations hold the same connector or vehicle at once.
+pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64) {
+    check_that_none_overlap(&rows(test, tenant, "reservation").await, seed);
+}
+
+fn check_that_none_overlap(reservations: &[Value], seed: u64) {
+    let mut held: BTreeMap<String, Vec<(String, String, String)>> = BTreeMap::new();
+    for row in reservations {
+        let (one, private) = (&row["object"], &row["private"]);
+        if one["status"] != "confirmed" {
+            continue;
+        }
+        let station = text(&one["charging_station"]);
+        let connector = format!("{station}/{}", text(&private["connector"]));
+        for whose in [connector, text(&one["vehicle"])] {
+            held.entry(whose).or_default().push((
+                text(&one["reserved_start"]),
+                text(&one["reserved_end"]),
+                text(&one["id"]),
+            ));
+        }
+    }
+    for (whose, mut windows) in held {
+        windows.sort();
+        for pair in windows.windows(2) {
+            // Times of this shape sort as they follow each other.
+            assert!(
+                pair[0].1 <= pair[1].0,
+                "seed {seed}: {whose} is held twice: {pair:?}"
+            );
+        }
+    }
+}
+
+/// The window must be as long as was asked for, and lie within what was allowed.
+fn check_window(one: &Value, at: &str) {
+    let moment = |name: &str| {
+        one[name]
+            .as_str()
+            .map(|text| shared::Timestamp::parse(text).expect("a time"))
+    };
+    let known = |name: &str| moment(name).expect("a time");
+    let length = known("ideal_end").millis_since(known("ideal_start"));
+    assert_eq!(
+        known("reserved_end").millis_since(known("reserved_start")),
+        length,
+        "{at}"
+    );
+    let earliest = moment("earliest_start").unwrap_or(known("ideal_start"));
+    let latest = moment("latest_end").unwrap_or(known("ideal_end"));
+    assert!(
+        known("reserved_start") >= earliest && known("reserved_end") <= latest,
+        "{at}"
+    );
+    let shift = known("reserved_start").millis_since(known("ideal_start"));
+    assert_eq!(shift % (5 * 60_000), 0, "{at}");
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The rows of a kind, as they are.
+async fn rows(test: &TestApp, tenant: &Tenant, kind: &str) -> Vec<Value> {
+    let mut settings = aws_sdk_dynamodb::config::Builder::from(&shared::aws::config());
+    settings.set_endpoint_url(Some(test.running().store_url.clone()));
+    let client = Client::from_conf(settings.build());
+    let partition = format!("{}#{}#{kind}", tenant.account, tenant.mode);
+    let mut pages = client
+        .query()
+        .table_name(&test.running().table)
+        .index_name("list")
+        .key_condition_expression("list_pk = :pk")
+        .expression_attribute_values(":pk", AttributeValue::S(partition))
+        .into_paginator()
+        .items()
+        .send();
+    let mut rows = Vec::new();
+    while let Some(item) = pages.next().await {
+        rows.push(serde_dynamo::from_item(item.expect("a row")).expect("an object"));
+    }
+    rows
+}

@@ -1,0 +1,255 @@
+//! The proof that nothing is booked twice: rivals for few connectors and few vehicles, on a table that fails, and a
+//! checker that reads nothing but reservations and events.
+//!
+//! `BOOKING_ROUNDS=200 cargo test --workspace --test booking` makes the proof of a release, `STORE_URL` on another
+//! DynamoDB; `BOOKING_SEED` is the seed of the first round.
+
+mod checker;
+mod simulation;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use shared::models::driver::Driver;
+use shared::models::reservation::{Reservation, ReservationStatus, Terms};
+use shared::models::vehicle::Vehicle;
+use shared::money::Currency;
+use shared::origin::{Mode, Origin, Tenant};
+use shared::ports::Message;
+use shared::store::Changes;
+use shared::store::row::Row;
+use shared::{App, Id, Timestamp};
+use tests::clock::Hand;
+use tests::faulty::{self, Dice, under_faults};
+use tests::stage::{DELIVERIES, setting};
+use tests::{Client, TestApp, with};
+use tower::ServiceExt as _;
+
+const RESERVATIONS: usize = 64;
+const VEHICLES: u64 = 20;
+const STATIONS: usize = 5;
+/// How far the time is moved between two attempts.
+const STEP: i64 = 10 * 60_000;
+/// After so many steps, every window is past.
+const STEPS: usize = 12;
+
+struct Round {
+    seed: u64,
+    dice: Dice,
+    /// The service on the failing table.
+    app: App,
+    clock: Arc<Hand>,
+    client: Client,
+    tenant: Tenant,
+    reservations: Vec<Id>,
+}
+
+#[tokio::test]
+async fn rivals_on_a_failing_table_never_get_the_same_connector_or_vehicle_twice() {
+    let (rounds, first) = (setting("BOOKING_ROUNDS", 1), setting("BOOKING_SEED", 1));
+    let app = TestApp::start().await;
+    let mut confirmed = 0;
+    for seed in first..first + rounds {
+        confirmed += round(&app, seed).await;
+    }
+    let faults = faulty::FAULTS.load(Ordering::Relaxed);
+    assert!(
+        confirmed >= 10 * rounds as usize,
+        "{confirmed} of {rounds} rounds prove nothing"
+    );
+    assert!(faults >= 50 * rounds, "{faults} faults prove nothing");
+}
+
+/// One round: everything is confirmed, failed or cancelled at its end. Says how many were confirmed.
+async fn round(test: &TestApp, seed: u64) -> usize {
+    let round = Round::prepare(test, seed).await;
+    for step in 0..STEPS {
+        let open = round.open(test).await;
+        if open.is_empty() {
+            break;
+        }
+        assert!(step + 1 < STEPS, "seed {seed}: {open:?} are still pending");
+        round.work(&open).await;
+        round.clock.move_by(STEP);
+    }
+    test.drain().await;
+    checker::check(test, &round.tenant, RESERVATIONS, seed).await
+}
+
+impl Round {
+    async fn prepare(test: &TestApp, seed: u64) -> Self {
+        let client = test.other_account(Mode::Test).await;
+        let account = client.account.clone().expect("an account");
+        let tenant = Tenant {
+            account,
+            mode: Mode::Test,
+        };
+        let parts = test.app();
+        let now = test.now();
+        let clock = Arc::new(Hand::at(now));
+        let app = App::new(
+            faulty::store(&test.running().store_url, &test.running().table),
+            clock.clone(),
+            parts.queue.clone(),
+            parts.schedules.clone(),
+            parts.payments.clone(),
+            parts.files.clone(),
+            parts.settings.clone(),
+        );
+        let mut round = Self {
+            seed,
+            dice: Dice::new(seed),
+            app,
+            clock,
+            client,
+            tenant,
+            reservations: Vec::new(),
+        };
+        round.populate(test, now).await;
+        round
+    }
+
+    /// Five stations of two connectors, twenty vehicles, and the reservations.
+    async fn populate(&mut self, test: &TestApp, now: Timestamp) {
+        let crew = test.crew(&self.client).await;
+        let place = (
+            -60.0 + (self.seed % 240) as f64 * 0.5,
+            -150.0 + (self.seed / 240) as f64,
+        );
+        for n in 0..STATIONS {
+            let location = json!({"latitude": place.0 + n as f64 * 0.002, "longitude": place.1});
+            test.station(json!({"location": location})).await;
+        }
+        let (store, origin) = (&test.app().store, Origin::later(self.tenant.clone(), now));
+        let id = Id::from(crew.driver.as_str());
+        let driver = store.load::<Driver>(&self.tenant, &id);
+        let driver = driver.await.expect("a driver").object;
+        let vehicles: Vec<Vehicle> = (0..VEHICLES)
+            .map(|_| serde_json::from_value(tests::vehicle(&crew.fleet)).expect("a body"))
+            .map(|new| Vehicle::new(new, now).expect("a vehicle"))
+            .collect();
+        let mut changes = Changes::new();
+        for vehicle in &vehicles {
+            let row = Row::new(vehicle.clone());
+            store.create(&mut changes, &origin, &row).expect("a row");
+        }
+        let made = store.commit_later(&origin, changes);
+        made.await.expect("the vehicles are stored");
+        let mut changes = Changes::new();
+        for _ in 0..RESERVATIONS {
+            let vehicle = &vehicles[self.dice.below(VEHICLES) as usize];
+            let new = serde_json::from_value(self.wish(&driver, vehicle, now, place));
+            let terms = Terms {
+                currency: Currency::USD,
+                fee: 100,
+            };
+            let new = new.expect("a body");
+            let made = Reservation::new(new, &driver, vehicle, terms, now);
+            let (reservation, private) = made.expect("a reservation");
+            self.reservations.push(reservation.id.clone());
+            let row = Row::with_private(reservation, private);
+            store.create(&mut changes, &origin, &row).expect("a row");
+        }
+        let made = store.commit_later(&origin, changes);
+        made.await.expect("the reservations are stored");
+    }
+
+    fn wish(&self, driver: &Driver, vehicle: &Vehicle, now: Timestamp, place: (f64, f64)) -> Value {
+        let dice = &self.dice;
+        let minutes = |minutes: u64| now.plus_seconds(minutes as i64 * 60);
+        let start = 5 + dice.below(7) * 5;
+        let end = start + 15 + dice.below(6) * 15;
+        let wish = json!({
+            "driver": driver.id, "vehicle": vehicle.id, "connector_type": ["Type2"],
+            "ideal_start": minutes(start), "ideal_end": minutes(end),
+            "location": {"latitude": place.0, "longitude": place.1, "radius": 1200},
+        });
+        match dice.below(3) {
+            0 => wish,
+            1 => with(wish, json!({"latest_end": minutes(end + 15)})),
+            _ => {
+                let earliest = minutes(start.saturating_sub(20).max(1));
+                with(
+                    wish,
+                    json!({"earliest_start": earliest, "latest_end": minutes(end + 20)}),
+                )
+            }
+        }
+    }
+
+    /// The reservations that still wait.
+    async fn open(&self, test: &TestApp) -> Vec<Id> {
+        let rows = test
+            .app()
+            .store
+            .get_all::<Reservation>(&self.tenant, &self.reservations)
+            .await
+            .expect("rows");
+        rows.into_iter()
+            .filter(|row| row.object.status == ReservationStatus::Pending)
+            .map(|row| row.object.id)
+            .collect()
+    }
+
+    /// Delivers the message of every open reservation, some twice, while some are cancelled.
+    async fn work(&self, open: &[Id]) {
+        let mut deliveries = Vec::new();
+        for id in open {
+            let copies = if self.dice.percent(15) { 2 } else { 1 };
+            for _ in 0..copies {
+                deliveries.push(self.confirm(id));
+            }
+        }
+        let mut cancelled: Vec<&Id> = self.reservations.iter().collect();
+        cancelled.retain(|_| self.dice.percent(4));
+        let cancels = cancelled.into_iter().map(|id| self.cancel(id));
+        tokio::join!(join_all(deliveries), join_all(cancels));
+    }
+
+    async fn confirm(&self, id: &Id) {
+        let message = Message::Confirm {
+            tenant: self.tenant.clone(),
+            reservation: id.clone(),
+        };
+        for _ in 0..DELIVERIES {
+            let work = functions::work(&self.app, &message);
+            if let Some(Ok(())) = under_faults(self.dice.below(u64::MAX), work).await {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(self.dice.below(8))).await;
+        }
+        panic!("seed {}: {id} was delivered too often", self.seed);
+    }
+
+    /// Cancels by the route, with one idempotency key for as often as it takes.
+    async fn cancel(&self, id: &Id) {
+        tokio::time::sleep(Duration::from_millis(self.dice.below(400))).await;
+        let key = format!("cancel-{id}-{}", self.dice.below(u64::MAX));
+        for _ in 0..DELIVERIES {
+            let request = Request::post(format!("/v1/reservations/{id}/cancel"))
+                .header(
+                    "authorization",
+                    format!("Bearer {}", self.client.key.as_deref().expect("a key")),
+                )
+                .header("content-type", "application/json")
+                .header("host", "api.example.com")
+                .header("idempotency-key", &key)
+                .body(Body::from("{}"))
+                .expect("a request");
+            let work = functions::router(self.app.clone()).oneshot(request);
+            let answer = under_faults(self.dice.below(u64::MAX), work).await;
+            let status = answer.map(|answer| answer.expect("an answer").status());
+            match status {
+                Some(StatusCode::OK) => return,
+                // It failed before, or somebody was quicker; while it is being booked, 409 has another reason.
+                Some(StatusCode::CONFLICT) if self.dice.percent(30) => return,
+                _ => tokio::time::sleep(Duration::from_millis(self.dice.below(8))).await,
+            }
+        }
+    }
+}

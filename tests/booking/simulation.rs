@@ -1,0 +1,300 @@
+//! The whole life of reservations, step by step, by a seed: they are made, changed, cancelled, confirmed, moved, used and
+//! given up, while connectors break, messages come twice or not at all, and the table fails. A seed replays exactly.
+//!
+//! `SIMULATION_SEEDS=1000 SIMULATION_STEPS=1000 cargo test --workspace --test booking simulation` makes the long run;
+//! `SIMULATION_SEED` is the first seed.
+
+use serde_json::{Value, json};
+use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
+use shared::models::reservation::Reservation;
+use shared::origin::{Mode, Origin};
+use shared::ports::Clock as _;
+use shared::{Id, Kind, Timestamp};
+use tests::records::Records;
+use tests::stage::{Stage, setting};
+use tests::{TestApp, with};
+
+use crate::checker;
+
+const STATIONS: u128 = 3;
+const VEHICLES: usize = 5;
+
+struct Simulation<'a> {
+    test: &'a TestApp,
+    stage: Stage,
+    driver: String,
+    vehicles: Vec<String>,
+    stations: Vec<Id>,
+    latitude: f64,
+    reservations: Vec<String>,
+    sessions: Vec<String>,
+}
+
+#[tokio::test]
+async fn simulation_whatever_happens_every_reservation_is_explained_and_nothing_is_booked_twice() {
+    let (seeds, steps) = (
+        setting("SIMULATION_SEEDS", 2),
+        setting("SIMULATION_STEPS", 80),
+    );
+    let first = setting("SIMULATION_SEED", 1);
+    let test = TestApp::start().await;
+    let mut records = Records::of(&test).await;
+    let (mut made, mut confirmed) = (0, 0);
+    for seed in first..first + seeds {
+        let run = simulate(&test, &mut records, seed, steps).await;
+        made += run.ends.len();
+        confirmed += run.confirmed;
+        if seed == first {
+            // Stations belong to everybody: the same ones need a table of their own.
+            let other = TestApp::start().await;
+            let again = simulate(&other, &mut Records::of(&other).await, seed, steps).await;
+            assert_eq!(run.ends, again.ends, "seed {seed} does not replay exactly");
+        }
+    }
+    assert!(
+        confirmed * 5 > made && made > 0,
+        "{confirmed} of {made} prove nothing"
+    );
+}
+
+/// What became of every reservation, in the order in which they were made.
+struct Run {
+    ends: Vec<Value>,
+    confirmed: usize,
+}
+
+async fn simulate(test: &TestApp, records: &mut Records, seed: u64, steps: u64) -> Run {
+    let mut simulation = Simulation::prepare(test, seed).await;
+    for step in 0..steps {
+        simulation.step().await;
+        simulation.settle(records, step).await;
+        if step % 5 == 4 {
+            checker::check_overlaps(test, &simulation.stage.tenant, seed).await;
+            if !simulation.stage.is_lossy() {
+                simulation.check_connectors().await;
+            }
+        }
+    }
+    // Nobody asks for anything any more: within hours, nothing is pending.
+    for step in 0..30 {
+        simulation.stage.pass(10);
+        simulation.settle(records, step * 20).await;
+    }
+    let expected = simulation.reservations.len();
+    let confirmed = checker::check(test, &simulation.stage.tenant, expected, seed).await;
+    let ends = simulation.ends().await;
+    Run { ends, confirmed }
+}
+
+impl<'a> Simulation<'a> {
+    async fn prepare(test: &'a TestApp, seed: u64) -> Self {
+        let client = test.other_account(Mode::Test).await;
+        let crew = test.crew(&client).await;
+        let mut vehicles = vec![crew.vehicle];
+        while vehicles.len() < VEHICLES {
+            let made = client
+                .post("/v1/vehicles", tests::vehicle(&crew.fleet))
+                .await;
+            vehicles.push(made.id());
+        }
+        let latitude = -60.0 + (seed % 1200) as f64 * 0.1;
+        let mut stations = Vec::new();
+        for n in 0..STATIONS {
+            // The same ids for the same seed: they decide between what is equally good.
+            let id = Id::from_number(Kind::ChargingStation, u128::from(seed) * 100 + n + 1);
+            let location = json!({"latitude": latitude + n as f64 * 0.002, "longitude": 170.0});
+            test.change_station(id.as_str(), json!({"location": location}))
+                .await;
+            stations.push(id);
+        }
+        let began = Timestamp::from_unix_millis(1_800_000_000_000);
+        let payments = test.app().payments.clone();
+        Self {
+            test,
+            stage: Stage::new(test, &client, payments, seed, began),
+            driver: crew.driver,
+            vehicles,
+            stations,
+            latitude,
+            reservations: Vec::new(),
+            sessions: Vec::new(),
+        }
+    }
+
+    async fn ends(&self) -> Vec<Value> {
+        let ids: Vec<Id> = self.reservations.iter().cloned().map(Id::from).collect();
+        let rows = self
+            .test
+            .app()
+            .store
+            .get_all::<Reservation>(&self.stage.tenant, &ids);
+        let rows = rows.await.expect("rows").into_iter();
+        rows.map(|row| {
+            let mut shown = serde_json::to_value(row.object).expect("an object");
+            for random in ["id", "driver", "vehicle"] {
+                shown[random].take();
+            }
+            json!([shown, row.version])
+        })
+        .collect()
+    }
+
+    async fn step(&mut self) {
+        match self.stage.dice.below(100) {
+            0..=29 => self.reserve().await,
+            30..=37 => self.change().await,
+            38..=44 => {
+                if let Some(id) = self.stage.one_of(&self.reservations) {
+                    self.stage
+                        .post(&format!("/v1/reservations/{id}/cancel"), json!({}))
+                        .await;
+                }
+            }
+            45..=54 => self.outage().await,
+            55..=66 => self.charge().await,
+            67..=71 => {
+                if let Some(id) = self.stage.one_of(&self.sessions) {
+                    self.stage
+                        .post(&format!("/v1/charging_sessions/{id}/stop"), json!({}))
+                        .await;
+                }
+            }
+            _ => self.stage.pass(1 + self.stage.dice.below(12) as i64),
+        }
+    }
+
+    fn window(&self) -> Value {
+        let minutes = |minutes: u64| self.stage.clock.now().plus_seconds(minutes as i64 * 60);
+        let start = 5 + self.stage.dice.below(60);
+        let end = start + 15 + self.stage.dice.below(6) * 15;
+        let slack = self.stage.dice.below(4) * 10;
+        json!({"ideal_start": minutes(start), "ideal_end": minutes(end), "latest_end": minutes(end + slack)})
+    }
+
+    async fn reserve(&mut self) {
+        let vehicle = self.stage.one_of(&self.vehicles);
+        let wish = with(
+            json!({"driver": self.driver, "vehicle": vehicle, "connector_type": ["Type2"],
+                "location": {"latitude": self.latitude, "longitude": 170.0, "radius": 1200}}),
+            self.window(),
+        );
+        let (status, made) = self.stage.post("/v1/reservations", wish).await;
+        assert_eq!(status, 200, "seed {}: {made}", self.stage.seed);
+        self.reservations
+            .push(made["id"].as_str().expect("an id").into());
+    }
+
+    async fn change(&mut self) {
+        if let Some(id) = self.stage.one_of(&self.reservations) {
+            let change = with(self.window(), json!({"earliest_start": null}));
+            let (status, answer) = self
+                .stage
+                .post(&format!("/v1/reservations/{id}"), change)
+                .await;
+            assert!(
+                [200, 409].contains(&status),
+                "seed {}: {answer}",
+                self.stage.seed
+            );
+        }
+    }
+
+    /// A connector breaks, or is repaired: every other time one that somebody is promised, if there is one.
+    async fn outage(&mut self) {
+        let store = &self.test.app().store;
+        let ids: Vec<Id> = self.reservations.iter().cloned().map(Id::from).collect();
+        let rows = store.get_all::<Reservation>(&self.stage.tenant, &ids).await;
+        let now = self.stage.clock.now();
+        let promised: Vec<_> = rows
+            .expect("rows")
+            .into_iter()
+            .filter(|row| row.object.promised(&row.private, now).is_some())
+            .map(|row| (row.object.charging_station, row.private.connector))
+            .collect();
+        let aimed = self
+            .stage
+            .one_of(&promised)
+            .filter(|_| self.stage.dice.percent(50));
+        let (id, connector) = aimed.unwrap_or((self.stage.one_of(&self.stations), None));
+        let Some(id) = id else {
+            return;
+        };
+        let row = store.load::<ChargingStation>(&self.stage.tenant, &id).await;
+        let mut station = row.expect("a station").object;
+        let known = |one: &Connector| Some(&one.id) == connector.as_ref();
+        let place = station.connectors.iter().position(known);
+        let place =
+            place.unwrap_or(self.stage.dice.below(station.connectors.len() as u64) as usize);
+        let status = &mut station.connectors[place].status;
+        *status = match *status {
+            ConnectorStatus::Available => ConnectorStatus::Faulted,
+            ConnectorStatus::Faulted => ConnectorStatus::Available,
+            // Somebody is charging.
+            _ => return,
+        };
+        station.count_connectors();
+        let origin = Origin::later(self.stage.tenant.clone(), self.stage.clock.now());
+        let imported = store.import_stations(&origin, vec![station]);
+        imported.await.expect("the station is stored");
+    }
+
+    /// A vehicle comes: mostly one that has a reservation here and now.
+    async fn charge(&mut self) {
+        let (mut station, mut vehicle) = (
+            self.stage.one_of(&self.stations),
+            self.stage.one_of(&self.vehicles),
+        );
+        if let Some(id) = self.stage.one_of(&self.reservations) {
+            let one = self.stage.get(&format!("/v1/reservations/{id}")).await;
+            if one["status"] == "confirmed" {
+                station = one["charging_station"].as_str().map(Id::from);
+                vehicle = one["vehicle"].as_str().map(str::to_owned);
+            }
+        }
+        let connector = ["1", "2"][self.stage.dice.below(2) as usize];
+        let body = json!({"charging_station": station, "connector": connector, "driver": self.driver, "vehicle": vehicle});
+        let (status, answer) = self.stage.post("/v1/charging_sessions", body).await;
+        assert!(
+            [200, 409].contains(&status),
+            "seed {}: {answer}",
+            self.stage.seed
+        );
+        if status == 200 {
+            self.sessions
+                .push(answer["id"].as_str().expect("an id").into());
+        }
+    }
+
+    async fn settle(&self, records: &mut Records, step: u64) {
+        self.stage.settle(records).await;
+        if step.is_multiple_of(10) {
+            self.stage.sweep().await;
+        }
+    }
+
+    /// Fails when somebody is promised a connector that is out of order.
+    async fn check_connectors(&self) {
+        let store = &self.test.app().store;
+        let now = self.stage.clock.now();
+        let ids: Vec<Id> = self.reservations.iter().cloned().map(Id::from).collect();
+        let rows = store.get_all::<Reservation>(&self.stage.tenant, &ids).await;
+        for row in rows.expect("rows") {
+            let promised = row.object.promised(&row.private, now).is_some();
+            let (Some(id), Some(connector), true) = (
+                &row.object.charging_station,
+                &row.private.connector,
+                promised,
+            ) else {
+                continue;
+            };
+            let station = store.load::<ChargingStation>(&self.stage.tenant, id).await;
+            let station = station.expect("a station").object;
+            assert!(
+                station.can_promise(connector),
+                "seed {}: {:?} is promised {connector} of {station:?}",
+                self.stage.seed,
+                row.object
+            );
+        }
+    }
+}

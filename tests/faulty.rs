@@ -1,0 +1,200 @@
+//! A table that fails: an HTTP client for the SDK that refuses calls, loses acknowledgements, and ends whoever calls.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aws_sdk_dynamodb::config::SharedHttpClient;
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_runtime_api::http::StatusCode;
+use shared::store::{Store, client};
+use tokio::sync::Notify;
+
+/// Repeatable numbers that look random (SplitMix64).
+#[derive(Debug)]
+pub struct Dice(AtomicU64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)))
+    }
+
+    pub fn below(&self, limit: u64) -> u64 {
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut mixed = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    /// True so many times of a hundred.
+    pub fn percent(&self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// It is refused with this status and exception.
+    Refused(u16, &'static str),
+    /// The transaction is cancelled because another one touches a row of it.
+    Conflict,
+    /// It is carried out, and nobody learns of it.
+    Lost,
+    /// Whoever calls ends before it, or after it.
+    KilledBefore,
+    KilledAfter,
+}
+
+/// What happens to the calls of one piece of work.
+#[derive(Debug)]
+pub struct Fate {
+    dice: Dice,
+    killed: Notify,
+}
+
+/// How many faults there were, of all work.
+pub static FAULTS: AtomicU64 = AtomicU64::new(0);
+
+tokio::task_local! {
+    static FATE: Arc<Fate>;
+}
+
+/// Does a piece of work under faults. Nothing when it was killed.
+pub async fn under_faults<T>(seed: u64, work: impl Future<Output = T>) -> Option<T> {
+    let fate = Arc::new(Fate {
+        dice: Dice::new(seed),
+        killed: Notify::new(),
+    });
+    let killed = fate.clone();
+    tokio::select! {
+        done = FATE.scope(fate, work) => Some(done),
+        () = killed.killed.notified() => None,
+    }
+}
+
+impl Fate {
+    fn draw(&self, operation: &str) -> Option<Fault> {
+        let writes = operation.ends_with("TransactWriteItems");
+        let fault = match self.dice.below(100) {
+            0 => Fault::Refused(400, "ThrottlingException"),
+            1 => Fault::Refused(400, "ProvisionedThroughputExceededException"),
+            2 => Fault::Refused(500, "InternalServerError"),
+            3 => Fault::KilledBefore,
+            4 => Fault::KilledAfter,
+            5 => Fault::Lost,
+            6..=15 if writes => Fault::Conflict,
+            16..=20 if writes => Fault::Lost,
+            21..=23 if writes => Fault::KilledAfter,
+            _ => return None,
+        };
+        FAULTS.fetch_add(1, Ordering::Relaxed);
+        Some(fault)
+    }
+}
+
+/// A store on the table behind that address, for work under faults.
+pub fn store(url: &str, table: &str) -> Store {
+    let config = shared::aws::config();
+    let mut settings = client::tuned(&config);
+    settings.set_endpoint_url(Some(url.to_owned()));
+    let inner = config.http_client().expect("a client");
+    settings.set_http_client(Some(SharedHttpClient::new(Faulty(inner))));
+    Store::new(
+        aws_sdk_dynamodb::Client::from_conf(settings.build()),
+        table.to_owned(),
+    )
+}
+
+#[derive(Debug)]
+struct Faulty(SharedHttpClient);
+
+impl HttpClient for Faulty {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        SharedHttpConnector::new(Line(self.0.http_connector(settings, components)))
+    }
+}
+
+#[derive(Debug)]
+struct Line(SharedHttpConnector);
+
+impl HttpConnector for Line {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let inner = self.0.clone();
+        let Ok(fate) = FATE.try_with(Arc::clone) else {
+            return inner.call(request);
+        };
+        let operation = request.headers().get("x-amz-target").unwrap_or_default();
+        let fault = fate.draw(operation);
+        let writes = items(&request);
+        HttpConnectorFuture::new(async move {
+            match fault {
+                None => inner.call(request).await,
+                Some(Fault::Refused(status, name)) => refusal(status, name, ""),
+                Some(Fault::Conflict) => {
+                    let name = "TransactionCanceledException";
+                    refusal(400, name, &reasons(writes, &fate.dice))
+                }
+                Some(Fault::Lost) => {
+                    drop(inner.call(request).await);
+                    Err(ConnectorError::io("the acknowledgement was lost".into()))
+                }
+                Some(Fault::KilledBefore) => killed(&fate).await,
+                Some(Fault::KilledAfter) => {
+                    drop(inner.call(request).await);
+                    killed(&fate).await
+                }
+            }
+        })
+    }
+}
+
+async fn killed(fate: &Fate) -> Result<HttpResponse, ConnectorError> {
+    fate.killed.notify_one();
+    pending().await
+}
+
+/// How many rows a transaction writes.
+fn items(request: &HttpRequest) -> usize {
+    let body: serde_json::Value = request
+        .body()
+        .bytes()
+        .and_then(|body| serde_json::from_slice(body).ok())
+        .unwrap_or_default();
+    body["TransactItems"].as_array().map_or(0, Vec::len)
+}
+
+/// The reasons of a cancelled transaction: one of its rows was being written by another, or throttled.
+fn reasons(writes: usize, dice: &Dice) -> String {
+    let at = dice.below(writes.max(1) as u64) as usize;
+    let code = match dice.below(3) {
+        0 => "ThrottlingError",
+        _ => "TransactionConflict",
+    };
+    let reason = |n: usize| if n == at { code } else { "None" };
+    let reasons: Vec<_> = (0..writes)
+        .map(|n| serde_json::json!({"Code": reason(n)}))
+        .collect();
+    format!(
+        ",\"CancellationReasons\":{}",
+        serde_json::Value::from(reasons)
+    )
+}
+
+fn refusal(status: u16, name: &str, more: &str) -> Result<HttpResponse, ConnectorError> {
+    let status = StatusCode::try_from(status).expect("a status");
+    let body = format!(
+        "{{\"__type\":\"com.amazonaws.dynamodb.v20120810#{name}\",\"message\":\"on purpose\"{more}}}"
+    );
+    Ok(HttpResponse::new(status, body.into()))
+}

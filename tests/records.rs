@@ -1,0 +1,62 @@
+//! The table's stream, read without faults.
+
+use aws_sdk_dynamodbstreams::Client;
+use aws_sdk_dynamodbstreams::types::ShardIteratorType;
+use functions::stream::relay::Change;
+
+use crate::TestApp;
+
+pub struct Records {
+    client: Client,
+    iterators: Vec<String>,
+}
+
+impl Records {
+    /// From now on.
+    pub async fn of(test: &TestApp) -> Self {
+        let mut settings = aws_sdk_dynamodbstreams::config::Builder::from(&shared::aws::config());
+        settings.set_endpoint_url(Some(test.running().store_url.clone()));
+        let client = Client::from_conf(settings.build());
+        let stream = test.app().store.stream().await.expect("a stream");
+        let shown = client.describe_stream().stream_arn(&stream).send().await;
+        let shown = shown.expect("the stream").stream_description;
+        let mut iterators = Vec::new();
+        for shard in shown.expect("a description").shards.unwrap_or_default() {
+            let iterator = client
+                .get_shard_iterator()
+                .stream_arn(&stream)
+                .set_shard_id(shard.shard_id)
+                .shard_iterator_type(ShardIteratorType::TrimHorizon)
+                .send()
+                .await
+                .expect("a place in the stream");
+            iterators.extend(iterator.shard_iterator);
+        }
+        let mut records = Self { client, iterators };
+        while !records.read().await.is_empty() {}
+        records
+    }
+
+    /// What has changed since the last call.
+    pub async fn read(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for iterator in std::mem::take(&mut self.iterators) {
+            let page = self
+                .client
+                .get_records()
+                .shard_iterator(iterator)
+                .send()
+                .await;
+            let page = page.expect("records");
+            self.iterators.extend(page.next_shard_iterator);
+            for record in page.records.unwrap_or_default() {
+                let row = record.dynamodb.expect("a row");
+                changes.push(Change {
+                    old: row.old_image.map(Into::into),
+                    new: row.new_image.map(Into::into),
+                });
+            }
+        }
+        changes
+    }
+}

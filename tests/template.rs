@@ -1,0 +1,848 @@
+//! Makes the parts of `infra/template.yaml` that follow from the code: the table's keys and indexes from its schema, and
+//! every function, role, queue and alarm from the routes, the queues and the triggers. The rest of that file is written by
+//! hand; marks in it show where the parts belong.
+
+use std::collections::BTreeMap;
+
+use shared::Kind;
+use shared::http::{Method, Route};
+use shared::ports::Work;
+use shared::store::schema::INDEXES;
+
+/// Adds a text.
+macro_rules! text {
+    ($out:expr, $($text:tt)*) => {
+        $out.push_str(&format!($($text)*))
+    };
+}
+
+/// Adds a line.
+macro_rules! line {
+    ($out:expr, $($text:tt)*) => {
+        $out.push_str(&(format!($($text)*) + "\n"))
+    };
+}
+
+/// What CloudFormation allows in one stack.
+pub const MAX_RESOURCES: usize = 500;
+
+/// The pages of `show-docs`, which have no key to ask for and stand in no table of routes.
+pub const PAGES: [(&str, &str); 4] = [
+    ("Document", "/v1/openapi.json"),
+    ("Page", "/docs"),
+    ("Errors", "/docs/errors"),
+    ("Renderer", "/docs/redoc.js"),
+];
+
+/// Rows of the table, as far as their partition keys tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// A tenant's objects of a kind, and whatever lies under them.
+    Of(Kind),
+    Accounts,
+    Keys,
+    Idempotency,
+    EndpointCounts,
+    Rates,
+    Stations,
+    Calendars,
+}
+
+impl Rows {
+    /// What `dynamodb:LeadingKeys` looks like for them.
+    pub fn patterns(self) -> Vec<String> {
+        match self {
+            Self::Of(kind) => vec![format!("acct_*#{}*", kind.prefix())],
+            Self::Accounts => vec!["ACCOUNT#*".into()],
+            Self::Keys => vec!["KEY#*".into()],
+            Self::Idempotency => vec!["acct_*#IDEM#*".into()],
+            Self::EndpointCounts => vec!["acct_*#ENDPOINTS".into()],
+            Self::Rates => vec!["acct_*#RATE".into()],
+            Self::Stations => vec!["live#chst_*".into(), "test#chst_*".into()],
+            Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],
+        }
+    }
+}
+
+/// How an event reaches a function.
+#[derive(Debug, Clone)]
+enum Trigger {
+    Route(Route),
+    Pages,
+    /// Requests that no route takes.
+    Otherwise,
+    Queue(Work),
+    Stream,
+    Rate(&'static str),
+    /// Only principals that IAM allows to.
+    Invocation,
+}
+
+/// What a function needs besides the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Sends work to the queues, now or by schedule.
+    Sending,
+    SignReports,
+    WriteReports,
+    ReadStations,
+    /// Asks the payment provider.
+    Charge,
+}
+
+struct Function {
+    name: &'static str,
+    trigger: Trigger,
+    /// Megabytes.
+    memory: u32,
+    /// Seconds.
+    timeout: u32,
+    writes: Vec<Rows>,
+    /// Whether it writes whole batches.
+    batches: bool,
+    needs: Vec<Need>,
+}
+
+impl Function {
+    fn id(&self) -> String {
+        pascal(self.name)
+    }
+
+    /// Under which heading its alarms come.
+    fn group(&self) -> String {
+        match &self.trigger {
+            Trigger::Route(route) => pascal(resource(route)),
+            Trigger::Queue(_) => "Workers".into(),
+            Trigger::Pages | Trigger::Otherwise => "Pages".into(),
+            Trigger::Stream | Trigger::Rate(_) | Trigger::Invocation => "Triggers".into(),
+        }
+    }
+}
+
+fn resource(route: &Route) -> &'static str {
+    route.path.split('/').nth(2).unwrap_or_default()
+}
+
+fn pascal(name: &str) -> String {
+    let words = name.split(['-', '_']);
+    words
+        .map(|word| {
+            let (first, rest) = word.split_at(1);
+            first.to_uppercase() + rest
+        })
+        .collect()
+}
+
+/// Which rows a function may write. A test holds this against what the functions do.
+pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
+    use Kind::{
+        ChargingSession, Driver, Estimation, Event, Fleet, Invoice, PaymentMethod, Policy, Report,
+        Reservation, Transaction, Vehicle, VehicleTelemetry, WebhookEndpoint,
+    };
+    use Rows::{Accounts, Calendars, EndpointCounts, Idempotency, Keys, Of, Stations};
+    let charge = [Of(Transaction), Accounts, Of(Driver), Of(Fleet)];
+    let end_session = [
+        Of(ChargingSession),
+        Of(Reservation),
+        Of(Fleet),
+        Stations,
+        Calendars,
+    ];
+    let mut rows = match function {
+        "bootstrap-account" => vec![Accounts, Keys],
+        "import-stations" => vec![Stations],
+        // The lines of an invoice that is gone go with it.
+        "relay-stream" => vec![Of(Event), Of(Invoice)],
+        "sweep" => vec![Of(Event)],
+        "confirm-reservation" => vec![Of(Reservation), Of(Event), Calendars],
+        "expire-reservation" => vec![Of(Reservation), Calendars],
+        "stop-session" => end_session.to_vec(),
+        "settle-session" => [&[Of(ChargingSession)], &charge[..]].concat(),
+        "deliver-webhook" => vec![Of(Event), Of(WebhookEndpoint)],
+        "generate-report" => vec![Of(Report)],
+        "check-invoice" => [&[Of(Invoice), Of(ChargingSession)], &charge[..]].concat(),
+        "give-back" => charge.to_vec(),
+        "bill-fleet" => vec![Of(Fleet), Of(Invoice), Of(ChargingSession), Of(Report)],
+        "topup-account" => vec![Accounts, Of(Transaction)],
+        "topup-driver" => vec![Of(Driver), Of(Transaction)],
+        "topup-fleet" => vec![Of(Fleet), Of(Transaction)],
+        "attach-driver" | "detach-driver" => vec![Of(Driver), Of(Fleet)],
+        "delete-driver" => vec![Of(Driver), Of(Fleet), Of(Vehicle), Of(Event)],
+        "delete-fleet" => vec![Of(Fleet), Of(Event)],
+        "delete-policy" => vec![Of(Policy), Of(Event)],
+        "create-vehicle" => vec![Of(Vehicle), Of(VehicleTelemetry), Of(Driver), Of(Fleet)],
+        "update-vehicle" => vec![Of(Vehicle), Of(Driver), Of(Fleet)],
+        "delete-vehicle" => vec![
+            Of(Vehicle),
+            Of(VehicleTelemetry),
+            Of(Driver),
+            Of(Fleet),
+            Of(Event),
+        ],
+        "update-vehicle-telemetry" => vec![Of(VehicleTelemetry)],
+        "create-charging-session" | "stop-charging-session" => end_session.to_vec(),
+        "create-invoice" => vec![Of(Invoice), Of(ChargingSession)],
+        "pay-invoice" => [&[Of(Invoice)], &charge[..]].concat(),
+        "cancel-reservation" => vec![Of(Reservation), Calendars],
+        "test-webhook-endpoint" | "redeliver-event" => vec![Of(Event)],
+        "create-webhook-endpoint" | "delete-webhook-endpoint" => {
+            vec![Of(WebhookEndpoint), EndpointCounts]
+        }
+        _ => match route.map(|route| (route.method, resource(route))) {
+            Some((Method::Get, _)) => Vec::new(),
+            None if [functions::docs::NAME, functions::UNKNOWN].contains(&function) => Vec::new(),
+            None => panic!("nobody has said what {function} writes"),
+            Some((_, "accounts")) => vec![Accounts],
+            Some((_, "api_keys")) => vec![Keys],
+            Some((_, "drivers")) => vec![Of(Driver)],
+            Some((_, "estimations")) => vec![Of(Estimation)],
+            Some((_, "fleets")) => vec![Of(Fleet)],
+            Some((_, "invoices")) => vec![Of(Invoice)],
+            Some((_, "payment_methods")) => vec![Of(PaymentMethod)],
+            Some((_, "policies")) => vec![Of(Policy)],
+            Some((_, "reports")) => vec![Of(Report)],
+            Some((_, "reservations")) => vec![Of(Reservation)],
+            Some((_, "transactions")) => vec![Of(Transaction)],
+            Some((_, "webhook_endpoints")) => vec![Of(WebhookEndpoint)],
+            Some((_, other)) => panic!("nobody has said what {function} of {other} writes"),
+        },
+    };
+    if route.is_some_and(|route| route.method != Method::Get) {
+        rows.push(Idempotency);
+    }
+    rows
+}
+
+/// Whether a route waits for the payment provider.
+fn charges(route: &Route) -> bool {
+    let name = route.name;
+    name == "pay-invoice" || name == "create-payment-method" || name.starts_with("topup-")
+}
+
+fn functions() -> Vec<Function> {
+    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    let mut all: Vec<Function> = routes
+        .map(|route| {
+            let (memory, timeout) = match route.name {
+                // They look at many rows.
+                "list-charging-stations" => (512, 10),
+                "create-invoice" => (512, 29),
+                _ if charges(&route) => (256, 29),
+                _ => (256, 10),
+            };
+            let needs = match resource(&route) {
+                "reports" if route.method == Method::Get => vec![Need::SignReports],
+                _ if charges(&route) => vec![Need::Charge],
+                _ => Vec::new(),
+            };
+            Function {
+                name: route.name,
+                memory,
+                timeout,
+                writes: writes(route.name, Some(&route)),
+                batches: false,
+                needs,
+                trigger: Trigger::Route(route),
+            }
+        })
+        .collect();
+    all.sort_by_key(|one| (one.group(), one.name));
+    let plain = |name, trigger, memory, timeout| Function {
+        name,
+        trigger,
+        memory,
+        timeout,
+        writes: writes(name, None),
+        batches: false,
+        needs: Vec::new(),
+    };
+    all.push(plain(functions::docs::NAME, Trigger::Pages, 256, 10));
+    all.push(plain(functions::UNKNOWN, Trigger::Otherwise, 256, 10));
+    for work in Work::ALL {
+        let (memory, timeout) = match work {
+            Work::ConfirmReservation => (512, 60),
+            Work::GenerateReport => (1024, 300),
+            Work::BillFleet => (512, 300),
+            _ => (256, 60),
+        };
+        let needs = match work {
+            Work::GenerateReport => vec![Need::WriteReports],
+            Work::SettleSession | Work::CheckInvoice | Work::RefundTransaction => {
+                vec![Need::Charge]
+            }
+            _ => Vec::new(),
+        };
+        let trigger = Trigger::Queue(work);
+        all.push(Function {
+            needs,
+            ..plain(work.function(), trigger, memory, timeout)
+        });
+    }
+    for name in functions::TRIGGERS {
+        let (trigger, memory, timeout, needs) = match name {
+            "relay-stream" => (Trigger::Stream, 256, 60, vec![Need::Sending]),
+            "sweep" => (
+                Trigger::Rate("rate(1 minute)"),
+                256,
+                60,
+                vec![Need::Sending],
+            ),
+            "bootstrap-account" => (Trigger::Invocation, 256, 10, Vec::new()),
+            "import-stations" => (Trigger::Invocation, 1024, 900, vec![Need::ReadStations]),
+            other => panic!("nobody has said what starts {other}"),
+        };
+        all.push(Function {
+            needs,
+            batches: matches!(name, "import-stations" | "relay-stream"),
+            ..plain(name, trigger, memory, timeout)
+        });
+    }
+    all
+}
+
+/// The generated parts by their names.
+pub fn parts() -> BTreeMap<&'static str, String> {
+    BTreeMap::from([("keys", keys()), ("functions", resources())])
+}
+
+/// The template with its generated parts made anew.
+///
+/// # Panics
+/// A mark is missing.
+pub fn renew(template: &str) -> String {
+    let mut renewed = template.to_owned();
+    for (name, made) in parts() {
+        let (begin, end) = (
+            format!("# <generated {name}>\n"),
+            format!("# </generated {name}>"),
+        );
+        let from = renewed
+            .find(&begin)
+            .expect("the mark at which a part begins")
+            + begin.len();
+        let until = renewed.find(&end).expect("the mark at which a part ends");
+        let until = renewed[..until].rfind('\n').expect("a line before it") + 1;
+        renewed.replace_range(from..until, &made);
+    }
+    renewed
+}
+
+/// The table's attributes, keys and indexes.
+fn keys() -> String {
+    let mut names = vec!["pk", "sk"];
+    for (_, hash, range, _) in INDEXES {
+        for name in [*hash, *range] {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let mut out = String::from("      AttributeDefinitions:\n");
+    for name in names {
+        line!(
+            out,
+            "        - {{ AttributeName: {name}, AttributeType: S }}"
+        );
+    }
+    let pair = |indent: &str, hash: &str, range: &str| {
+        format!(
+            "{indent}KeySchema:\n{indent}  - {{ AttributeName: {hash}, KeyType: HASH }}\n{indent}  - {{ AttributeName: {range}, KeyType: RANGE }}\n"
+        )
+    };
+    out.push_str(&pair("      ", "pk", "sk"));
+    out.push_str("      GlobalSecondaryIndexes:\n");
+    for (name, hash, range, held) in INDEXES {
+        let projection = match held {
+            ["*"] => "{ ProjectionType: ALL }".to_owned(),
+            [] => "{ ProjectionType: KEYS_ONLY }".to_owned(),
+            some => format!(
+                "{{ ProjectionType: INCLUDE, NonKeyAttributes: [{}] }}",
+                some.join(", ")
+            ),
+        };
+        line!(out, "        - IndexName: {name}");
+        out.push_str(&pair("          ", hash, range));
+        line!(out, "          Projection: {projection}");
+    }
+    out
+}
+
+fn resources() -> String {
+    let all = functions();
+    let mut out = String::new();
+    let mut group = String::new();
+    for one in &all {
+        if one.group() != group {
+            group = one.group();
+            line!(out, "\n  # {group}");
+        }
+        out.push('\n');
+        out.push_str(&function(one));
+        out.push_str(&role(one));
+        out.push_str(&log(one));
+        if let Trigger::Queue(_) = one.trigger {
+            out.push_str(&queue(one));
+        }
+    }
+    out.push_str(&scheduler_role());
+    out.push_str(&access_of_all(&all));
+    out.push_str(&alarms(&all));
+    out
+}
+
+fn function(one: &Function) -> String {
+    let id = one.id();
+    let description = match &one.trigger {
+        Trigger::Route(route) => format!("{} {}", route.method.as_str(), route.path),
+        Trigger::Pages => "The interface's document, and pages that show it".into(),
+        Trigger::Otherwise => "401, 404 or 405 for what no route takes".into(),
+        Trigger::Queue(_) => "Works on the messages of its queue".into(),
+        Trigger::Stream => {
+            "Turns changes of the table into events, deliveries and schedules".into()
+        }
+        Trigger::Rate(_) => "Sends again what has been lost on the way".into(),
+        Trigger::Invocation if one.name == "bootstrap-account" => {
+            "Makes an account and its first key; for operators".into()
+        }
+        Trigger::Invocation => "Loads the stations of a file in the bucket; for operators".into(),
+    };
+    let mut out = format!(
+        "  {id}:
+    Type: AWS::Serverless::Function
+    Metadata: {{ BuildMethod: rust-cargolambda, BuildProperties: {{ Binary: functions }} }}
+    Properties:
+      Description: {description}
+      Handler: {name}
+      MemorySize: {memory}
+      Timeout: {timeout}
+      Role: !GetAtt {id}Role.Arn
+      LoggingConfig: {{ LogGroup: !Ref {id}Log }}
+",
+        name = one.name,
+        memory = one.memory,
+        timeout = one.timeout,
+    );
+    out.push_str(&environment(one));
+    let event = |name: &str, kind: &str, properties: &str| {
+        format!(
+            "        {name}:\n          Type: {kind}\n          Properties:\n{}",
+            indented(12, properties)
+        )
+    };
+    let route = |name: &str, method: &str, path: &str| {
+        event(
+            name,
+            "HttpApi",
+            &format!("ApiId: !Ref Api\nMethod: {method}\nPath: {path}\n"),
+        )
+    };
+    let events = match &one.trigger {
+        Trigger::Route(one) => route("Route", one.method.as_str(), one.path),
+        Trigger::Pages => PAGES
+            .iter()
+            .map(|(name, path)| route(name, "GET", path))
+            .collect(),
+        Trigger::Otherwise => event("Otherwise", "HttpApi", "ApiId: !Ref Api\n"),
+        Trigger::Queue(work) => {
+            // What waits for others or takes long comes one at a time, so that none waits for another.
+            let batch = match work {
+                Work::ConfirmReservation | Work::ExpireReservation | Work::StopSession => 10,
+                _ => 1,
+            };
+            event(
+                "Messages",
+                "SQS",
+                &format!(
+                    "Queue: !GetAtt {id}Queue.Arn
+BatchSize: {batch}
+FunctionResponseTypes: [ReportBatchItemFailures]
+ScalingConfig: {{ MaximumConcurrency: !Ref WorkerConcurrency }}
+"
+                ),
+            )
+        }
+        Trigger::Stream => event(
+            "Stream",
+            "DynamoDB",
+            "Stream: !GetAtt Table.StreamArn
+StartingPosition: TRIM_HORIZON
+BatchSize: 100
+ParallelizationFactor: 4
+FunctionResponseTypes: [ReportBatchItemFailures]
+BisectBatchOnFunctionError: true
+MaximumRetryAttempts: 20
+MaximumRecordAgeInSeconds: 43200
+DestinationConfig:
+  OnFailure: { Type: SQS, Destination: !GetAtt RelayDeadLetters.Arn }
+# Idempotency records and request rates stand for nothing that happens later: they have no version, and go by themselves.
+FilterCriteria:
+  Filters:
+    - Pattern: '{\"dynamodb\": {\"NewImage\": {\"version\": {\"N\": [{\"exists\": true}]}}}}'
+    - Pattern: '{\"eventName\": [\"REMOVE\"], \"dynamodb\": {\"OldImage\": {\"fingerprint\": {\"S\": [{\"exists\": false}]}}}}'
+",
+        ),
+        Trigger::Rate(rate) => event(
+            "Rate",
+            "Schedule",
+            &format!(
+                "Schedule: {rate}\nDescription: Finds pending work whose trigger was lost\nRetryPolicy: {{ MaximumRetryAttempts: 0 }}\n"
+            ),
+        ),
+        Trigger::Invocation => String::new(),
+    };
+    if !events.is_empty() {
+        out.push_str("      Events:\n");
+        out.push_str(&events);
+    }
+    out
+}
+
+fn indented(by: usize, text: &str) -> String {
+    text.lines()
+        .map(|line| format!("{}{line}\n", " ".repeat(by)))
+        .collect()
+}
+
+fn environment(one: &Function) -> String {
+    let mut variables = String::new();
+    for need in &one.needs {
+        match need {
+            Need::Sending => {
+                for work in Work::ALL {
+                    let name = work.function().replace('-', "_").to_uppercase();
+                    let queue = format!("{}Queue", pascal(work.function()));
+                    line!(variables, "{name}_QUEUE_URL: !Ref {queue}");
+                    line!(variables, "{name}_QUEUE_ARN: !GetAtt {queue}.Arn");
+                }
+                variables.push_str("SCHEDULE_GROUP: !Ref Schedules\n");
+                variables.push_str("SCHEDULER_ROLE_ARN: !GetAtt SchedulerRole.Arn\n");
+            }
+            Need::SignReports | Need::WriteReports | Need::ReadStations => {
+                variables.push_str("REPORTS_BUCKET: !Ref Files\n");
+            }
+            Need::Charge => variables.push_str(
+                "STRIPE_SECRET_KEY: !If [Paid, !Sub '{{resolve:secretsmanager:${StripeSecret}}}', '']\n",
+            ),
+        }
+    }
+    if variables.is_empty() {
+        return variables;
+    }
+    format!(
+        "      Environment:\n        Variables:\n{}",
+        indented(10, &variables)
+    )
+}
+
+fn statement(actions: &[&str], resource: &str) -> String {
+    format!(
+        "- Effect: Allow\n  Action: [{}]\n  Resource: {resource}\n",
+        actions.join(", ")
+    )
+}
+
+fn role(one: &Function) -> String {
+    let id = one.id();
+    let mut statements = statement(
+        &["logs:CreateLogStream", "logs:PutLogEvents"],
+        &format!("!GetAtt {id}Log.Arn"),
+    );
+    if !one.writes.is_empty() {
+        let mut actions = vec![
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+            "dynamodb:DeleteItem",
+            "dynamodb:ConditionCheckItem",
+        ];
+        if one.batches {
+            actions.push("dynamodb:BatchWriteItem");
+        }
+        statements.push_str(&statement(&actions, "!GetAtt Table.Arn"));
+        statements
+            .push_str("  Condition:\n    ForAllValues:StringLike:\n      dynamodb:LeadingKeys:\n");
+        for pattern in one.writes.iter().flat_map(|rows| rows.patterns()) {
+            line!(statements, "        - '{pattern}'");
+        }
+        statements.push_str("    'Null': { dynamodb:LeadingKeys: 'false' }\n");
+    }
+    match &one.trigger {
+        Trigger::Queue(_) => statements.push_str(&statement(
+            &[
+                "sqs:ReceiveMessage",
+                "sqs:DeleteMessage",
+                "sqs:GetQueueAttributes",
+                "sqs:ChangeMessageVisibility",
+            ],
+            &format!("!GetAtt {id}Queue.Arn"),
+        )),
+        Trigger::Stream => {
+            let actions = [
+                "dynamodb:DescribeStream",
+                "dynamodb:GetRecords",
+                "dynamodb:GetShardIterator",
+                "dynamodb:ListStreams",
+            ];
+            statements.push_str(&statement(&actions, "!GetAtt Table.StreamArn"));
+            statements.push_str(&statement(
+                &["sqs:SendMessage"],
+                "!GetAtt RelayDeadLetters.Arn",
+            ));
+        }
+        _ => {}
+    }
+    for need in &one.needs {
+        match need {
+            Need::Sending => {
+                statements.push_str("- Effect: Allow\n  Action: sqs:SendMessage\n  Resource:\n");
+                statements.push_str(&indented(4, &queue_arns()));
+                statements.push_str(&statement(
+                    &["scheduler:CreateSchedule", "scheduler:UpdateSchedule"],
+                    "!Sub arn:${AWS::Partition}:scheduler:${AWS::Region}:${AWS::AccountId}:schedule/${Schedules}/*",
+                ));
+                statements.push_str(&statement(&["iam:PassRole"], "!GetAtt SchedulerRole.Arn"));
+                statements.push_str("  Condition: { StringEquals: { iam:PassedToService: scheduler.amazonaws.com } }\n");
+            }
+            Need::SignReports => {
+                statements.push_str(&statement(&["s3:GetObject"], "!Sub '${Files.Arn}/acct_*'"));
+            }
+            Need::WriteReports => {
+                statements.push_str(&statement(&["s3:PutObject"], "!Sub '${Files.Arn}/acct_*'"));
+            }
+            Need::ReadStations => statements.push_str(&statement(
+                &["s3:GetObject"],
+                "!Sub '${Files.Arn}/stations/*'",
+            )),
+            // CloudFormation reads the provider's key when it deploys.
+            Need::Charge => {}
+        }
+    }
+    let read = "      ManagedPolicyArns: [!Ref ReadAccess]\n";
+    let shared = match one.trigger {
+        Trigger::Route(_) | Trigger::Otherwise => {
+            "      ManagedPolicyArns: [!Ref ReadAccess, !Ref RequestAccess]\n"
+        }
+        Trigger::Queue(_) | Trigger::Stream | Trigger::Rate(_) => read,
+        Trigger::Invocation if one.name == "bootstrap-account" => read,
+        Trigger::Pages | Trigger::Invocation => "",
+    };
+    format!(
+        "  {id}Role:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument:
+        Version: '2012-10-17'
+        Statement: [{{ Effect: Allow, Principal: {{ Service: lambda.amazonaws.com }}, Action: sts:AssumeRole }}]
+{shared}      Policies:
+        - PolicyName: own
+          PolicyDocument:
+            Version: '2012-10-17'
+            Statement:
+{}",
+        indented(14, &statements)
+    )
+}
+
+fn log(one: &Function) -> String {
+    let (id, name) = (one.id(), one.name);
+    format!(
+        "  {id}Log:
+    Type: AWS::Logs::LogGroup
+    DeletionPolicy: Delete
+    UpdateReplacePolicy: Delete
+    Properties:
+      LogGroupName: !Sub /aws/lambda/${{AWS::StackName}}/{name}
+      RetentionInDays: !Ref LogRetentionDays
+      KmsKeyId: !If [OwnKey, !Ref KeyArn, !Ref AWS::NoValue]
+"
+    )
+}
+
+fn queue(one: &Function) -> String {
+    let id = one.id();
+    format!(
+        "  {id}Queue:
+    Type: AWS::SQS::Queue
+    DeletionPolicy: Delete
+    UpdateReplacePolicy: Delete
+    Properties:
+      # Six times the function's time-out, as event source mappings want it.
+      VisibilityTimeout: {visible}
+      MessageRetentionPeriod: 1209600
+      RedrivePolicy: {{ deadLetterTargetArn: !GetAtt {id}DeadLetters.Arn, maxReceiveCount: 5 }}
+      SqsManagedSseEnabled: !If [OwnKey, !Ref AWS::NoValue, true]
+      KmsMasterKeyId: !If [OwnKey, !Ref KeyArn, !Ref AWS::NoValue]
+  {id}DeadLetters:
+    Type: AWS::SQS::Queue
+    DeletionPolicy: Delete
+    UpdateReplacePolicy: Delete
+    Properties:
+      MessageRetentionPeriod: 1209600
+      SqsManagedSseEnabled: !If [OwnKey, !Ref AWS::NoValue, true]
+      KmsMasterKeyId: !If [OwnKey, !Ref KeyArn, !Ref AWS::NoValue]
+",
+        visible = 6 * one.timeout
+    )
+}
+
+fn queue_arns() -> String {
+    Work::ALL
+        .iter()
+        .map(|work| format!("- !GetAtt {}Queue.Arn\n", pascal(work.function())))
+        .collect()
+}
+
+fn scheduler_role() -> String {
+    format!(
+        "
+  # What EventBridge Scheduler may do when a schedule falls due.
+
+  SchedulerRole:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument:
+        Version: '2012-10-17'
+        Statement:
+          - Effect: Allow
+            Principal: {{ Service: scheduler.amazonaws.com }}
+            Action: sts:AssumeRole
+            Condition: {{ StringEquals: {{ aws:SourceAccount: !Ref AWS::AccountId }} }}
+      Policies:
+        - PolicyName: send
+          PolicyDocument:
+            Version: '2012-10-17'
+            Statement:
+              - Effect: Allow
+                Action: sqs:SendMessage
+                Resource:
+{}",
+        indented(18, &queue_arns())
+    )
+}
+
+/// What every function may do where the stack's parameters ask for it.
+fn access_of_all(all: &[Function]) -> String {
+    let roles: String = all
+        .iter()
+        .map(|one| format!("        - !Ref {}Role\n", one.id()))
+        .collect();
+    format!(
+        "
+  # For every role, where the parameters ask for it.
+
+  KeyAccess:
+    Type: AWS::IAM::Policy
+    Condition: OwnKey
+    Properties:
+      PolicyName: key
+      PolicyDocument:
+        Version: '2012-10-17'
+        Statement:
+          - {{ Effect: Allow, Action: [kms:Decrypt, kms:DescribeKey, kms:GenerateDataKey], Resource: !Ref KeyArn }}
+      Roles:
+        - !Ref SchedulerRole
+{roles}  TracingAccess:
+    Type: AWS::IAM::Policy
+    Condition: Traced
+    Properties:
+      PolicyName: tracing
+      PolicyDocument:
+        Version: '2012-10-17'
+        Statement:
+          - {{ Effect: Allow, Action: [xray:PutTraceSegments, xray:PutTelemetryRecords], Resource: '*' }}
+      Roles:
+{roles}"
+    )
+}
+
+/// How many metrics an alarm may add up besides their sum.
+const ADDED_UP: usize = 9;
+
+fn alarms(all: &[Function]) -> String {
+    let mut out = String::from(
+        "\n  # Alarms of functions and queues. Those of the API and the table stand above.\n",
+    );
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for one in all {
+        match groups.last_mut() {
+            Some((name, ids)) if *name == one.group() => ids.push(one.id()),
+            _ => groups.push((one.group(), vec![one.id()])),
+        }
+    }
+    for (group, ids) in &groups {
+        for (part, ids) in ids.chunks(ADDED_UP).enumerate() {
+            let part = if part == 0 {
+                String::new()
+            } else {
+                (part + 1).to_string()
+            };
+            for (metric, means) in [
+                ("Errors", "crashed or ran out of time"),
+                ("Throttles", "were refused for want of concurrency"),
+            ] {
+                text!(
+                    out,
+                    "
+  {group}{metric}{part}:
+    Type: AWS::CloudWatch::Alarm
+    Properties:
+      AlarmDescription: Functions of {group} {means}.
+      ComparisonOperator: GreaterThanThreshold
+      Threshold: 0
+      EvaluationPeriods: 1
+      TreatMissingData: notBreaching
+      AlarmActions: !If [Told, [!Ref AlarmTopicArn], !Ref AWS::NoValue]
+      Metrics:
+        - {{ Id: all, Expression: SUM(METRICS()), Label: {metric} }}
+"
+                );
+                for (n, id) in ids.iter().enumerate() {
+                    text!(
+                        out,
+                        "        - {{ Id: m{n}, ReturnData: false, MetricStat: {{ Metric: {{ Namespace: AWS/Lambda, MetricName: {metric}, Dimensions: [{{ Name: FunctionName, Value: !Ref {id} }}] }}, Period: 60, Stat: Sum }} }}\n"
+                    );
+                }
+            }
+        }
+    }
+    let queue = |name: &str, metric: &str, queue: &str, threshold: u32, means: &str| {
+        format!(
+            "
+  {name}:
+    Type: AWS::CloudWatch::Alarm
+    Properties:
+      AlarmDescription: {means}
+      Namespace: AWS/SQS
+      MetricName: {metric}
+      Dimensions: [{{ Name: QueueName, Value: !GetAtt {queue}.QueueName }}]
+      Statistic: Maximum
+      Period: 60
+      EvaluationPeriods: 1
+      ComparisonOperator: GreaterThanThreshold
+      Threshold: {threshold}
+      TreatMissingData: notBreaching
+      AlarmActions: !If [Told, [!Ref AlarmTopicArn], !Ref AWS::NoValue]
+"
+        )
+    };
+    for one in all
+        .iter()
+        .filter(|one| matches!(one.trigger, Trigger::Queue(_)))
+    {
+        let (id, name) = (one.id(), one.name);
+        out.push_str(&queue(
+            &format!("{id}Undone"),
+            "ApproximateNumberOfMessagesVisible",
+            &format!("{id}DeadLetters"),
+            0,
+            &format!("Messages for {name} failed five times and wait in the dead-letter queue."),
+        ));
+        out.push_str(&queue(
+            &format!("{id}Late"),
+            "ApproximateAgeOfOldestMessage",
+            &format!("{id}Queue"),
+            900,
+            &format!("A message for {name} is a quarter of an hour old."),
+        ));
+    }
+    out
+}
