@@ -76,6 +76,7 @@ impl TestApp {
             json: true,
             table: format!("test-{}", unique()),
             by_hand: true,
+            payments: Default::default(),
             versions: Default::default(),
         };
         change(&mut options);

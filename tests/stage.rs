@@ -9,6 +9,7 @@ use functions::stream::{relay, sweep};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use shared::error::Result;
+use shared::ports::files::Files;
 use shared::ports::payments::Providers;
 use shared::ports::{Clock as _, Message, Queue, Schedules};
 use shared::{App, Mode, Tenant, Timestamp};
@@ -55,6 +56,23 @@ impl Schedules for Post {
     }
 }
 
+/// What the service needs from outside, besides the table and the mail.
+pub struct Outside {
+    pub payments: Providers,
+    pub files: Arc<dyn Files>,
+}
+
+impl Outside {
+    /// As the test's own service has it.
+    pub fn of(test: &TestApp) -> Self {
+        let parts = test.app();
+        Self {
+            payments: parts.payments.clone(),
+            files: parts.files.clone(),
+        }
+    }
+}
+
 pub struct Stage {
     pub seed: u64,
     pub dice: Dice,
@@ -70,7 +88,7 @@ impl Stage {
     pub fn new(
         test: &TestApp,
         client: &Client,
-        payments: Providers,
+        outside: Outside,
         seed: u64,
         began: Timestamp,
     ) -> Self {
@@ -83,8 +101,8 @@ impl Stage {
             clock.clone(),
             post.clone(),
             post,
-            payments,
-            parts.files.clone(),
+            outside.payments,
+            outside.files,
             parts.settings.clone(),
         );
         let account = client.account.clone().expect("an account");

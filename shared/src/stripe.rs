@@ -94,6 +94,10 @@ struct Fault {
 }
 
 impl Fault {
+    fn is(&self, code: &str) -> bool {
+        self.code.as_deref() == Some(code)
+    }
+
     /// The provider's word for why, the more exact one where there are two.
     fn reason(self) -> Option<String> {
         self.decline_code.or(self.code)
@@ -147,16 +151,23 @@ impl Stripe {
         Ok(self.client.get_or_init(|| client))
     }
 
+    /// What lies there; none where Stripe knows nothing of it.
     async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &[(&str, &str)],
-    ) -> Result<Answer<T>> {
+    ) -> Result<Option<T>> {
         let mut url = format!("{}{path}", self.base);
         if !query.is_empty() {
             url = format!("{url}?{}", form(query));
         }
-        self.send(self.client()?.get(url)).await
+        match self.send(self.client()?.get(url)).await? {
+            Answer::Done(found) => Ok(Some(found)),
+            Answer::Refused(status, fault) if status.is_server_error() => {
+                Err(unclear(status, fault))
+            }
+            Answer::Refused(..) => Ok(None),
+        }
     }
 
     async fn post<T: DeserializeOwned>(
@@ -204,7 +215,7 @@ impl Stripe {
                 Ok(Answer::Refused(status, fault))
             }
             StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS => Err(unclear(status, fault)),
-            status if status.is_server_error() => Err(unclear(status, fault)),
+            status if status.is_server_error() => Ok(Answer::Refused(status, fault)),
             status => {
                 let why = format!("Stripe answered {status}: {:?}", fault.reason());
                 Err(Error::internal(why))
@@ -214,11 +225,9 @@ impl Stripe {
 
     /// The customer a payment method belongs to, whom Stripe wants to be named.
     async fn customer(&self, token: &str) -> Result<Option<String>> {
-        match self.get::<Method>(&method_path(token), &[]).await? {
-            Answer::Done(method) => Ok(method.customer),
-            // The charge will say why.
-            Answer::Refused(..) => Ok(None),
-        }
+        let method = self.get::<Method>(&method_path(token), &[]).await?;
+        // Where there is none, the charge will say why.
+        Ok(method.and_then(|method| method.customer))
     }
 
     async fn take(&self, charge: &Charge) -> Result<Outcome> {
@@ -241,8 +250,23 @@ impl Stripe {
         }
         match self.post("/v1/payment_intents", &charge.key, &body).await? {
             Answer::Done(intent) => self.outcome(intent).await,
+            // Stripe repeats such an answer under the same key. What it did shows where its charges are.
+            Answer::Refused(status, fault) if status.is_server_error() => {
+                match self.find(&charge.key).await? {
+                    Some(intent) => self.outcome(intent).await,
+                    None => Err(unclear(status, fault)),
+                }
+            }
             Answer::Refused(status, fault) => refused(status, fault),
         }
+    }
+
+    /// The PaymentIntent made under our key. Searches lag behind by up to a minute.
+    async fn find(&self, key: &str) -> Result<Option<Intent>> {
+        let query = format!("metadata['charge_key']:'{key}'");
+        let path = "/v1/payment_intents/search";
+        let page = self.get::<Page>(path, &[("query", &query)]).await?;
+        Ok(page.and_then(|page| page.data.into_iter().next()))
     }
 
     /// What became of a PaymentIntent. The answer to a repeated call is that of the first, so one that was not over then is
@@ -253,10 +277,8 @@ impl Stripe {
             intent
         } else {
             let path = format!("/v1/payment_intents/{}", intent.id);
-            match self.get::<Intent>(&path, &[]).await? {
-                Answer::Done(intent) => intent,
-                Answer::Refused(status, fault) => return Err(unclear(status, fault)),
-            }
+            let now = self.get::<Intent>(&path, &[]).await?;
+            now.ok_or_else(|| Error::unavailable("Stripe does not find the charge again"))?
         };
         match intent.status.as_str() {
             "succeeded" => Ok(Outcome::Succeeded),
@@ -280,20 +302,8 @@ impl Stripe {
     }
 
     async fn give_back(&self, refund: &Refund) -> Result<Outcome> {
-        let query = format!(
-            "metadata['charge_key']:'{}' AND status:'succeeded'",
-            refund.charge
-        );
-        let found = self
-            .get::<Page>("/v1/payment_intents/search", &[("query", &query)])
-            .await?;
-        let intent = match found {
-            Answer::Done(page) => page.data.into_iter().next(),
-            Answer::Refused(status, fault) => return refused(status, fault),
-        };
-        // The search lags behind by up to a minute: a charge that is not there yet is asked for again.
-        let Some(intent) = intent else {
-            return Err(Error::unavailable("Stripe does not find the charge"));
+        let Some(intent) = self.find(&refund.charge).await? else {
+            return Err(Error::unavailable("Stripe does not find the charge yet"));
         };
         let body = [("payment_intent", intent.id.as_str())];
         match self
@@ -309,15 +319,17 @@ impl Stripe {
                 // A pending refund has left our balance already.
                 _ => Outcome::Succeeded,
             }),
+            // Each charge is refunded once and whole, so that was ours.
+            Answer::Refused(_, fault) if fault.is("charge_already_refunded") => {
+                Ok(Outcome::Succeeded)
+            }
             Answer::Refused(status, fault) => refused(status, fault),
         }
     }
 
     async fn show(&self, token: &str) -> Result<Option<Card>> {
-        let card = match self.get::<Method>(&method_path(token), &[]).await? {
-            Answer::Done(method) => method.card,
-            Answer::Refused(..) => None,
-        };
+        let method = self.get::<Method>(&method_path(token), &[]).await?;
+        let card = method.and_then(|method| method.card);
         Ok(card.map(|card| Card {
             brand: card.brand,
             exp_month: card.exp_month,
@@ -354,6 +366,9 @@ fn form(pairs: &[(&str, &str)]) -> String {
 
 /// What a refusal means: money is not to be had this way. The key of Stripe being wrong is not the payer's fault.
 fn refused(status: StatusCode, fault: Fault) -> Result<Outcome> {
+    if status.is_server_error() {
+        return Err(unclear(status, fault));
+    }
     let declined = status == StatusCode::PAYMENT_REQUIRED;
     match fault.reason() {
         Some(reason) => Ok(Outcome::Declined(reason)),

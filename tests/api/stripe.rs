@@ -11,9 +11,11 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use shared::Mode;
 use shared::money::Currency;
-use shared::ports::payments::{Charge, Outcome, Payments as _, Refund};
+use shared::ports::payments::{Charge, Outcome, Payments as _, Providers, Refund};
 use shared::stripe::Stripe;
+use tests::{Receiver, TestApp};
 
 /// What Stripe was asked, and what it answers next.
 #[derive(Default)]
@@ -24,7 +26,7 @@ struct Desk {
 }
 
 struct Fake {
-    stripe: Stripe,
+    stripe: Arc<Stripe>,
     desk: Arc<Mutex<Desk>>,
 }
 
@@ -40,7 +42,19 @@ impl Fake {
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         tokio::spawn(async move { axum::serve(listener, router).await });
         let stripe = Stripe::new(url, "sk_live_1").within(Duration::from_millis(500));
+        let stripe = Arc::new(stripe);
         Self { stripe, desk }
+    }
+
+    /// The service with this Stripe in either mode: in test mode it is easier to set up what is to be paid.
+    async fn service(&self) -> TestApp {
+        let providers = Providers::new(self.stripe.clone(), Some(self.stripe.clone()));
+        TestApp::start_with(|options| options.payments = providers).await
+    }
+
+    fn answer_next(&self, answers: &[(u16, Value)]) {
+        let mut desk = self.desk.lock().expect("the desk");
+        desk.answers.extend(answers.iter().cloned());
     }
 
     fn asked(&self) -> Vec<String> {
@@ -158,7 +172,8 @@ async fn what_is_refused_is_a_decline_with_the_providers_word() {
 async fn what_is_no_clear_answer_is_an_error_and_no_decline() {
     for (answers, status) in [
         (vec![], 503),
-        (vec![fault(500, json!({}))], 503),
+        (vec![fault(500, json!({})), (200, json!({"data": []}))], 503),
+        (vec![fault(500, json!({})), fault(500, json!({}))], 503),
         (vec![fault(429, json!({"code": "rate_limit"}))], 503),
         (vec![fault(409, json!({"type": "idempotency_error"}))], 503),
         (vec![(200, json!("not an intent"))], 503),
@@ -184,6 +199,23 @@ async fn what_is_no_clear_answer_is_an_error_and_no_decline() {
             .status(),
         503
     );
+}
+
+#[tokio::test]
+async fn a_charge_that_ended_in_an_error_of_stripe_is_sought() {
+    let found = |status: &str| (200, json!({"data": [{"id": "pi_1", "status": status}]}));
+    for (status, want) in [
+        ("succeeded", Outcome::Succeeded),
+        ("canceled", Outcome::Declined("card_declined".into())),
+    ] {
+        let answers = [method(), fault(500, json!({})), found(status)];
+        let fake = Fake::start(&answers).await;
+        let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
+        assert_eq!(outcome.expect("an outcome"), want);
+        let search =
+            "GET /v1/payment_intents/search?query=metadata%5B%27charge_key%27%5D%3A%27key-1%27";
+        assert_eq!(fake.asked()[2], search);
+    }
 }
 
 #[tokio::test]
@@ -259,6 +291,16 @@ async fn a_refund_finds_the_charge_by_its_key() {
     .await;
     let want = Outcome::Declined("expired_or_canceled_card".into());
     assert_eq!(fake.stripe.refund(&refund).await.expect("an outcome"), want);
+    let before = fault(400, json!({"code": "charge_already_refunded"}));
+    let found = (
+        200,
+        json!({"data": [{"id": "pi_1", "status": "succeeded"}]}),
+    );
+    let fake = Fake::start(&[found, before]).await;
+    assert_eq!(
+        fake.stripe.refund(&refund).await.expect("an outcome"),
+        Outcome::Succeeded
+    );
     let fake = Fake::start(&[(200, json!({"data": []}))]).await;
     assert_eq!(
         fake.stripe
@@ -291,6 +333,77 @@ async fn a_token_stands_for_a_card_or_for_none() {
             .is_none()
     );
     assert_eq!(fake.asked()[1], "GET /v1/payment_methods/tok_1%2F..%2Fx");
+}
+
+#[tokio::test]
+async fn in_live_mode_a_card_is_what_stripe_says_it_is() {
+    let fake = Fake::start(&[method(), fault(404, json!({"code": "resource_missing"}))]).await;
+    let app = fake.service().await;
+    let live = app.other_account(Mode::Live).await;
+    let body = |token: &str| json!({"type": "card", "token": token});
+    let made = live.post("/v1/payment_methods", body("pm_1")).await;
+    assert_eq!(made.expect(200).body["card"]["last4"], "4242");
+    let unknown = live.post("/v1/payment_methods", body("pm_2")).await;
+    let invalid = (
+        400,
+        "invalid_request_error",
+        Some("payment_method_invalid_input"),
+        Some("token"),
+    );
+    assert_eq!(unknown.error(), invalid);
+    let simulated = live.post("/v1/payment_methods", body("tok_success")).await;
+    assert_eq!(simulated.error(), invalid);
+    assert_eq!(fake.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_key() {
+    let fake = Fake::start(&[]).await;
+    let (app, receiver) = (fake.service().await, Receiver::start().await);
+    let hook = json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed", "invoice.paid"]});
+    let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
+    hooked.expect(200);
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.post("/v1/invoices", window).await.id();
+    let path = format!("/v1/invoices/{id}");
+    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
+    finalized.expect(200);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let pay = async || {
+        let body = json!({"payment_method": card});
+        app.alice.post(&format!("{path}/pay"), body).await
+    };
+    fake.answer_next(&[
+        method(),
+        fault(
+            402,
+            json!({"code": "card_declined", "decline_code": "stolen_card"}),
+        ),
+    ]);
+    assert_eq!(pay().await.expect(402).body["decline_code"], "stolen_card");
+    fake.answer_next(&[method()]);
+    pay().await.expect(503);
+    let shown = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&shown["status"], &shown["amount_due"]),
+        (&json!("open"), &json!(1190))
+    );
+    fake.answer_next(&[method(), intent("succeeded")]);
+    app.advance(3 * 60).await;
+    let shown = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&shown["status"], &shown["amount_due"]),
+        (&json!("paid"), &json!(0))
+    );
+    let keys = fake.keys();
+    assert_eq!(keys.len(), 3);
+    assert!(keys[0] != keys[1] && keys[1] == keys[2], "{keys:?}");
+    assert_eq!(
+        receiver.types(),
+        ["service.failed", "invoice.paid", "service.succeeded"]
+    );
 }
 
 /// `localstripe`, on loopback.

@@ -11,7 +11,7 @@ use shared::origin::{Mode, Origin};
 use shared::ports::Clock as _;
 use shared::{Id, Kind, Timestamp};
 use tests::records::Records;
-use tests::stage::{Stage, setting};
+use tests::stage::{Outside, Stage, setting};
 use tests::{TestApp, with};
 
 use crate::checker;
@@ -108,10 +108,9 @@ impl<'a> Simulation<'a> {
             stations.push(id);
         }
         let began = Timestamp::from_unix_millis(1_800_000_000_000);
-        let payments = test.app().payments.clone();
         Self {
             test,
-            stage: Stage::new(test, &client, payments, seed, began),
+            stage: Stage::new(test, &client, Outside::of(test), seed, began),
             driver: crew.driver,
             vehicles,
             stations,

@@ -51,6 +51,7 @@ async fn start(memory: bool) -> Running {
         rate: 1_000_000,
         json: false,
         table: shared::app::TABLE.to_owned(),
+        payments: Default::default(),
         versions: Default::default(),
         by_hand: false,
     };

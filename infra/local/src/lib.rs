@@ -75,6 +75,9 @@ pub struct Options {
     /// For tests: nothing happens later but when [`Running::drain`] or [`Running::advance`] says so.
     #[arg(skip)]
     pub by_hand: bool,
+    /// Who takes payments.
+    #[arg(skip)]
+    pub payments: Providers,
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
@@ -183,7 +186,7 @@ impl Running {
             clock.clone(),
             timeline.clone(),
             timeline.clone(),
-            Providers::from_env(),
+            options.payments.clone(),
             downloads.clone(),
             settings,
         );

@@ -1,5 +1,6 @@
 //! Taking money: a port, with the simulated provider of test mode.
 
+use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -38,6 +39,13 @@ pub trait Payments: Send + Sync {
 pub struct Providers {
     test: Arc<dyn Payments>,
     live: Option<Arc<dyn Payments>>,
+}
+
+impl fmt::Debug for Providers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let live = self.live.is_some();
+        f.debug_struct("Providers").field("live", &live).finish()
+    }
 }
 
 impl Providers {
