@@ -1,7 +1,9 @@
 //! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
 
+pub mod clock;
 pub mod contract;
 pub mod faulty;
+pub mod meter;
 pub mod openapi;
 pub mod template;
 
@@ -22,11 +24,12 @@ use shared::models::charging_session::{ChargingSession, SessionPrivate};
 use shared::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use shared::models::transaction::Transaction;
 use shared::origin::{Mode, Origin, Tenant};
-use shared::store::Changes;
+use shared::ports::Clock;
 use shared::store::keys::Partition;
 use shared::store::list::Slice;
 use shared::store::row::{Record, Row};
-use shared::{Id, Kind, Timestamp};
+use shared::store::{Changes, Store};
+use shared::{App, Id, Kind, Timestamp};
 
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
 /// later happens when the test says so.
@@ -112,6 +115,20 @@ impl TestApp {
     /// The service's own parts, for what no client can see.
     pub fn app(&self) -> &shared::App {
         &self.running().app
+    }
+
+    /// The service on another way to its table, and by another clock.
+    pub fn app_with(&self, store: Store, clock: Arc<dyn Clock>) -> App {
+        let parts = self.app();
+        App::new(
+            store,
+            clock,
+            parts.queue.clone(),
+            parts.schedules.clone(),
+            parts.payments.clone(),
+            parts.files.clone(),
+            parts.settings.clone(),
+        )
     }
 
     /// A client of another account.

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use functions::stream::{relay, sweep};
@@ -17,12 +18,14 @@ use shared::models::reservation::Reservation;
 use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::{Clock as _, Message, Queue, Schedules};
 use shared::{App, Id, Kind, Timestamp};
+use tests::clock::Hand;
 use tests::faulty::{self, Dice, under_faults};
 use tests::{Client, TestApp, with};
 use tower::ServiceExt as _;
 
 use crate::records::Records;
-use crate::{DELIVERIES, Hand, checker, setting};
+use crate::seeds::share_out;
+use crate::{DELIVERIES, checker, setting};
 
 const STATIONS: u128 = 3;
 const VEHICLES: usize = 5;
@@ -59,6 +62,7 @@ struct Simulation<'a> {
     seed: u64,
     dice: Dice,
     app: App,
+    router: Router,
     clock: Arc<Hand>,
     mail: Arc<Mail>,
     client: Client,
@@ -72,27 +76,28 @@ struct Simulation<'a> {
     keys: u64,
 }
 
-#[tokio::test]
-async fn simulation_whatever_happens_every_reservation_is_explained_and_nothing_is_booked_twice() {
+#[test]
+fn simulation_whatever_happens_every_reservation_is_explained_and_nothing_is_booked_twice() {
     let (seeds, steps) = (
         setting("SIMULATION_SEEDS", 2),
         setting("SIMULATION_STEPS", 80),
     );
     let first = setting("SIMULATION_SEED", 1);
-    let test = TestApp::start().await;
-    let mut records = Records::of(&test).await;
-    let (mut made, mut confirmed) = (0, 0);
-    for seed in first..first + seeds {
-        let run = simulate(&test, &mut records, seed, steps).await;
-        made += run.ends.len();
-        confirmed += run.confirmed;
-        if seed == first {
-            // Stations belong to everybody: the same ones need a table of their own.
-            let other = TestApp::start().await;
-            let again = simulate(&other, &mut Records::of(&other).await, seed, steps).await;
-            assert_eq!(run.ends, again.ends, "seed {seed} does not replay exactly");
+    let counts = share_out(first..first + seeds, async |seeds| {
+        let (mut made, mut confirmed) = (0, 0);
+        while let Some(seed) = seeds.next() {
+            let run = simulate(seed, steps).await;
+            made += run.ends.len();
+            confirmed += run.confirmed;
+            if seed == first {
+                let again = simulate(seed, steps).await;
+                assert_eq!(run.ends, again.ends, "seed {seed} does not replay exactly");
+            }
         }
-    }
+        (made, confirmed)
+    });
+    let made: usize = counts.iter().map(|(made, _)| made).sum();
+    let confirmed: usize = counts.iter().map(|(_, confirmed)| confirmed).sum();
     assert!(
         confirmed * 5 > made && made > 0,
         "{confirmed} of {made} prove nothing"
@@ -105,7 +110,10 @@ struct Run {
     confirmed: usize,
 }
 
-async fn simulate(test: &TestApp, records: &mut Records, seed: u64, steps: u64) -> Run {
+/// Each simulation has a table of its own: stations belong to everybody.
+async fn simulate(seed: u64, steps: u64) -> Run {
+    let test = &TestApp::start().await;
+    let records = &mut Records::of(test).await;
     let mut simulation = Simulation::prepare(test, seed).await;
     for step in 0..steps {
         simulation.step().await;
@@ -167,6 +175,7 @@ impl<'a> Simulation<'a> {
             test,
             seed,
             dice: Dice::new(seed),
+            router: functions::router(app.clone()),
             app,
             clock,
             mail,
@@ -349,7 +358,7 @@ impl<'a> Simulation<'a> {
             }
             let text = body.as_ref().map(Value::to_string).unwrap_or_default();
             let request = request.body(Body::from(text)).expect("a request");
-            let work = functions::router(self.app.clone()).oneshot(request);
+            let work = self.router.clone().oneshot(request);
             let Some(answer) = under_faults(self.dice.below(u64::MAX), work).await else {
                 continue;
             };
@@ -400,14 +409,15 @@ impl<'a> Simulation<'a> {
         self.seed.is_multiple_of(2)
     }
 
-    /// Fails when somebody is promised a connector that is out of order.
+    /// Fails when somebody is promised a connector that is out of order, and no other is sought soon.
     async fn check_connectors(&self) {
         let store = &self.test.app().store;
         let now = self.clock.now();
         let ids: Vec<Id> = self.reservations.iter().cloned().map(Id::from).collect();
         let rows = store.get_all::<Reservation>(&self.tenant, &ids).await;
         for row in rows.expect("rows") {
-            let promised = row.object.promised(&row.private, now).is_some();
+            let sought = row.private.displaced && row.private.due.is_some_and(|due| due > now);
+            let promised = row.object.promised(&row.private, now).is_some() && !sought;
             let (Some(id), Some(connector), true) = (
                 &row.object.charging_station,
                 &row.private.connector,

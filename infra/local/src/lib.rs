@@ -253,6 +253,14 @@ impl Running {
         self.engine.lose_triggers().await
     }
 
+    /// Relays what the stream holds, and forgets every message, as if the queues had lost them.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub async fn lose_messages(&self) -> Result<()> {
+        self.engine.lose_messages().await
+    }
+
     /// Whether messages are due that nobody has worked on.
     pub fn has_due_work(&self) -> bool {
         self.engine.has_due_work()
