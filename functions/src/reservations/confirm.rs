@@ -53,7 +53,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
 
 /// Whether the connector that a reservation was promised can still be had.
 async fn is_kept(app: &App, tenant: &Tenant, row: &Row<Reservation>) -> Result<bool, Error> {
-    let (Some(station), Some(connector)) = (&row.object.charging_station, &row.private.connector)
+    let (Some(station), Some(connector)) = (&row.object.charging_station, &row.object.connector)
     else {
         return Ok(false);
     };
@@ -128,7 +128,7 @@ async fn book(
     mut summary: MatchSummary,
 ) -> Result<bool, Error> {
     let vehicle = vehicle_calendar(&row.object.vehicle);
-    let before = Promise::of_reservation(&row.object, &row.private);
+    let before = Promise::of_reservation(&row.object);
     let left = before.iter().flat_map(|promise| promise.whose.clone());
     let connectors = candidates
         .iter()

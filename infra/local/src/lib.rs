@@ -7,6 +7,7 @@ mod downloads;
 mod embedded;
 mod engine;
 mod files;
+mod inbox;
 mod stations;
 mod streams;
 mod timeline;
@@ -41,6 +42,7 @@ use crate::downloads::Downloads;
 use crate::embedded::Embedded;
 use crate::engine::Engine;
 use crate::files::Folder;
+use crate::inbox::Inbox;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 
@@ -200,12 +202,13 @@ impl Running {
         }
         stations::import(&app, &folder, options.stations.as_deref(), made).await?;
 
+        let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
         let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams));
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
-        let router = router(&app, &engine, downloads);
+        let router = router(&app, &engine, downloads, inbox);
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
@@ -312,8 +315,8 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes, the clock and the files.
-fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router {
+/// The routes, the clock, the files and the inbox.
+fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc<Inbox>) -> Router {
     let service = functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge));
     Router::new()
         .route("/_local/clock", post(advance))
@@ -321,6 +324,10 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router 
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
+        )
+        .route(
+            inbox::ROUTE,
+            post(inbox::receive).get(inbox::list).with_state(inbox),
         )
         .fallback_service(service)
 }

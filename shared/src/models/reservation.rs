@@ -36,6 +36,9 @@ pub struct Reservation {
     /// The station; null until one is assigned.
     pub charging_station: Option<Id>,
     pub confirmed_at: Option<Timestamp>,
+    /// The connector within the station; null until one is assigned.
+    #[serde(default)]
+    pub connector: Option<String>,
     pub connector_type: Vec<ConnectorType>,
     pub created: Timestamp,
     pub currency: Currency,
@@ -66,8 +69,6 @@ pub struct Reservation {
 /// What the reservation's row keeps to itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationPrivate {
-    /// The connector within the assigned station.
-    pub connector: Option<String>,
     /// When the service has to look at the reservation again.
     pub due: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
@@ -84,7 +85,6 @@ impl ReservationPrivate {
 impl Default for ReservationPrivate {
     fn default() -> Self {
         Self {
-            connector: None,
             due: None,
             charging_standard: ConnectorType::Type2,
         }
@@ -268,6 +268,7 @@ impl Reservation {
             },
             charging_station: None,
             confirmed_at: None,
+            connector: None,
             connector_type: new.connector_type,
             created: now,
             currency: terms.currency,
@@ -292,7 +293,6 @@ impl Reservation {
         check_start(reservation.ideal_start, now)?;
         reservation.check(vehicle.charging_standard)?;
         let private = ReservationPrivate {
-            connector: None,
             due: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
         };
@@ -396,7 +396,7 @@ impl Reservation {
         self.reserved_end = Some(assignment.window.until);
         self.match_summary = Some(summary);
         self.updated = now;
-        private.connector = Some(assignment.connector.clone());
+        self.connector = Some(assignment.connector.clone());
         private.due = Some(assignment.window.from.plus_millis(GRACE));
     }
 
