@@ -28,6 +28,9 @@ use shared::store::list::Slice;
 use shared::store::row::{Record, Row};
 use shared::{Id, Kind, Timestamp};
 
+/// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
+pub const SLACK: u32 = 8;
+
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
 /// later happens when the test says so.
 pub struct TestApp {
@@ -73,6 +76,7 @@ impl TestApp {
             json: true,
             table: format!("test-{}", unique()),
             by_hand: true,
+            slack: SLACK,
             versions: Default::default(),
         };
         change(&mut options);

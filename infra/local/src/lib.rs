@@ -77,6 +77,9 @@ pub struct Options {
     /// For tests: nothing happens later but when [`Running::drain`] or [`Running::advance`] says so.
     #[arg(skip)]
     pub by_hand: bool,
+    /// For tests: how many times longer than on Lambda a request and a call may take.
+    #[arg(skip = 1u32)]
+    pub slack: u32,
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
@@ -141,7 +144,7 @@ impl Running {
             }
         };
         let config = aws::config();
-        let mut settings = shared::store::client::tuned(&config);
+        let mut settings = shared::store::client::tuned(&config, options.slack);
         settings.set_endpoint_url(Some(store_url.clone()));
         let store = Store::new(
             aws_sdk_dynamodb::Client::from_conf(settings.build()),
@@ -178,6 +181,7 @@ impl Running {
             },
             reservation_fee: 0,
             targets: Targets::PublicAndLoopback,
+            slack: options.slack,
             versions: options.versions.clone(),
         };
         let app = App::new(
