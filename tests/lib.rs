@@ -31,6 +31,9 @@ use shared::store::row::{Record, Row};
 use shared::store::{Changes, Store};
 use shared::{App, Id, Kind, Timestamp};
 
+/// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
+pub const SLACK: u32 = 8;
+
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
 /// later happens when the test says so.
 pub struct TestApp {
@@ -76,6 +79,7 @@ impl TestApp {
             json: true,
             table: format!("test-{}", unique()),
             by_hand: true,
+            slack: SLACK,
             versions: Default::default(),
         };
         change(&mut options);

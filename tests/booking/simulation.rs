@@ -282,7 +282,7 @@ impl<'a> Simulation<'a> {
             .expect("rows")
             .into_iter()
             .filter(|row| row.object.promised(&row.private, now).is_some())
-            .map(|row| (row.object.charging_station, row.private.connector))
+            .map(|row| (row.object.charging_station, row.object.connector))
             .collect();
         let aimed = self.one_of(&promised).filter(|_| self.dice.percent(50));
         let (id, connector) = aimed.unwrap_or((self.one_of(&self.stations), None));
@@ -420,7 +420,7 @@ impl<'a> Simulation<'a> {
             let promised = row.object.promised(&row.private, now).is_some() && !sought;
             let (Some(id), Some(connector), true) = (
                 &row.object.charging_station,
-                &row.private.connector,
+                &row.object.connector,
                 promised,
             ) else {
                 continue;

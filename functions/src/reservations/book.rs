@@ -27,7 +27,7 @@ pub(super) async fn book(
     mut summary: MatchSummary,
 ) -> Result<bool, Error> {
     let vehicle = vehicle_calendar(&row.object.vehicle);
-    let before = Promise::of_reservation(&row.object, &row.private);
+    let before = Promise::of_reservation(&row.object);
     let left = before.iter().flat_map(|promise| promise.whose.clone());
     let connectors = candidates
         .iter()

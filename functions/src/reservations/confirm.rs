@@ -108,7 +108,7 @@ async fn is_kept(
     row: &Row<Reservation>,
     window: Window,
 ) -> Result<bool, Error> {
-    let (Some(station), Some(connector)) = (&row.object.charging_station, &row.private.connector)
+    let (Some(station), Some(connector)) = (&row.object.charging_station, &row.object.connector)
     else {
         return Ok(false);
     };

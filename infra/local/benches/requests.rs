@@ -52,6 +52,7 @@ async fn start(memory: bool) -> Running {
         json: false,
         table: shared::app::TABLE.to_owned(),
         versions: Default::default(),
+        slack: 1,
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")

@@ -7,6 +7,7 @@ mod downloads;
 mod embedded;
 mod engine;
 mod files;
+mod inbox;
 mod stations;
 mod streams;
 mod timeline;
@@ -41,6 +42,7 @@ use crate::downloads::Downloads;
 use crate::embedded::Embedded;
 use crate::engine::Engine;
 use crate::files::Folder;
+use crate::inbox::Inbox;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 
@@ -75,6 +77,9 @@ pub struct Options {
     /// For tests: nothing happens later but when [`Running::drain`] or [`Running::advance`] says so.
     #[arg(skip)]
     pub by_hand: bool,
+    /// For tests: how many times longer than on Lambda a request and a call may take.
+    #[arg(skip = 1u32)]
+    pub slack: u32,
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
@@ -139,7 +144,7 @@ impl Running {
             }
         };
         let config = aws::config();
-        let mut settings = shared::store::client::tuned(&config);
+        let mut settings = shared::store::client::tuned(&config, options.slack);
         settings.set_endpoint_url(Some(store_url.clone()));
         let store = Store::new(
             aws_sdk_dynamodb::Client::from_conf(settings.build()),
@@ -176,6 +181,7 @@ impl Running {
             },
             reservation_fee: 0,
             targets: Targets::PublicAndLoopback,
+            slack: options.slack,
             versions: options.versions.clone(),
         };
         let app = App::new(
@@ -200,12 +206,13 @@ impl Running {
         }
         stations::import(&app, &folder, options.stations.as_deref(), made).await?;
 
+        let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
         let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams));
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
-        let router = router(&app, &engine, downloads);
+        let router = router(&app, &engine, downloads, inbox);
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
@@ -320,8 +327,8 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes, the clock and the files.
-fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router {
+/// The routes, the clock, the files and the inbox.
+fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc<Inbox>) -> Router {
     let service = functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge));
     Router::new()
         .route("/_local/clock", post(advance))
@@ -329,6 +336,10 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router 
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
+        )
+        .route(
+            inbox::ROUTE,
+            post(inbox::receive).get(inbox::list).with_state(inbox),
         )
         .fallback_service(service)
 }

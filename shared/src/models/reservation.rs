@@ -12,7 +12,6 @@ use super::patch::{Change, Patch};
 use super::vehicle::{ConnectorType, Vehicle};
 use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
-use crate::charging::policies::Breach;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -37,6 +36,9 @@ pub struct Reservation {
     /// The station; null until one is assigned.
     pub charging_station: Option<Id>,
     pub confirmed_at: Option<Timestamp>,
+    /// The connector within the station; null until one is assigned.
+    #[serde(default)]
+    pub connector: Option<String>,
     pub connector_type: Vec<ConnectorType>,
     pub created: Timestamp,
     pub currency: Currency,
@@ -64,20 +66,9 @@ pub struct Reservation {
     pub vehicle: Id,
 }
 
-/// The answer to `POST /v1/reservations`: the reservation, and what policies in suggestion mode have against it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct MadeReservation<'a> {
-    #[serde(flatten)]
-    pub reservation: &'a Reservation,
-    /// What could be told before a station is assigned; empty when nothing speaks against it.
-    pub policy_warnings: Vec<Breach>,
-}
-
 /// What the reservation's row keeps to itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationPrivate {
-    /// The connector within the assigned station.
-    pub connector: Option<String>,
     /// When the service has to look at the reservation again.
     pub due: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
@@ -100,7 +91,6 @@ impl ReservationPrivate {
 impl Default for ReservationPrivate {
     fn default() -> Self {
         Self {
-            connector: None,
             due: None,
             charging_standard: ConnectorType::Type2,
             fleet: None,
@@ -296,6 +286,7 @@ impl Reservation {
             },
             charging_station: None,
             confirmed_at: None,
+            connector: None,
             connector_type: new.connector_type,
             created: now,
             currency: terms.currency,
@@ -320,7 +311,6 @@ impl Reservation {
         check_start(reservation.ideal_start, now)?;
         reservation.check(vehicle.charging_standard)?;
         let private = ReservationPrivate {
-            connector: None,
             due: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
             fleet: Some(vehicle.fleet.clone()),
@@ -426,7 +416,7 @@ impl Reservation {
         self.reserved_end = Some(assignment.window.until);
         self.match_summary = Some(summary);
         self.updated = now;
-        private.connector = Some(assignment.connector.clone());
+        self.connector = Some(assignment.connector.clone());
         private.displaced = false;
         private.due = Some(assignment.window.from.plus_millis(GRACE));
     }
@@ -490,7 +480,7 @@ impl Reservation {
         now: Timestamp,
     ) -> bool {
         let promised = self.promised(private, now).is_some() && self.is_for(station);
-        let connector = private.connector.as_ref();
+        let connector = self.connector.as_ref();
         let lost = connector.is_some_and(|connector| connectors.contains(connector));
         if !promised || !lost || private.displaced {
             return false;
