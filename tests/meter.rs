@@ -14,6 +14,8 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use serde_json::Value;
 use shared::store::{Store, client};
 
+use crate::SLACK;
+
 /// One call to the table.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -32,7 +34,7 @@ impl Meter {
     /// A store on the table behind that address whose calls are counted.
     pub fn store(&self, url: &str, table: &str) -> Store {
         let config = shared::aws::config();
-        let mut settings = client::tuned(&config);
+        let mut settings = client::tuned(&config, SLACK);
         settings.set_endpoint_url(Some(url.to_owned()));
         let inner = config.http_client().expect("a client");
         settings.set_http_client(Some(SharedHttpClient::new(Metered(self.clone(), inner))));
