@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod contract;
 pub mod faulty;
+pub mod meter;
 pub mod openapi;
 pub mod records;
 pub mod stage;
@@ -25,11 +26,15 @@ use shared::models::charging_session::{ChargingSession, SessionPrivate};
 use shared::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use shared::models::transaction::Transaction;
 use shared::origin::{Mode, Origin, Tenant};
-use shared::store::Changes;
+use shared::ports::Clock;
 use shared::store::keys::Partition;
 use shared::store::list::Slice;
 use shared::store::row::{Record, Row};
-use shared::{Id, Kind, Timestamp};
+use shared::store::{Changes, Store};
+use shared::{App, Id, Kind, Timestamp};
+
+/// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
+pub const SLACK: u32 = 8;
 
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
 /// later happens when the test says so.
@@ -77,6 +82,7 @@ impl TestApp {
             table: format!("test-{}", unique()),
             by_hand: true,
             payments: Default::default(),
+            slack: SLACK,
             versions: Default::default(),
         };
         change(&mut options);
@@ -116,6 +122,20 @@ impl TestApp {
     /// The service's own parts, for what no client can see.
     pub fn app(&self) -> &shared::App {
         &self.running().app
+    }
+
+    /// The service on another way to its table, and by another clock.
+    pub fn app_with(&self, store: Store, clock: Arc<dyn Clock>) -> App {
+        let parts = self.app();
+        App::new(
+            store,
+            clock,
+            parts.queue.clone(),
+            parts.schedules.clone(),
+            parts.payments.clone(),
+            parts.files.clone(),
+            parts.settings.clone(),
+        )
     }
 
     /// A client of another account.

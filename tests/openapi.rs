@@ -17,6 +17,8 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("ApiKey", "secret"),
     ("EventData", "previous_attributes"),
     ("ChargingStation", "distance_meters"),
+    ("Availability", "exceptional_closings"),
+    ("Availability", "exceptional_openings"),
     ("Price", "price_decimal"),
     ("Price", "restrictions"),
     ("ReportFilters", "driver"),

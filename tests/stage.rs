@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use functions::stream::{relay, sweep};
@@ -77,6 +78,7 @@ pub struct Stage {
     pub seed: u64,
     pub dice: Dice,
     pub app: App,
+    router: Router,
     pub clock: Arc<Hand>,
     pub client: Client,
     pub tenant: Tenant,
@@ -109,6 +111,7 @@ impl Stage {
         Self {
             seed,
             dice: Dice::new(seed),
+            router: functions::router(app.clone()),
             app,
             clock,
             client: client.clone(),
@@ -176,7 +179,7 @@ impl Stage {
             }
             let text = body.as_ref().map(Value::to_string).unwrap_or_default();
             let request = request.body(Body::from(text)).expect("a request");
-            let work = functions::router(self.app.clone()).oneshot(request);
+            let work = self.router.clone().oneshot(request);
             let Some(answer) = under_faults(self.dice.below(u64::MAX), work).await else {
                 continue;
             };

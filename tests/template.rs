@@ -152,7 +152,7 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
         "bootstrap-account" => vec![Accounts, Keys],
         "import-stations" => vec![Stations],
         // The lines of an invoice that is gone go with it.
-        "relay-stream" => vec![Of(Event), Of(Invoice)],
+        "relay-stream" => vec![Of(Event), Of(Invoice), Of(Reservation)],
         "sweep" => vec![Of(Event)],
         "confirm-reservation" => vec![Of(Reservation), Of(Event), Calendars],
         "expire-reservation" => vec![Of(Reservation), Calendars],

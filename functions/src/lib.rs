@@ -255,7 +255,8 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::Confirm {
             tenant,
             reservation,
-        } => reservations::confirm::handle(app, tenant, reservation).await,
+            wish,
+        } => reservations::confirm::handle(app, tenant, reservation, wish.as_deref()).await,
         Message::Expire {
             tenant,
             reservation,

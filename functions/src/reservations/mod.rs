@@ -1,3 +1,4 @@
+mod book;
 pub mod cancel;
 pub mod confirm;
 pub mod create;

@@ -64,6 +64,7 @@ async fn start() -> Running {
         payments: Default::default(),
         versions: Default::default(),
         by_hand: true,
+        slack: 1,
     };
     Running::start(options).await.expect("the service starts")
 }
@@ -83,7 +84,7 @@ async fn in_front_of(running: &Running, sessions: u64) -> App {
     };
     let router = Router::new().fallback(answer).with_state(table);
     tokio::spawn(async move { axum::serve(listener, router).await });
-    let mut settings = client::tuned(&shared::aws::config());
+    let mut settings = client::tuned(&shared::aws::config(), 1);
     settings.set_endpoint_url(Some(url));
     let store = Store::new(Client::from_conf(settings.build()), running.table.clone());
     let parts = &running.app;

@@ -53,6 +53,7 @@ async fn start(memory: bool) -> Running {
         table: shared::app::TABLE.to_owned(),
         payments: Default::default(),
         versions: Default::default(),
+        slack: 1,
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")

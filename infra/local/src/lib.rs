@@ -7,6 +7,7 @@ mod downloads;
 mod embedded;
 mod engine;
 mod files;
+mod inbox;
 mod stations;
 mod streams;
 mod timeline;
@@ -41,6 +42,7 @@ use crate::downloads::Downloads;
 use crate::embedded::Embedded;
 use crate::engine::Engine;
 use crate::files::Folder;
+use crate::inbox::Inbox;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 
@@ -78,6 +80,9 @@ pub struct Options {
     /// Who takes payments.
     #[arg(skip)]
     pub payments: Providers,
+    /// For tests: how many times longer than on Lambda a request and a call may take.
+    #[arg(skip = 1u32)]
+    pub slack: u32,
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
@@ -142,7 +147,7 @@ impl Running {
             }
         };
         let config = aws::config();
-        let mut settings = shared::store::client::tuned(&config);
+        let mut settings = shared::store::client::tuned(&config, options.slack);
         settings.set_endpoint_url(Some(store_url.clone()));
         let store = Store::new(
             aws_sdk_dynamodb::Client::from_conf(settings.build()),
@@ -179,6 +184,7 @@ impl Running {
             },
             reservation_fee: 0,
             targets: Targets::PublicAndLoopback,
+            slack: options.slack,
             versions: options.versions.clone(),
         };
         let app = App::new(
@@ -203,12 +209,13 @@ impl Running {
         }
         stations::import(&app, &folder, options.stations.as_deref(), made).await?;
 
+        let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
         let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams));
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
-        let router = router(&app, &engine, downloads);
+        let router = router(&app, &engine, downloads, inbox);
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
@@ -254,6 +261,14 @@ impl Running {
     /// The stream's.
     pub async fn lose_triggers(&self) -> Result<()> {
         self.engine.lose_triggers().await
+    }
+
+    /// Relays what the stream holds, and forgets every message, as if the queues had lost them.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub async fn lose_messages(&self) -> Result<()> {
+        self.engine.lose_messages().await
     }
 
     /// Whether messages are due that nobody has worked on.
@@ -315,8 +330,8 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes, the clock and the files.
-fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router {
+/// The routes, the clock, the files and the inbox.
+fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc<Inbox>) -> Router {
     let service = functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge));
     Router::new()
         .route("/_local/clock", post(advance))
@@ -324,6 +339,10 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router 
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
+        )
+        .route(
+            inbox::ROUTE,
+            post(inbox::receive).get(inbox::list).with_state(inbox),
         )
         .fallback_service(service)
 }

@@ -65,7 +65,7 @@ fn credentials() -> Credentials {
 /// The table's client. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own.
 pub fn dynamodb(config: &SdkConfig) -> aws_sdk_dynamodb::Client {
     let endpoint = variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"));
-    let mut settings = crate::store::client::tuned(config);
+    let mut settings = crate::store::client::tuned(config, 1);
     settings.set_endpoint_url(endpoint);
     aws_sdk_dynamodb::Client::from_conf(settings.build())
 }

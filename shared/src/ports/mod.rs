@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::id::Id;
+use crate::models::reservation::Wish;
 use crate::origin::Tenant;
 use crate::time::{MINUTE, Timestamp};
 
@@ -35,11 +36,16 @@ pub trait Schedules: Send + Sync {
 }
 
 /// A piece of work. Whoever works on it finds out by itself whether there is still anything to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum Message {
     /// Try to confirm a pending reservation, or look whether the connector of a confirmed one is still in order.
-    Confirm { tenant: Tenant, reservation: Id },
+    Confirm {
+        tenant: Tenant,
+        reservation: Id,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wish: Option<Box<Wish>>,
+    },
     /// Look whether the vehicle of a confirmed reservation came.
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
