@@ -78,6 +78,7 @@ impl TestApp {
             store: std::env::var("STORE_URL").ok(),
             stations: None,
             rate: 100_000,
+            reservation_fee: 0,
             json: true,
             table: format!("test-{}", unique()),
             by_hand: true,

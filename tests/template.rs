@@ -157,7 +157,7 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
         "confirm-reservation" => vec![Of(Reservation), Of(Event), Calendars],
         "expire-reservation" => vec![Of(Reservation), Calendars],
         "stop-session" => end_session.to_vec(),
-        "settle-session" => [&[Of(ChargingSession)], &charge[..]].concat(),
+        "settle-session" => [&[Of(ChargingSession), Of(Reservation)], &charge[..]].concat(),
         "deliver-webhook" => vec![Of(Event), Of(WebhookEndpoint)],
         "generate-report" => vec![Of(Report)],
         "check-invoice" => [&[Of(Invoice), Of(ChargingSession)], &charge[..]].concat(),

@@ -264,6 +264,10 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::StopSession { tenant, session } => {
             charging_sessions::finish::handle(app, tenant, session).await
         }
+        Message::ChargeFee {
+            tenant,
+            reservation,
+        } => reservations::charge_fee::handle(app, tenant, reservation).await,
         Message::SettleSession { tenant, session } => {
             charging_sessions::settle::handle(app, tenant, session).await
         }

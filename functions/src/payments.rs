@@ -16,7 +16,7 @@ use shared::ports::payments::{Charge, Outcome, Refund};
 use shared::store::row::Row;
 use shared::store::wallets::{Funds, Wallet};
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error, Kind};
+use shared::{App, Code, Error, Id, Kind};
 
 use crate::references;
 
@@ -71,6 +71,27 @@ pub async fn take(
                 .debit(changes, origin, wallet, price, Error::Contended)?;
             Ok(Outcome::Succeeded)
         }
+    }
+}
+
+/// Takes money as [`take`] does from a payment method that may be gone by now.
+///
+/// # Errors
+/// Those of [`take`].
+pub async fn take_from(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    method: Option<&Id>,
+    bill: &Bill,
+) -> Result<Outcome, Error> {
+    let method = match method {
+        Some(id) => app.store.find::<PaymentMethod>(&origin.tenant, id).await?,
+        None => None,
+    };
+    match method {
+        Some(method) => take(app, origin, changes, &method, bill).await,
+        None => Ok(Outcome::Declined("payment_method_gone".to_owned())),
     }
 }
 

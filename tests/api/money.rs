@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::Timestamp;
 use shared::models::fleet::Fleet;
 use shared::{Id, Mode, Tenant};
-use tests::{Answer, Crew, Receiver, TestApp};
+use tests::{Answer, Crew, Receiver, TestApp, with};
 
 fn tenant(app: &TestApp) -> Tenant {
     Tenant {
@@ -296,4 +296,56 @@ async fn a_report_is_made_of_each_period_in_which_something_was_charged() {
     turn_over(&app, &crew).await;
     app.drain().await;
     assert_eq!(list(&app, "/v1/reports").await.len(), reports.len());
+}
+
+#[tokio::test]
+async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_owed() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+    let receiver = Receiver::start().await;
+    let hook =
+        json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed"]});
+    let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
+    hooked.expect(200);
+    let crew = app.crew(&app.alice).await;
+    let good = app.payment_method("tok_success", json!({})).await;
+    let poor = app.payment_method("tok_declined", json!({})).await;
+    for (method, minutes, cancelled, owed, told) in [
+        // Nobody comes.
+        (&good, 60, false, 0, Some("service.succeeded")),
+        (&poor, 60, false, 300, Some("service.failed")),
+        // Too late to cancel, and early enough.
+        (&good, 20, true, 0, Some("service.succeeded")),
+        (&good, 60, true, 0, None),
+    ] {
+        let body = with(
+            app.reservation(&crew, minutes),
+            json!({"payment_method": method}),
+        );
+        let id = app.alice.post("/v1/reservations", body).await.id();
+        app.drain().await;
+        let path = format!("/v1/reservations/{id}");
+        let before = receiver.received().len();
+        if cancelled {
+            let cancel = app.alice.post(&format!("{path}/cancel"), json!({})).await;
+            cancel.expect(200);
+        }
+        app.advance(90 * 60).await;
+        sweep::handle(app.app()).await.expect("a sweep");
+        app.drain().await;
+        let shown = app.alice.get(&path).await.expect(200).body;
+        assert_eq!(shown["fee_due"], owed, "{shown}");
+        let heard = receiver.received();
+        let types: Vec<_> = heard[before..]
+            .iter()
+            .map(|one| one.event["type"].as_str().expect("a type"))
+            .collect();
+        assert_eq!(types, Vec::from_iter(told), "{shown}");
+        for one in &heard[before..] {
+            let object = &one.event["data"]["object"];
+            assert_eq!(
+                (&object["amount"], &object["fleet"]),
+                (&json!(300), &json!(crew.fleet))
+            );
+        }
+    }
 }

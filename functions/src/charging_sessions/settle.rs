@@ -1,8 +1,8 @@
-//! `settle-session`: takes the charge for a session that has ended from its payment method, once.
+//! `settle-session`: takes the charge for a session that has ended from its payment method, once. The fees of reservations
+//! come by the same queue.
 
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::event::EventType;
-use shared::models::payment_method::PaymentMethod;
 use shared::models::transaction::TransactionPrivate;
 use shared::origin::{Origin, Tenant};
 use shared::ports::payments::Outcome;
@@ -51,18 +51,12 @@ async fn charge(
     changes: &mut Changes,
     session: &ChargingSession,
 ) -> Result<Outcome, Error> {
-    let method = match &session.payment_method {
-        Some(id) => app.store.find::<PaymentMethod>(&origin.tenant, id).await?,
-        None => None,
-    };
-    let Some(method) = method else {
-        return Ok(Outcome::Declined("payment_method_gone".to_owned()));
-    };
     let bill = Bill {
         key: session.id.to_string(),
         amount: session.amount_due,
         currency: session.currency,
         description: session.description(),
     };
-    payments::take(app, origin, changes, &method, &bill).await
+    let method = session.payment_method.as_ref();
+    payments::take_from(app, origin, changes, method, &bill).await
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/transactions/{id}/refund`: gives back what a charge for a session or an invoice took, all of it, once. The
+//! `POST /v1/transactions/{id}/refund`: gives back what a charge took, all of it, once; top-ups stay in the wallet. The
 //! refund is a transaction of its own, pending until the money has moved. What was paid stays paid.
 
 use axum::extract::State;

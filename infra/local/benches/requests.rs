@@ -49,6 +49,7 @@ async fn start(memory: bool) -> Running {
         store: None,
         stations: None,
         rate: 1_000_000,
+        reservation_fee: 0,
         json: false,
         table: shared::app::TABLE.to_owned(),
         payments: Default::default(),

@@ -68,6 +68,9 @@ pub struct Options {
     /// Requests per second an account may send.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub rate: u32,
+    /// The fee of a reservation, in the smallest unit of its currency.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub reservation_fee: i64,
     /// Print one JSON object with `base_url`, `api_key` and `account`.
     #[arg(long)]
     pub json: bool,
@@ -182,7 +185,7 @@ impl Running {
                 test: options.rate,
                 live: options.rate,
             },
-            reservation_fee: 0,
+            reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
             slack: options.slack,
             versions: options.versions.clone(),

@@ -364,7 +364,13 @@ fn reservation_message(
             reservation,
             wish: Some(Box::new(one.wish(private))),
         }),
-        _ => None,
+        ReservationStatus::Cancelled
+        | ReservationStatus::Completed
+        | ReservationStatus::Expired => Some(Message::ChargeFee {
+            tenant,
+            reservation,
+        }),
+        ReservationStatus::Failed => None,
     }
 }
 

@@ -98,7 +98,7 @@ impl Transaction {
     /// The refund of this charge, whole and still to be made.
     ///
     /// # Errors
-    /// 409 for what is not a charge for a session or an invoice that succeeded, and for what was refunded before.
+    /// 409 for what is not a charge that succeeded, for top-ups, and for what was refunded before.
     pub fn refund(
         &self,
         private: &mut TransactionPrivate,
@@ -108,9 +108,7 @@ impl Transaction {
         let succeeded =
             self.kind == TransactionType::Charge && self.status == TransactionStatus::Succeeded;
         if !succeeded || private.bill.is_none() {
-            return refuse(
-                "Only a charge for a session or an invoice that succeeded can be refunded.",
-            );
+            return refuse("Only a charge that succeeded can be refunded, and no top-up.");
         }
         if private.refund.is_some() {
             return refuse("The charge was refunded before.");

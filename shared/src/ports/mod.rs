@@ -50,6 +50,8 @@ pub enum Message {
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
     StopSession { tenant: Tenant, session: Id },
+    /// Take the fee of a reservation that is over.
+    ChargeFee { tenant: Tenant, reservation: Id },
     /// Take the charge for a session that has ended.
     SettleSession { tenant: Tenant, session: Id },
     /// Make one attempt to deliver an event.
@@ -118,7 +120,7 @@ impl Message {
             Self::Confirm { .. } => Work::ConfirmReservation,
             Self::Expire { .. } => Work::ExpireReservation,
             Self::StopSession { .. } => Work::StopSession,
-            Self::SettleSession { .. } => Work::SettleSession,
+            Self::SettleSession { .. } | Self::ChargeFee { .. } => Work::SettleSession,
             Self::Deliver { .. } => Work::DeliverWebhook,
             Self::GenerateReport { .. } => Work::GenerateReport,
             Self::CheckInvoice { .. } => Work::CheckInvoice,
@@ -131,9 +133,9 @@ impl Message {
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
-            Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => {
-                reservation.to_string()
-            }
+            Self::Confirm { reservation, .. }
+            | Self::Expire { reservation, .. }
+            | Self::ChargeFee { reservation, .. } => reservation.to_string(),
             Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
                 session.to_string()
             }
