@@ -15,6 +15,8 @@ use aws_smithy_runtime_api::http::StatusCode;
 use shared::store::{Store, client};
 use tokio::sync::Notify;
 
+use crate::SLACK;
+
 /// Repeatable numbers that look random (SplitMix64).
 #[derive(Debug)]
 pub struct Dice(AtomicU64);
@@ -102,7 +104,7 @@ impl Fate {
 /// A store on the table behind that address, for work under faults.
 pub fn store(url: &str, table: &str) -> Store {
     let config = shared::aws::config();
-    let mut settings = client::tuned(&config);
+    let mut settings = client::tuned(&config, SLACK);
     settings.set_endpoint_url(Some(url.to_owned()));
     let inner = config.http_client().expect("a client");
     settings.set_http_client(Some(SharedHttpClient::new(Faulty(inner))));

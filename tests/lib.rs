@@ -1,9 +1,13 @@
 //! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
 
+pub mod clock;
 pub mod contract;
 pub mod faulty;
+pub mod meter;
 pub mod openapi;
 pub mod recorder;
+pub mod records;
+pub mod stage;
 pub mod template;
 
 use std::io::Write as _;
@@ -26,12 +30,15 @@ use shared::models::charging_session::{ChargingSession, SessionPrivate};
 use shared::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use shared::models::transaction::Transaction;
 use shared::origin::{Mode, Origin, Tenant};
-use shared::ports::Clock as _;
-use shared::store::Changes;
+use shared::ports::Clock;
 use shared::store::keys::Partition;
 use shared::store::list::Slice;
 use shared::store::row::{Record, Row};
-use shared::{Id, Kind, Timestamp};
+use shared::store::{Changes, Store};
+use shared::{App, Id, Kind, Timestamp};
+
+/// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
+pub const SLACK: u32 = 8;
 
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
 /// later happens when the test says so.
@@ -110,9 +117,12 @@ impl TestApp {
             store: std::env::var("STORE_URL").ok(),
             stations: None,
             rate: 100_000,
+            reservation_fee: 0,
             json: true,
             table: format!("test-{}", unique()),
             by_hand: true,
+            payments: Default::default(),
+            slack: SLACK,
             versions: Default::default(),
         };
         change(&mut options);
@@ -162,6 +172,20 @@ impl TestApp {
         if self.running.is_none() {
             skip(what);
         }
+    }
+
+    /// The service on another way to its table, and by another clock.
+    pub fn app_with(&self, store: Store, clock: Arc<dyn Clock>) -> App {
+        let parts = self.app();
+        App::new(
+            store,
+            clock,
+            parts.queue.clone(),
+            parts.schedules.clone(),
+            parts.payments.clone(),
+            parts.files.clone(),
+            parts.settings.clone(),
+        )
     }
 
     /// A client of another account.
@@ -378,7 +402,8 @@ impl TestApp {
         };
         let origin = shared::origin::Origin::later(tenant, self.now());
         let (store, mut changes) = (&self.app().store, shared::store::Changes::new());
-        let row = shared::store::row::Row::new(transaction);
+        let private = shared::models::transaction::TransactionPrivate::charged("a sample".into());
+        let row = shared::store::row::Row::with_private(transaction, private);
         store
             .create(&mut changes, &origin, &row)
             .expect("a row of the transaction");

@@ -17,23 +17,25 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("ApiKey", "secret"),
     ("EventData", "previous_attributes"),
     ("ChargingStation", "distance_meters"),
+    ("Availability", "exceptional_closings"),
+    ("Availability", "exceptional_openings"),
     ("Price", "price_decimal"),
     ("Price", "restrictions"),
     ("ReportFilters", "driver"),
     ("ReportFilters", "session_status"),
     ("ReportFilters", "station"),
     ("ReportFilters", "vehicle"),
-    ("Restrictions", "start_time"),
-    ("Restrictions", "end_time"),
-    ("Restrictions", "start_date"),
-    ("Restrictions", "end_date"),
     ("Restrictions", "day_of_week"),
-    ("Restrictions", "min_duration"),
+    ("Restrictions", "end_date"),
+    ("Restrictions", "end_time"),
     ("Restrictions", "max_duration"),
-    ("Restrictions", "min_energy"),
     ("Restrictions", "max_energy"),
-    ("Restrictions", "min_power"),
     ("Restrictions", "max_power"),
+    ("Restrictions", "min_duration"),
+    ("Restrictions", "min_energy"),
+    ("Restrictions", "min_power"),
+    ("Restrictions", "start_date"),
+    ("Restrictions", "start_time"),
 ];
 
 /// The whole document.
@@ -155,7 +157,7 @@ impl Components {
     /// A reference to an example of what an operation answers; many operations share one.
     fn example(&mut self, route: &Route) -> Value {
         let name = match route.shows {
-            _ if route.name == "create-reservation" => "made_reservation".to_owned(),
+            Shows::Object(kind) if warns(route) => format!("allowed_{}", kind.name()),
             _ if route.name == "create-api-key" => "made_api_key".to_owned(),
             Shows::Object(kind) => kind.name().to_owned(),
             Shows::Page(kind) => format!("page_of_{}", kind.name()),
@@ -533,11 +535,9 @@ fn success(route: &Route, components: &mut Components) -> Value {
     let object = components.object(route.shows.kind());
     let (said, schema) = match route.shows {
         Shows::Object(kind) => {
-            let object = match kind {
-                Kind::Reservation if route.name.starts_with("create-") => {
-                    made_reservation(object, components)
-                }
-                _ => object,
+            let object = match warns(route) {
+                true => with_warnings(object, components),
+                false => object,
             };
             (format!("The {}.", kind.name().replace('_', " ")), object)
         }
@@ -579,7 +579,7 @@ fn example(route: &Route) -> Value {
             if route.name == "create-api-key" {
                 object["secret"] = json!("rk_test_…");
             }
-            if route.name == "create-reservation" {
+            if warns(route) {
                 object["policy_warnings"] = json!([]);
             }
             object
@@ -611,14 +611,19 @@ fn page_of(object: Value) -> Value {
     }})
 }
 
-/// The one answer that says more than its object: what policies in suggestion mode have against a reservation.
-fn made_reservation(reservation: Value, components: &mut Components) -> Value {
+/// Whether policies have a say in what the operation does.
+fn warns(route: &Route) -> bool {
+    route.refuses.contains(&Code::PolicyBlocked)
+}
+
+/// An answer that says more than its object: what policies in suggestion mode have against it.
+fn with_warnings(object: Value, components: &mut Components) -> Value {
     let (name, schemas) = named::<shared::charging::policies::Breach>();
     components.add_all(schemas);
     components.answers.insert(name.clone());
     let warnings = json!({"type": "array", "items": reference(&name),
-        "description": "What could be told before a station is assigned; empty when nothing speaks against it."});
-    json!({"allOf": [reservation, {"type": "object", "required": ["policy_warnings"], "properties": {"policy_warnings": warnings}}]})
+        "description": "What policies in suggestion mode have against it; empty when nothing speaks against it."});
+    json!({"allOf": [object, {"type": "object", "required": ["policy_warnings"], "properties": {"policy_warnings": warnings}}]})
 }
 
 /// What an operation may refuse with: codes by status, where none stands for an error without a code.

@@ -308,3 +308,55 @@ async fn ctrl_c_ends_it_cleanly() {
     process.kill();
     panic!("it did not end");
 }
+
+/// The commands of the README from a reservation to its bill, with the URL and key of this process.
+fn commands(process: &Process) -> String {
+    let readme = include_str!("../README.md");
+    let (_, walk) = readme
+        .split_once("## A reservation, with curl")
+        .expect("a heading");
+    let (walk, _) = walk.split_once("\n## ").expect("another heading");
+    let blocks = walk.split("```sh\n").skip(1);
+    let blocks: Vec<_> = blocks
+        .filter_map(|block| block.split("```").next())
+        .collect();
+    let key = process.introduction["api_key"].as_str().expect("a key");
+    let blocks = blocks.concat();
+    assert!(blocks.contains("sk_test_..."));
+    blocks
+        .replace("http://127.0.0.1:8787", &process.base_url)
+        .replace("sk_test_...", key)
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_readme_leads_from_a_reservation_to_its_bill() {
+    let there = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    if !there("bash") || !there("curl") {
+        eprintln!("SKIPPED: the README's commands need bash and curl");
+        return;
+    }
+    let folder = Folder::new("readme");
+    let process = Process::start(&folder);
+    let commands = commands(&process);
+    let ran = tokio::task::spawn_blocking(move || {
+        Command::new("bash").args(["-eu", "-c", &commands]).output()
+    });
+    let ran = ran.await.expect("a thread").expect("bash runs");
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (said(&ran.stdout), said(&ran.stderr));
+    assert!(ran.status.success(), "{out}\n{err}");
+    assert!(
+        !out.contains(r#""object":"error""#) && !err.contains(r#""object":"error""#),
+        "{out}\n{err}"
+    );
+    for told in [
+        r#""status":"confirmed""#,
+        "service-signature",
+        r#""status":"paid""#,
+        "amount",
+    ] {
+        assert!(out.contains(told), "{told}: {out}\n{err}");
+    }
+    process.kill();
+}

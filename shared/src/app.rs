@@ -52,6 +52,8 @@ pub struct Settings {
     pub reservation_fee: i64,
     /// Where webhooks may go.
     pub targets: Targets,
+    /// How many times longer than on Lambda a request may take: more than one on a machine that is busy with other things.
+    pub slack: u32,
     pub versions: Versions,
     pub metrics: Metrics,
 }
@@ -83,6 +85,7 @@ impl Settings {
                 live: number("RATE_LIVE")?.unwrap_or(standard.live),
             },
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
+            slack: 1,
             targets: match aws::variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
                 Some("true") => Targets::PublicAndLoopback,
                 _ => Targets::Public,
@@ -145,7 +148,7 @@ impl App {
             Arc::new(aws::SystemClock),
             queue,
             schedules,
-            Providers::default(),
+            Providers::from_env(),
             Arc::new(aws::S3::from_env(http)),
             Settings::from_env()?,
         ))

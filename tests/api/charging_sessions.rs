@@ -58,7 +58,7 @@ async fn a_new_session_has_every_field_of_the_specification() {
     let want = json!({
         "id": session["id"], "object": "charging_session", "amount_due": 0, "amount_paid": 0,
         "charging_station": station, "connector": "1", "country": "GB", "created": now, "currency": "gbp",
-        "driver": crew.driver, "energy_consumed": 0, "fleet": crew.fleet, "payment_method": null,
+        "driver": crew.driver, "energy_consumed": 0, "fleet": crew.fleet, "payment_method": null, "policy_warnings": [],
         "session_ended": null, "session_limit": null, "session_started": now, "status": "active", "updated": now,
         "vehicle": crew.vehicle,
     });
@@ -839,7 +839,7 @@ async fn whoever_is_charging_can_be_neither_detached_nor_deleted() {
 }
 
 #[tokio::test]
-async fn a_policy_in_enforcement_blocks_a_start() {
+async fn a_policy_in_enforcement_blocks_a_start_and_a_suggestion_warns() {
     let app = TestApp::start().await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     let rules = json!({"name": "Others only", "rules": {"denied_operators": ["Voltway"]}});
@@ -866,7 +866,11 @@ async fn a_policy_in_enforcement_blocks_a_start() {
         .post(&format!("/v1/policies/{policy}"), lifted)
         .await
         .expect(200);
-    start(&app, &crew, &station).await;
+    let body = app.session(&crew, &station);
+    let started = app.alice.post(PATH, body).await.expect(200).body;
+    let warnings = json!([{"policy": policy, "rule": "denied_operators",
+        "message": "The policy \"Others only\" denies the station's operator."}]);
+    assert_eq!(started["policy_warnings"], warnings);
     app.drain().await;
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use shared::app::Settings;
 use shared::aws::{self, SystemClock};
 use shared::store::Store;
 use tests::TestApp;
@@ -30,7 +31,7 @@ async fn hung() -> String {
 async fn a_hung_table_is_a_503_in_good_time() {
     let app = TestApp::start().await;
     let config = aws::config();
-    let mut settings = shared::store::client::tuned(&config);
+    let mut settings = shared::store::client::tuned(&config, 1);
     settings.set_endpoint_url(Some(hung().await));
     let store = Store::new(
         aws_sdk_dynamodb::Client::from_conf(settings.build()),
@@ -44,7 +45,10 @@ async fn a_hung_table_is_a_503_in_good_time() {
         parts.schedules.clone(),
         parts.payments.clone(),
         parts.files.clone(),
-        parts.settings.clone(),
+        Settings {
+            slack: 1,
+            ..parts.settings.clone()
+        },
     );
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
         .await
@@ -54,8 +58,9 @@ async fn a_hung_table_is_a_503_in_good_time() {
     let client = tests::Client::new(&url, app.alice.key.as_deref());
     let started = Instant::now();
     let answer = client.post("/v1/fleets", json!({})).await;
+    // The limits make it 2.5 s; a busy machine may wake us late.
     assert!(
-        started.elapsed() < Duration::from_secs(3),
+        started.elapsed() < Duration::from_secs(5),
         "{:?}",
         started.elapsed()
     );

@@ -4,6 +4,8 @@ use functions::stream::sweep;
 use serde_json::json;
 use tests::{Receiver, TestApp, fleet};
 
+use crate::reservations::{events, promised};
+
 #[tokio::test]
 async fn a_reservation_whose_schedule_was_lost_is_confirmed_all_the_same() {
     let app = TestApp::start().await;
@@ -108,6 +110,7 @@ async fn a_confirmation_is_told_once_though_every_trigger_on_its_way_was_lost() 
             mode: shared::Mode::Test,
         },
         reservation: id.as_str().into(),
+        wish: None,
     };
     functions::work(app.app(), &message)
         .await
@@ -164,13 +167,113 @@ async fn sweeping_what_was_not_lost_repeats_nothing() {
     app.drain().await;
     let everything = shared::Timestamp::from_unix_millis(i64::MAX);
     for _ in 0..3 {
-        assert_eq!(
-            sweep::before(app.app(), everything).await.expect("a sweep"),
-            1
-        );
+        // The event, and the fleets whose periods go on.
+        let found = sweep::before(app.app(), everything).await;
+        assert!((2..=3).contains(&found.expect("a sweep")));
     }
     app.advance(7).await;
     assert_eq!(receiver.received().len(), 2);
     app.advance(24 * 3600).await;
     assert_eq!(receiver.types(), ["fleet.created"; 3]);
+}
+
+/// Breaks the connectors of a station for a reservation that is promised one, and loses the message that says so.
+async fn broken_unheard(app: &TestApp) -> (String, String) {
+    let (path, station, made) = promised(app, 60).await;
+    app.change_station(&station, json!({"status": "maintenance"}))
+        .await;
+    app.running().lose_messages().await.expect("lost");
+    app.advance(60).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
+    app.advance(2 * 60).await;
+    assert_eq!(app.alice.get(&path).await.body, made);
+    (path, station)
+}
+
+#[tokio::test]
+async fn a_reservation_whose_connector_breaks_moves_though_the_message_was_lost() {
+    let app = TestApp::start().await;
+    let (path, station) = broken_unheard(&app).await;
+    let other = app.station(json!({})).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    let moved = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&moved["status"], &moved["charging_station"]),
+        (&json!("confirmed"), &json!(other))
+    );
+    let told = events(&app, &path).await;
+    assert_eq!(told.last().expect("events"), "reservation.reassigned");
+    // It waits for its vehicle again, as before.
+    assert_ne!(station, other);
+    app.advance(3 * 60).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
+    app.advance(45 * 60).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+}
+
+#[tokio::test]
+async fn another_connector_is_sought_every_five_minutes_though_messages_get_lost() {
+    let app = TestApp::start().await;
+    let (path, _) = broken_unheard(&app).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    // The attempt is made three minutes late and finds nothing; the message of the next one is lost as well.
+    app.drain().await;
+    app.running().lose_messages().await.expect("lost");
+    let other = app.station(json!({})).await;
+    app.advance(3 * 60).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
+    app.advance(2 * 60).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    let moved = app.alice.get(&path).await.body;
+    assert_eq!(moved["charging_station"], json!(other));
+}
+
+#[tokio::test]
+async fn a_connector_that_is_repaired_in_time_keeps_its_reservation() {
+    let app = TestApp::start().await;
+    let (path, station) = broken_unheard(&app).await;
+    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
+    app.drain().await;
+    app.change_station(&station, json!({})).await;
+    app.advance(6 * 60).await;
+    let kept = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&kept["status"], &kept["charging_station"]),
+        (&json!("confirmed"), &json!(station))
+    );
+    assert_eq!(
+        events(&app, &path).await,
+        ["reservation.created", "reservation.confirmed"]
+    );
+    app.advance(45 * 60).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+}
+
+#[tokio::test]
+async fn without_another_connector_the_reservation_fails_when_its_window_begins() {
+    let app = TestApp::start().await;
+    let (path, _) = broken_unheard(&app).await;
+    for _ in 0..40 {
+        app.running().lose_messages().await.expect("lost");
+        app.advance(60).await;
+        sweep::handle(app.app()).await.expect("a sweep");
+        app.drain().await;
+    }
+    let failed = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&failed["status"], &failed["failed_reason"]),
+        (&json!("failed"), &json!("station_unavailable"))
+    );
+    let summary = &failed["match_summary"];
+    assert_eq!(
+        (
+            &summary["stations_in_radius"],
+            &summary["refused"]["not_reservable"]
+        ),
+        (&json!(1), &json!(1))
+    );
+    let told = events(&app, &path).await;
+    assert_eq!(told.last().expect("events"), "reservation.failed");
 }

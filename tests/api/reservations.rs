@@ -1,6 +1,10 @@
 //! `/v1/reservations`, from the wish to the confirmation.
 
 use serde_json::{Value, json};
+use shared::models::reservation::Reservation;
+use shared::ports::Message;
+use shared::{Id, Mode, Tenant};
+use tests::meter::{Call, Meter, in_a_row};
 use tests::{TestApp, with};
 
 #[tokio::test]
@@ -46,7 +50,7 @@ async fn a_new_reservation_has_every_field_of_the_specification() {
     let want = json!({
         "id": made.id(), "object": "reservation",
         "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800},
-        "charging_station": null, "confirmed_at": null, "connector_type": ["Type2"], "created": now, "currency": "usd",
+        "charging_station": null, "confirmed_at": null, "connector": null, "connector_type": ["Type2"], "created": now, "currency": "usd",
         "driver": crew.driver, "earliest_start": null, "failed_reason": null, "fee_due": 0, "ideal_end": body["ideal_end"],
         "ideal_start": body["ideal_start"], "latest_end": null, "location": body["location"], "match_summary": null,
         "metadata": {"shift": "night"}, "payment_method": null, "policy_warnings": [], "reservation_fee": 0, "reserved_end": null,
@@ -342,7 +346,7 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
         if row.object.status == shared::models::reservation::ReservationStatus::Confirmed {
             let station = row.object.charging_station.expect("a station").to_string();
             held.push((
-                station + "/" + &row.private.connector.expect("a connector"),
+                station + "/" + &row.object.connector.expect("a connector"),
                 row.object.vehicle.to_string(),
             ));
         }
@@ -474,8 +478,8 @@ async fn a_summary_adds_up() {
     assert!(refused > 0 && refused < near, "{summary}");
 }
 
-/// Two stations alone in the world, and a reservation confirmed on the nearer one.
-async fn promised(app: &TestApp, minutes: i64) -> (String, String, Value) {
+/// A station alone in the world, and a reservation confirmed on it half an hour before its window.
+pub async fn promised(app: &TestApp, minutes: i64) -> (String, String, Value) {
     let crew = app.crew(&app.alice).await;
     let first = app.station(json!({})).await;
     let body = with(
@@ -495,7 +499,7 @@ async fn promised(app: &TestApp, minutes: i64) -> (String, String, Value) {
 }
 
 /// The types of the events about an object, oldest first.
-async fn events(app: &TestApp, path: &str) -> Vec<String> {
+pub async fn events(app: &TestApp, path: &str) -> Vec<String> {
     let id = path.rsplit('/').next();
     let page = app.alice.get("/v1/events?limit=100").await.expect(200).body;
     let mut kinds: Vec<_> = page["data"]
@@ -564,10 +568,17 @@ async fn a_reservation_whose_connector_breaks_moves_to_another() {
 #[tokio::test]
 async fn a_reservation_whose_station_closes_and_has_no_other_fails_and_owes_nothing() {
     let app = TestApp::start().await;
-    let (path, station, _) = promised(&app, 60).await;
+    let (path, station, made) = promised(&app, 60).await;
     app.change_station(&station, json!({"status": "maintenance"}))
         .await;
     app.drain().await;
+    // Another station may yet come free until the window begins.
+    let waiting = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&waiting["status"], &waiting["charging_station"]),
+        (&made["status"], &made["charging_station"])
+    );
+    app.advance(31 * 60).await;
     let failed = app.alice.get(&path).await.body;
     assert_eq!(
         (
@@ -586,4 +597,53 @@ async fn a_reservation_whose_station_closes_and_has_no_other_fails_and_owes_noth
         ]
     );
     assert_eq!(failed["match_summary"]["refused"]["not_reservable"], 1);
+}
+
+#[tokio::test]
+async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    for n in 0..12 {
+        let latitude = 10.0 + f64::from(n) * 0.004;
+        app.station(json!({"location": {"latitude": latitude, "longitude": 10.0}}))
+            .await;
+    }
+    let rules = json!({"name": "P", "rules": {"denied_operators": ["Nobody"]}});
+    let policy = app.alice.post("/v1/policies", rules).await.id();
+    for path in [
+        format!("/v1/fleets/{}", crew.fleet),
+        format!("/v1/drivers/{}", crew.driver),
+    ] {
+        let change = json!({"policy_ids": [policy]});
+        app.alice.post(&path, change).await.expect(200);
+    }
+    let place = json!({"latitude": 10.02, "longitude": 10.0, "radius": 6000});
+    let body = with(
+        app.reservation(&crew, 20),
+        json!({"location": place, "latest_end": app.in_minutes(26 * 60)}),
+    );
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    let id = Id::from(id.as_str());
+    let tenant = Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    };
+    let row = app.app().store.load::<Reservation>(&tenant, &id);
+    let row = row.await.expect("the reservation");
+    let message = Message::Confirm {
+        tenant,
+        reservation: id.clone(),
+        wish: Some(Box::new(row.object.wish(&row.private))),
+    };
+    let meter = Meter::default();
+    let store = meter.store(&app.running().store_url, &app.running().table);
+    let metered = app.app_with(store, app.app().clock.clone());
+    functions::work(&metered, &message)
+        .await
+        .expect("an attempt");
+    let calls = meter.take();
+    let booked = |call: &Call| call.operation == "TransactWriteItems";
+    let before = calls.iter().position(booked).expect("it is booked");
+    assert_eq!(in_a_row(&calls[..before]), 3, "{calls:#?}");
+    app.drain().await;
 }

@@ -5,11 +5,11 @@
 //! DynamoDB; `BOOKING_SEED` is the seed of the first round.
 
 mod checker;
-mod records;
+mod seeds;
 mod simulation;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -21,13 +21,17 @@ use shared::models::reservation::{Reservation, ReservationStatus, Terms};
 use shared::models::vehicle::Vehicle;
 use shared::money::Currency;
 use shared::origin::{Mode, Origin, Tenant};
-use shared::ports::{Clock, Message};
+use shared::ports::Message;
 use shared::store::Changes;
 use shared::store::row::Row;
 use shared::{App, Id, Timestamp};
+use tests::clock::Hand;
 use tests::faulty::{self, Dice, under_faults};
+use tests::stage::{DELIVERIES, setting};
 use tests::{Client, TestApp, with};
 use tower::ServiceExt as _;
+
+use crate::seeds::share_out;
 
 const RESERVATIONS: usize = 64;
 const VEHICLES: u64 = 20;
@@ -36,27 +40,6 @@ const STATIONS: usize = 5;
 const STEP: i64 = 10 * 60_000;
 /// After so many steps, every window is past.
 const STEPS: usize = 12;
-/// How often one piece of work is delivered again that failed or was killed.
-const DELIVERIES: usize = 60;
-
-/// A clock that stands still until it is moved.
-struct Hand(AtomicI64);
-
-impl Hand {
-    fn at(now: Timestamp) -> Self {
-        Self(AtomicI64::new(now.unix_millis()))
-    }
-
-    fn move_by(&self, millis: i64) {
-        self.0.fetch_add(millis, Ordering::SeqCst);
-    }
-}
-
-impl Clock for Hand {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_unix_millis(self.0.load(Ordering::SeqCst))
-    }
-}
 
 struct Round {
     seed: u64,
@@ -69,19 +52,18 @@ struct Round {
     reservations: Vec<Id>,
 }
 
-fn setting(name: &str, otherwise: u64) -> u64 {
-    let set = std::env::var(name).ok();
-    set.map_or(otherwise, |text| text.parse().expect("a number"))
-}
-
-#[tokio::test]
-async fn rivals_on_a_failing_table_never_get_the_same_connector_or_vehicle_twice() {
+#[test]
+fn rivals_on_a_failing_table_never_get_the_same_connector_or_vehicle_twice() {
     let (rounds, first) = (setting("BOOKING_ROUNDS", 1), setting("BOOKING_SEED", 1));
-    let app = TestApp::start().await;
-    let mut confirmed = 0;
-    for seed in first..first + rounds {
-        confirmed += round(&app, seed).await;
-    }
+    let confirmed = share_out(first..first + rounds, async |seeds| {
+        let app = TestApp::start().await;
+        let mut confirmed = 0;
+        while let Some(seed) = seeds.next() {
+            confirmed += round(&app, seed).await;
+        }
+        confirmed
+    });
+    let confirmed: usize = confirmed.into_iter().sum();
     let faults = faulty::FAULTS.load(Ordering::Relaxed);
     assert!(
         confirmed >= 10 * rounds as usize,
@@ -114,18 +96,10 @@ impl Round {
             account,
             mode: Mode::Test,
         };
-        let parts = test.app();
         let now = test.now();
         let clock = Arc::new(Hand::at(now));
-        let app = App::new(
-            faulty::store(&test.running().store_url, &test.running().table),
-            clock.clone(),
-            parts.queue.clone(),
-            parts.schedules.clone(),
-            parts.payments.clone(),
-            parts.files.clone(),
-            parts.settings.clone(),
-        );
+        let store = faulty::store(&test.running().store_url, &test.running().table);
+        let app = test.app_with(store, clock.clone());
         let mut round = Self {
             seed,
             dice: Dice::new(seed),
@@ -240,6 +214,7 @@ impl Round {
         let message = Message::Confirm {
             tenant: self.tenant.clone(),
             reservation: id.clone(),
+            wish: None,
         };
         for _ in 0..DELIVERIES {
             let work = functions::work(&self.app, &message);

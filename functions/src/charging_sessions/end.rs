@@ -35,10 +35,7 @@ pub async fn end(
         given_up.push(promised);
     }
     if let Some(reservation) = reservation {
-        given_up.extend(Promise::of_reservation(
-            &reservation.object,
-            &reservation.private,
-        ));
+        given_up.extend(Promise::of_reservation(&reservation.object));
         store.replace(&mut changes, origin, &reservation)?;
     }
     store.release_all(&mut changes, origin, &given_up).await?;

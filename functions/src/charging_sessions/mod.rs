@@ -1,3 +1,4 @@
+mod arrival;
 pub mod create;
 mod end;
 pub mod finish;

@@ -2,14 +2,14 @@
 
 use axum::extract::State;
 use shared::charging::matching;
-use shared::charging::policies::Plan;
+use shared::charging::policies::{Allowed, Plan};
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::Payer;
-use shared::models::reservation::{MadeReservation, NewReservation, Reservation, Terms};
+use shared::models::reservation::{NewReservation, Reservation, Terms};
 use shared::models::vehicle::Vehicle;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
@@ -62,8 +62,8 @@ pub async fn handle(
         currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
-    let made = MadeReservation {
-        reservation: &reservation,
+    let made = Allowed {
+        object: &reservation,
         policy_warnings: policies::check(&rules, &plan)?,
     };
     let answer = caller.answer(&made)?;

@@ -12,7 +12,8 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     };
     let due = row.private.due.is_some_and(|due| due <= now);
-    if row.object.status != ReservationStatus::Confirmed || !due {
+    let waits = row.object.status == ReservationStatus::Confirmed && !row.private.displaced;
+    if !waits || !due {
         return Ok(());
     }
     let origin = Origin::later(tenant.clone(), now);

@@ -49,9 +49,12 @@ async fn start(memory: bool) -> Running {
         store: None,
         stations: None,
         rate: 1_000_000,
+        reservation_fee: 0,
         json: false,
         table: shared::app::TABLE.to_owned(),
+        payments: Default::default(),
         versions: Default::default(),
+        slack: 1,
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")

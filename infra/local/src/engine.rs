@@ -210,6 +210,13 @@ impl Engine {
         self.timeline.forget();
         Ok(())
     }
+
+    /// Relays what the stream holds, and forgets every message.
+    pub async fn lose_messages(&self) -> Result<()> {
+        while self.relay().await? {}
+        self.timeline.forget();
+        Ok(())
+    }
 }
 
 /// Works on a message; one that fails comes again, a few times.

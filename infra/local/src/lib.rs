@@ -7,6 +7,7 @@ mod downloads;
 mod embedded;
 mod engine;
 mod files;
+mod inbox;
 mod stations;
 mod streams;
 mod timeline;
@@ -42,6 +43,7 @@ use crate::downloads::Downloads;
 use crate::embedded::Embedded;
 use crate::engine::Engine;
 use crate::files::Folder;
+use crate::inbox::Inbox;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 
@@ -67,6 +69,9 @@ pub struct Options {
     /// Requests per second an account may send.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub rate: u32,
+    /// The fee of a reservation, in the smallest unit of its currency.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub reservation_fee: i64,
     /// Print one JSON object with `base_url`, `api_key` and `account`.
     #[arg(long)]
     pub json: bool,
@@ -76,6 +81,12 @@ pub struct Options {
     /// For tests: nothing happens later but when [`Running::drain`] or [`Running::advance`] says so.
     #[arg(skip)]
     pub by_hand: bool,
+    /// Who takes payments.
+    #[arg(skip)]
+    pub payments: Providers,
+    /// For tests: how many times longer than on Lambda a request and a call may take.
+    #[arg(skip = 1u32)]
+    pub slack: u32,
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
@@ -140,7 +151,7 @@ impl Running {
             }
         };
         let config = aws::config();
-        let mut settings = shared::store::client::tuned(&config);
+        let mut settings = shared::store::client::tuned(&config, options.slack);
         settings.set_endpoint_url(Some(store_url.clone()));
         let store = Store::new(
             aws_sdk_dynamodb::Client::from_conf(settings.build()),
@@ -175,8 +186,9 @@ impl Running {
                 test: options.rate,
                 live: options.rate,
             },
-            reservation_fee: 0,
+            reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
+            slack: options.slack,
             versions: options.versions.clone(),
             metrics: Metrics::default(),
         };
@@ -185,7 +197,7 @@ impl Running {
             clock.clone(),
             timeline.clone(),
             timeline.clone(),
-            Providers::default(),
+            options.payments.clone(),
             downloads.clone(),
             settings,
         );
@@ -202,12 +214,13 @@ impl Running {
         }
         stations::import(&app, &folder, options.stations.as_deref(), made).await?;
 
+        let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
         let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams));
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
-        let router = router(&app, &engine, downloads);
+        let router = router(&app, &engine, downloads, inbox);
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
@@ -253,6 +266,14 @@ impl Running {
     /// The stream's.
     pub async fn lose_triggers(&self) -> Result<()> {
         self.engine.lose_triggers().await
+    }
+
+    /// Relays what the stream holds, and forgets every message, as if the queues had lost them.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub async fn lose_messages(&self) -> Result<()> {
+        self.engine.lose_messages().await
     }
 
     /// Whether messages are due that nobody has worked on.
@@ -314,8 +335,8 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes, the clock and the files.
-fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router {
+/// The routes, the clock, the files and the inbox.
+fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc<Inbox>) -> Router {
     let service = functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge));
     Router::new()
         .route("/_local/clock", post(advance))
@@ -323,6 +344,10 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>) -> Router 
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
+        )
+        .route(
+            inbox::ROUTE,
+            post(inbox::receive).get(inbox::list).with_state(inbox),
         )
         .fallback_service(service)
 }

@@ -5,9 +5,13 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use local::{Options, Running};
+use shared::ports::payments::Providers;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = Options {
+        payments: Providers::from_env(),
+        ..Options::parse()
+    };
     // The embedded table reports every refused condition as a warning; here those are everyday answers.
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| "warn,dynoxide=error".into());
@@ -72,7 +76,9 @@ curl -s '{url}/v1/charging_stations?limit=2' -H 'Authorization: Bearer {key}'
 curl -s '{url}/v1/fleets' -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"name":"Night shift","email":"ops@fleet.example","address":{{"line1":"1 Bow Road","city":"London","postal_code":"E3 4LH","country":"GB"}}}}'
 curl -s '{url}/_local/clock' -d '{{"advance_seconds":1800}}'
 
-Ctrl-C ends it.
+{url}/docs is the reference; the README goes on from here to a reservation and its bill.
+A webhook endpoint with the address {url}/_local/inbox is shown here, delivery by delivery. Ctrl-C ends it.
+
 "#,
             table = shared::app::TABLE,
         )?;

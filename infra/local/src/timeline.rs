@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use crate::clock::LocalClock;
 
 /// A message, and how often it was tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Parcel {
     pub message: Message,
     pub tries: u32,

@@ -110,7 +110,7 @@ impl ResolveEndpoint for At {
 
 /// The table's client. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own.
 pub fn dynamodb(config: &SdkConfig) -> aws_sdk_dynamodb::Client {
-    let settings = crate::store::client::tuned(config)
+    let settings = crate::store::client::tuned(config, 1)
         .endpoint_resolver(At(Endpoint::builder().url(address()).build()));
     aws_sdk_dynamodb::Client::from_conf(settings.build())
 }

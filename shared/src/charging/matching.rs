@@ -165,6 +165,11 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
         .collect()
 }
 
+/// Whether it is not too late for a window.
+pub fn can_begin(window: &Window, now: Timestamp) -> bool {
+    window.from >= now.plus_millis(-LATE)
+}
+
 /// Puts the stations of the radius through every filter but the calendars. The connectors that are left come the best
 /// first; `in_radius` says how many stations there are with those that were not read.
 pub fn candidates(

@@ -7,7 +7,7 @@ use crate::id::{Id, Kind};
 use crate::models::address::{Address, Country};
 use crate::models::charging_station::{
     Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug,
-    Point, StationStatus, Weekday,
+    Point, Range, StationStatus, Weekday,
 };
 use crate::models::text::{Memo, Text, ZoneName};
 use crate::models::vehicle::ConnectorType;
@@ -102,6 +102,16 @@ pub struct Hours {
     pub twentyfourseven: bool,
     #[serde(default)]
     pub regular_hours: Vec<RegularHours>,
+    #[serde(default)]
+    pub exceptional_openings: Vec<ExceptionalPeriod>,
+    #[serde(default)]
+    pub exceptional_closings: Vec<ExceptionalPeriod>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct ExceptionalPeriod {
+    pub period_begin: Timestamp,
+    pub period_end: Timestamp,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -173,7 +183,8 @@ impl Location {
         } else {
             vec!["app".to_owned()]
         };
-        let (access_24_7, opening_hours) = opening_hours(self.opening_times.as_ref());
+        let hours = self.opening_times.as_ref();
+        let (access_24_7, opening_hours) = opening_hours(hours);
         let seed = format!("{}*{}*{}", self.country_code, self.party_id, self.id);
         let operator = self.operator.as_ref();
         let mut station = ChargingStation {
@@ -188,6 +199,8 @@ impl Location {
             availability: Availability {
                 connectors_available: 0,
                 connectors_total: 0,
+                exceptional_closings: ranges(hours.map(|hours| &hours.exceptional_closings)),
+                exceptional_openings: ranges(hours.map(|hours| &hours.exceptional_openings)),
                 opening_hours,
                 range: Vec::new(),
             },
@@ -293,6 +306,18 @@ fn opening_hours(hours: Option<&Hours>) -> (bool, Vec<OpeningHours>) {
     }
 }
 
+/// The periods, in order. One that ends before it begins says nothing.
+fn ranges(periods: Option<&Vec<ExceptionalPeriod>>) -> Vec<Range> {
+    let range = |period: &ExceptionalPeriod| Range {
+        from: period.period_begin,
+        until: period.period_end,
+    };
+    let periods = periods.into_iter().flatten().map(range);
+    let mut ranges: Vec<Range> = periods.filter(|one| one.from < one.until).collect();
+    ranges.sort_by_key(|one| (one.from, one.until));
+    ranges
+}
+
 /// Three-letter country codes, each followed by its two-letter one (ISO 3166-1).
 const ALPHA_3: &str = "ABWAW AFGAF AGOAO AIAAI ALAAX ALBAL ANDAD AREAE ARGAR ARMAM ASMAS ATAAQ ATFTF ATGAG AUSAU AUTAT AZEAZ BDIBI \
     BELBE BENBJ BESBQ BFABF BGDBD BGRBG BHRBH BHSBS BIHBA BLMBL BLRBY BLZBZ BMUBM BOLBO BRABR BRBBB BRNBN BTNBT \
@@ -383,6 +408,27 @@ pub mod tests {
             .unwrap();
         assert!(!station.capabilities.access_24_7);
         assert_eq!(station.availability.opening_hours[0].day, Weekday::Mon);
+    }
+
+    #[test]
+    fn exceptional_periods_are_kept_in_order() {
+        let period = |day: u8, from: u8, until: u8| {
+            let at = |hour| format!("2026-12-{day}T{hour:02}:00:00Z");
+            json!({"period_begin": at(from), "period_end": at(until)})
+        };
+        let mut json = location();
+        json["opening_times"] = json!({"twentyfourseven": true,
+            "exceptional_openings": [period(26, 5, 5)],
+            "exceptional_closings": [period(25, 3, 5), period(24, 3, 5)]});
+        let location: Location = serde_json::from_value(json).unwrap();
+        let json = serde_json::to_value(location.into_station().unwrap()).unwrap();
+        let closed = |day| {
+            let at = |hour| format!("2026-12-{day}T{hour:02}:00:00.000Z");
+            json!({"from": at(3), "until": at(5)})
+        };
+        let want = json!([closed(24), closed(25)]);
+        assert_eq!(json["availability"]["exceptional_closings"], want);
+        assert_eq!(json["availability"].get("exceptional_openings"), None);
     }
 
     #[test]

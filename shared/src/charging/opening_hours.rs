@@ -5,43 +5,63 @@ use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 
 use super::calendar::Window;
-use super::search::joined;
-use crate::models::charging_station::{ChargingStation, Weekday};
+use super::search::{joined, without};
+use crate::models::charging_station::{ChargingStation, Range, Weekday};
 use crate::time::Timestamp;
 
 /// Whether the station is open all the time from the window's start to its end.
 pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
-    station.capabilities.access_24_7
-        || window.from >= window.until
-        || open_spans(station, window).contains(window)
+    window.from >= window.until || open_spans(station, window).contains(window)
 }
 
-/// When within the window the station is open: in order, none touching the next.
+/// When within the window the station is open: in order, none touching the next. What is closed for once is closed, whatever
+/// is said of that time besides.
 pub fn open_spans(station: &ChargingStation, window: &Window) -> Vec<Window> {
-    if station.capabilities.access_24_7 {
-        return vec![*window];
-    }
+    let open = match station.capabilities.access_24_7 {
+        true => vec![*window],
+        false => joined(
+            regular(station, window)
+                .chain(extra(station, window))
+                .collect(),
+        ),
+    };
+    let closed: Vec<Window> = spans(&station.availability.exceptional_closings).collect();
+    open.into_iter()
+        .flat_map(|span| without(span, &closed))
+        .collect()
+}
+
+/// The opening hours of the days that the window touches.
+fn regular(station: &ChargingStation, window: &Window) -> impl Iterator<Item = Window> {
     let zone = station.timezone.rules();
     let first = window.from.date_in(&zone).saturating_add(-1.days());
     let last = window.until.date_in(&zone);
-    let spans = first
-        .series(1.day())
-        .take_while(|day| *day <= last)
-        .flat_map(|day| {
-            station
-                .availability
-                .opening_hours
-                .iter()
-                .map(move |hours| (day, hours))
-        })
+    let days = first.series(1.day()).take_while(move |day| *day <= last);
+    let hours = &station.availability.opening_hours;
+    days.flat_map(move |day| hours.iter().map(move |hours| (day, hours)))
         .filter(|(day, hours)| weekday(*day) == hours.day)
-        .filter_map(|(day, hours)| span(day, time(&hours.from)?, time(&hours.until)?, &zone))
-        .filter(|span| span.overlaps(window))
-        .map(|span| Window {
-            from: span.from.max(window.from),
-            until: span.until.min(window.until),
-        });
-    joined(spans.collect())
+        .filter_map(move |(day, hours)| span(day, time(&hours.from)?, time(&hours.until)?, &zone))
+        .filter_map(|span| within(span, window))
+}
+
+/// The exceptional openings in the window.
+fn extra(station: &ChargingStation, window: &Window) -> impl Iterator<Item = Window> {
+    let openings = spans(&station.availability.exceptional_openings);
+    openings.filter_map(|span| within(span, window))
+}
+
+fn spans(ranges: &[Range]) -> impl Iterator<Item = Window> {
+    ranges.iter().map(|range| Window {
+        from: range.from,
+        until: range.until,
+    })
+}
+
+fn within(span: Window, window: &Window) -> Option<Window> {
+    span.overlaps(window).then_some(Window {
+        from: span.from.max(window.from),
+        until: span.until.min(window.until),
+    })
 }
 
 fn weekday(day: Date) -> Weekday {
@@ -165,5 +185,113 @@ mod tests {
             "2026-03-08T12:00:00Z",
             "2026-03-08T13:00:00Z"
         ));
+    }
+
+    fn range(from: &str, until: &str) -> Range {
+        Range {
+            from: Timestamp::parse(from).unwrap(),
+            until: Timestamp::parse(until).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_closing_overrules_whatever_else_is_said_of_its_time() {
+        let mut station = station("UTC", &[(Weekday::Mon, "08:00", "18:00")]);
+        let closed = range("2026-03-02T12:00:00Z", "2026-03-02T13:00:00Z");
+        station.availability.exceptional_closings = vec![closed];
+        station.availability.exceptional_openings = vec![closed];
+        for always in [false, true] {
+            station.capabilities.access_24_7 = always;
+            assert!(open(
+                &station,
+                "2026-03-02T11:00:00Z",
+                "2026-03-02T12:00:00Z"
+            ));
+            assert!(open(
+                &station,
+                "2026-03-02T13:00:00Z",
+                "2026-03-02T14:00:00Z"
+            ));
+            assert!(!open(
+                &station,
+                "2026-03-02T11:00:00Z",
+                "2026-03-02T12:00:01Z"
+            ));
+            assert!(!open(
+                &station,
+                "2026-03-02T12:59:59Z",
+                "2026-03-02T14:00:00Z"
+            ));
+        }
+    }
+
+    #[test]
+    fn an_opening_joins_the_hours_it_touches() {
+        let mut station = station("UTC", &[(Weekday::Mon, "08:00", "18:00")]);
+        let opened = range("2026-03-02T18:00:00Z", "2026-03-02T20:00:00Z");
+        station.availability.exceptional_openings = vec![opened];
+        assert!(open(
+            &station,
+            "2026-03-02T17:00:00Z",
+            "2026-03-02T20:00:00Z"
+        ));
+        assert!(!open(
+            &station,
+            "2026-03-02T19:00:00Z",
+            "2026-03-02T20:00:01Z"
+        ));
+    }
+
+    // In Berlin it is 02:00, then at once 03:00, on 2026-03-29 at 01:00 UTC, and 02:00 to 03:00 twice on 2026-10-25, the
+    // second time from 01:00 UTC on.
+
+    #[test]
+    fn exceptions_hold_when_clocks_go_forward() {
+        let mut station = station("Europe/Berlin", &[(Weekday::Sun, "00:00", "06:00")]);
+        assert!(open(
+            &station,
+            "2026-03-28T23:00:00Z",
+            "2026-03-29T04:00:00Z"
+        ));
+        let closed = range("2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z");
+        let opened = range("2026-03-29T04:00:00Z", "2026-03-29T05:00:00Z");
+        station.availability.exceptional_closings = vec![closed];
+        station.availability.exceptional_openings = vec![opened];
+        assert_eq!(
+            spans_of(&station, "2026-03-28T22:00:00Z", "2026-03-29T06:00:00Z"),
+            ["23:00-00:30", "01:30-05:00"]
+        );
+    }
+
+    #[test]
+    fn exceptions_hold_when_clocks_go_back() {
+        let mut station = station("Europe/Berlin", &[(Weekday::Sun, "00:00", "06:00")]);
+        assert!(open(
+            &station,
+            "2026-10-24T22:00:00Z",
+            "2026-10-25T05:00:00Z"
+        ));
+        // Of the two hours that are called 02:00 to 03:00, the second.
+        let closed = range("2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z");
+        let opened = range("2026-10-25T05:00:00Z", "2026-10-25T06:00:00Z");
+        station.availability.exceptional_closings = vec![closed];
+        station.availability.exceptional_openings = vec![opened];
+        assert_eq!(
+            spans_of(&station, "2026-10-24T21:00:00Z", "2026-10-25T07:00:00Z"),
+            ["22:00-01:00", "02:00-06:00"]
+        );
+    }
+
+    fn spans_of(station: &ChargingStation, from: &str, until: &str) -> Vec<String> {
+        let window = range(from, until);
+        let window = Window {
+            from: window.from,
+            until: window.until,
+        };
+        let hour = |at: Timestamp| at.to_string()[11..16].to_owned();
+        let spans = open_spans(station, &window).into_iter();
+        spans
+            .map(|span| format!("{}-{}", hour(span.from), hour(span.until)))
+            .collect()
     }
 }

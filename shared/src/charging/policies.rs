@@ -61,6 +61,15 @@ pub struct Breach {
     pub message: String,
 }
 
+/// The answer to what policies have a say in: the object made, and what those in suggestion mode have against it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Allowed<'a, T> {
+    #[serde(flatten)]
+    pub object: &'a T,
+    /// What can be told by now; empty when nothing speaks against it.
+    pub policy_warnings: Vec<Breach>,
+}
+
 impl Breach {
     fn of(policy: &Policy, rule: Rule) -> Self {
         let name = policy.name.as_str();

@@ -195,7 +195,7 @@ pub fn free_ranges(
 }
 
 /// What is left of a span.
-fn without(span: Window, busy: &[Window]) -> Vec<Window> {
+pub(super) fn without(span: Window, busy: &[Window]) -> Vec<Window> {
     let mut busy: Vec<&Window> = busy.iter().filter(|busy| busy.overlaps(&span)).collect();
     busy.sort_by_key(|busy| busy.from);
     let mut free = Vec::new();

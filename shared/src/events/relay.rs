@@ -19,15 +19,15 @@ use crate::models::fleet::Fleet;
 use crate::models::invoice::Invoice;
 use crate::models::policy::Policy;
 use crate::models::report::Report;
-use crate::models::reservation::{Reservation, ReservationStatus};
+use crate::models::reservation::{Reservation, ReservationPrivate, ReservationStatus};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::Message;
-use crate::store::keys;
 use crate::store::row::Row;
 use crate::store::sweep::Waiting;
+use crate::store::{Changes, keys};
 use crate::time::Timestamp;
 
 /// One record of the stream: a row before and after.
@@ -53,9 +53,14 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     };
     match id.kind() {
         Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
-        Some(Kind::Reservation | Kind::ChargingSession | Kind::Invoice | Kind::Report) => {
-            schedule(app, &tenant, &id, change).await?
-        }
+        Some(
+            Kind::Reservation
+            | Kind::ChargingSession
+            | Kind::Invoice
+            | Kind::Report
+            | Kind::Transaction
+            | Kind::Fleet,
+        ) => schedule(app, &tenant, &id, change).await?,
         _ => {}
     }
     announce(app, &tenant, &id, change).await
@@ -242,7 +247,7 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Has the reservations looked at that connectors are promised to which now cannot keep it.
+/// Has other connectors sought for the reservations whose own are out of order from now on.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {
@@ -261,42 +266,47 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Resul
     }
     let promised = app.store.promises_of(mode, id, &lost, app.now()).await?;
     for entry in promised {
-        let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) else {
-            continue;
-        };
-        let message = Message::Confirm {
-            tenant: Tenant { account, mode },
-            reservation: entry.holder,
-        };
-        app.send_at(app.now(), &message).await?;
+        if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
+            displace(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;
+        }
     }
     Ok(())
 }
 
-/// Sends what a row waits for, when that is new or has moved.
-async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
-    let waits = |item: &Item| {
-        let due = Timestamp::parse(text(item, "due_at")?).ok()?;
-        let status = match item.get("object")? {
-            AttributeValue::M(object) => match object.get("status")? {
-                AttributeValue::S(status) => status,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        Some((due, awaited(tenant, id, status)?))
-    };
-    let Some((at, message)) = change.new.as_ref().and_then(waits) else {
+/// Notes it on the reservation, so that the message which that sends may get lost.
+async fn displace(
+    app: &App,
+    tenant: Tenant,
+    reservation: &Id,
+    station: &Id,
+    connectors: &[String],
+) -> Result<()> {
+    let Some(mut row) = app.store.find::<Reservation>(&tenant, reservation).await? else {
         return Ok(());
     };
-    let before = change.old.as_ref().and_then(waits);
-    if before.is_some_and(|before| before == (at, message.clone())) {
-        return Ok(());
+    let (origin, mut changes) = (Origin::later(tenant, app.now()), Changes::new());
+    let (object, private) = (&row.object, &mut row.private);
+    if object.displace(private, station, connectors, origin.now) {
+        app.store.replace(&mut changes, &origin, &row)?;
     }
-    app.send_at(at, &message).await
+    app.store.commit_later(&origin, changes).await
 }
 
-/// What an invoice or a report waits for, whatever it is by then.
+/// Sends what a row waits for, when that is new or has moved.
+async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+    let waits = |item: &Option<Item>| match item {
+        Some(item) => awaited(tenant, id, item),
+        None => Ok(None),
+    };
+    match waits(&change.new)? {
+        Some(next) if waits(&change.old)?.as_ref() != Some(&next) => {
+            app.send_at(next.0, &next.1).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What an invoice, a report, a refund or a fleet waits for, whatever it is by then.
 fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
     let tenant = tenant.clone();
     match id.kind()? {
@@ -308,32 +318,60 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
             tenant,
             report: id.clone(),
         }),
+        Kind::Transaction => Some(Message::RefundTransaction {
+            tenant,
+            transaction: id.clone(),
+        }),
+        Kind::Fleet => Some(Message::BillFleet {
+            tenant,
+            fleet: id.clone(),
+        }),
         _ => None,
     }
 }
 
-/// What an object in this state waits for.
-fn awaited(tenant: &Tenant, id: &Id, status: &str) -> Option<Message> {
-    match id.kind()? {
-        Kind::Reservation => reservation_message(tenant, id, ReservationStatus::from_name(status)?),
-        Kind::ChargingSession => session_message(tenant, id, SessionStatus::from_name(status)?),
-        Kind::Invoice | Kind::Report => check_message(tenant, id),
-        _ => None,
-    }
+/// What a row waits for, and until when.
+fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, Message)>> {
+    let Some(due) = text(item, "due_at").and_then(|text| Timestamp::parse(text).ok()) else {
+        return Ok(None);
+    };
+    let message = match id.kind() {
+        Some(Kind::Reservation) => match (read(item, "object")?, read(item, "private")?) {
+            (Some(object), Some(private)) => reservation_message(tenant, &object, &private),
+            _ => None,
+        },
+        Some(Kind::ChargingSession) => {
+            let session: Option<ChargingSession> = read(item, "object")?;
+            session.and_then(|session| session_message(tenant, id, session.status))
+        }
+        _ => check_message(tenant, id),
+    };
+    Ok(message.map(|message| (due, message)))
 }
 
-fn reservation_message(tenant: &Tenant, id: &Id, status: ReservationStatus) -> Option<Message> {
-    let (tenant, reservation) = (tenant.clone(), id.clone());
-    match status {
-        ReservationStatus::Pending => Some(Message::Confirm {
+fn reservation_message(
+    tenant: &Tenant,
+    one: &Reservation,
+    private: &ReservationPrivate,
+) -> Option<Message> {
+    let (tenant, reservation) = (tenant.clone(), one.id.clone());
+    match one.status {
+        ReservationStatus::Confirmed if !private.displaced => Some(Message::Expire {
             tenant,
             reservation,
         }),
-        ReservationStatus::Confirmed => Some(Message::Expire {
+        ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {
+            tenant,
+            reservation,
+            wish: Some(Box::new(one.wish(private))),
+        }),
+        ReservationStatus::Cancelled
+        | ReservationStatus::Completed
+        | ReservationStatus::Expired => Some(Message::ChargeFee {
             tenant,
             reservation,
         }),
-        _ => None,
+        ReservationStatus::Failed => None,
     }
 }
 
@@ -357,7 +395,7 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
                 return Ok(false);
             };
-            let Some(message) = reservation_message(tenant, id, row.object.status) else {
+            let Some(message) = reservation_message(tenant, &row.object, &row.private) else {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;
@@ -373,10 +411,12 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             app.send_at(*due, &message).await?;
             Ok(true)
         }
-        Some(Kind::Invoice | Kind::Report) => match check_message(tenant, id) {
-            Some(message) => app.send_at(*due, &message).await.map(|()| true),
-            None => Ok(false),
-        },
+        Some(Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet) => {
+            match check_message(tenant, id) {
+                Some(message) => app.send_at(*due, &message).await.map(|()| true),
+                None => Ok(false),
+            }
+        }
         Some(Kind::Event) => {
             let Some(row) = app.store.find::<Event>(tenant, id).await? else {
                 return Ok(false);

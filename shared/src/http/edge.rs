@@ -52,7 +52,8 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let base_url = base_url(&app, request.headers());
     let mut tenant = None;
-    let authenticated = timeout(PATIENCE, authenticate(&app, request.headers(), now)).await;
+    let authenticated = authenticate(&app, request.headers(), now);
+    let authenticated = timeout(PATIENCE * app.settings.slack, authenticated).await;
     let response = match authenticated.unwrap_or_else(|_| Err(too_long())) {
         Err(error) => error.into_response(),
         Ok(principal) => {
@@ -89,7 +90,7 @@ pub async fn admit(
     let Some(arrival) = request.extensions().get::<Arrival>().cloned() else {
         return Error::internal("a route outside the edge").into_response();
     };
-    let until = arrival.started + route.patience;
+    let until = arrival.started + route.patience * app.settings.slack;
     let answered = timeout_at(until, admitted(app, route, arrival, request, next)).await;
     answered.unwrap_or_else(|_| too_long().into_response())
 }

@@ -42,6 +42,12 @@ pub struct Point {
 pub struct Availability {
     pub connectors_available: u32,
     pub connectors_total: u32,
+    /// When the station is closed in spite of its opening hours, round the clock or not; absent when that never is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exceptional_closings: Vec<Range>,
+    /// When the station is open besides its opening hours; absent when that never is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exceptional_openings: Vec<Range>,
     /// In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the whole day.
     pub opening_hours: Vec<OpeningHours>,
     /// When a connector is free while the station is open, by what is promised so far. Retrieved, a station shows the

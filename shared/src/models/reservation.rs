@@ -9,13 +9,14 @@ use super::charging_station::Point;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
 use super::vehicle::{ConnectorType, Vehicle};
 use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
-use crate::charging::policies::Breach;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
+use crate::ports::payments::Outcome;
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
 
 /// How long before the preferred window the first attempt to confirm is made.
@@ -37,6 +38,9 @@ pub struct Reservation {
     /// The station; null until one is assigned.
     pub charging_station: Option<Id>,
     pub confirmed_at: Option<Timestamp>,
+    /// The connector within the station; null until one is assigned.
+    #[serde(default)]
+    pub connector: Option<String>,
     pub connector_type: Vec<ConnectorType>,
     pub created: Timestamp,
     pub currency: Currency,
@@ -44,7 +48,7 @@ pub struct Reservation {
     pub earliest_start: Option<Timestamp>,
     pub failed_reason: Option<FailedReason>,
     /// What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
-    /// nor after a failure or a free cancellation.
+    /// nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
     #[serde(default)]
     pub fee_due: i64,
     pub ideal_end: Timestamp,
@@ -64,24 +68,19 @@ pub struct Reservation {
     pub vehicle: Id,
 }
 
-/// The answer to `POST /v1/reservations`: the reservation, and what policies in suggestion mode have against it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct MadeReservation<'a> {
-    #[serde(flatten)]
-    pub reservation: &'a Reservation,
-    /// What could be told before a station is assigned; empty when nothing speaks against it.
-    pub policy_warnings: Vec<Breach>,
-}
-
 /// What the reservation's row keeps to itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationPrivate {
-    /// The connector within the assigned station.
-    pub connector: Option<String>,
     /// When the service has to look at the reservation again.
     pub due: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     pub charging_standard: ConnectorType,
+    /// The vehicle's fleet.
+    #[serde(default)]
+    pub fleet: Option<Id>,
+    /// The promised connector is out of order: when the reservation is due, another is sought.
+    #[serde(default)]
+    pub displaced: bool,
 }
 
 impl ReservationPrivate {
@@ -94,9 +93,10 @@ impl ReservationPrivate {
 impl Default for ReservationPrivate {
     fn default() -> Self {
         Self {
-            connector: None,
             due: None,
             charging_standard: ConnectorType::Type2,
+            fleet: None,
+            displaced: false,
         }
     }
 }
@@ -173,6 +173,16 @@ pub struct Area {
     pub longitude: f64,
     /// Metres.
     pub radius: u32,
+}
+
+/// Who asks, and where: what an attempt to confirm has to read besides the reservation, and can read along with it when
+/// its message tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Wish {
+    pub driver: Id,
+    pub vehicle: Id,
+    pub fleet: Option<Id>,
+    pub location: Area,
 }
 
 /// The body of `POST /v1/reservations`.
@@ -278,6 +288,7 @@ impl Reservation {
             },
             charging_station: None,
             confirmed_at: None,
+            connector: None,
             connector_type: new.connector_type,
             created: now,
             currency: terms.currency,
@@ -302,9 +313,10 @@ impl Reservation {
         check_start(reservation.ideal_start, now)?;
         reservation.check(vehicle.charging_standard)?;
         let private = ReservationPrivate {
-            connector: None,
             due: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
+            fleet: Some(vehicle.fleet.clone()),
+            displaced: false,
         };
         Ok((reservation, private))
     }
@@ -406,12 +418,22 @@ impl Reservation {
         self.reserved_end = Some(assignment.window.until);
         self.match_summary = Some(summary);
         self.updated = now;
-        private.connector = Some(assignment.connector.clone());
+        self.connector = Some(assignment.connector.clone());
+        private.displaced = false;
         private.due = Some(assignment.window.from.plus_millis(GRACE));
     }
 
+    pub fn wish(&self, private: &ReservationPrivate) -> Wish {
+        Wish {
+            driver: self.driver.clone(),
+            vehicle: self.vehicle.clone(),
+            fleet: private.fleet.clone(),
+            location: self.location,
+        }
+    }
+
     /// Notes an attempt that found nothing: another follows in 5 minutes, or the reservation fails when it is too late
-    /// or trying again is pointless.
+    /// or trying again is pointless. A confirmed reservation has lost its connector, whatever keeps it from another.
     pub fn miss(
         &mut self,
         reason: FailedReason,
@@ -419,51 +441,61 @@ impl Reservation {
         private: &mut ReservationPrivate,
         now: Timestamp,
     ) {
+        let confirmed = self.status == ReservationStatus::Confirmed;
         let hopeless = matches!(
             reason,
             FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
         );
-        // Counted from when this attempt was due, so that attempts keep to their grid however late each is made.
-        let next = private.due.unwrap_or(now).plus_millis(RETRY);
-        let next = if next > now {
-            next
-        } else {
-            now.plus_millis(RETRY)
-        };
+        let next = next_attempt(private, now);
         self.match_summary = summary.or(self.match_summary.take());
         self.updated = now;
-        if hopeless || next > self.last_attempt() {
-            self.status = ReservationStatus::Failed;
-            self.failed_reason = Some(reason);
-            private.due = None;
-        } else {
+        private.displaced = confirmed;
+        if !hopeless && next <= self.last_attempt() {
             private.due = Some(next);
+            return;
         }
+        self.status = ReservationStatus::Failed;
+        self.failed_reason = Some(match confirmed {
+            true => FailedReason::StationUnavailable,
+            false => reason,
+        });
+        self.fee_due = 0;
+        private.due = None;
     }
 
-    /// The window it is promised, as long as that has not begun and the vehicle has not come.
+    /// The window it is promised, until that begins and the vehicle comes, or longer where the connector is out of order.
     pub fn promised(&self, private: &ReservationPrivate, now: Timestamp) -> Option<Window> {
         let window = Window {
             from: self.reserved_start?,
             until: self.reserved_end?,
         };
         let waits = self.status == ReservationStatus::Confirmed && private.due.is_some();
-        (waits && window.from > now).then_some(window)
+        (waits && (private.displaced || window.from > now)).then_some(window)
     }
 
-    /// Gives a confirmed reservation up whose connector is out of order when there is no other.
-    pub fn lose_station(
-        &mut self,
-        summary: Option<MatchSummary>,
+    /// Has another connector sought at once if it is promised one of these. Says whether anything changed.
+    pub fn displace(
+        &self,
         private: &mut ReservationPrivate,
+        station: &Id,
+        connectors: &[String],
         now: Timestamp,
-    ) {
-        self.status = ReservationStatus::Failed;
-        self.failed_reason = Some(FailedReason::StationUnavailable);
-        self.fee_due = 0;
-        self.match_summary = summary.or(self.match_summary.take());
-        self.updated = now;
-        private.due = None;
+    ) -> bool {
+        let promised = self.promised(private, now).is_some() && self.is_for(station);
+        let connector = self.connector.as_ref();
+        let lost = connector.is_some_and(|connector| connectors.contains(connector));
+        if !promised || !lost || private.displaced {
+            return false;
+        }
+        private.displaced = true;
+        private.due = Some(now);
+        true
+    }
+
+    /// The promised connector is in order again.
+    pub fn keep(&self, private: &mut ReservationPrivate) {
+        private.displaced = false;
+        private.due = self.reserved_start.map(|start| start.plus_millis(GRACE));
     }
 
     /// Whether cancelling costs nothing: until so many seconds before the start, and as long as nothing is promised.
@@ -500,7 +532,7 @@ impl Reservation {
         }
         self.status = ReservationStatus::Cancelled;
         self.updated = now;
-        private.due = None;
+        self.ask_for_fee(private, now);
         Ok(())
     }
 
@@ -514,14 +546,64 @@ impl Reservation {
     pub fn complete(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
         self.status = ReservationStatus::Completed;
         self.updated = now;
-        private.due = None;
+        self.ask_for_fee(private, now);
     }
 
     /// Gives a confirmed reservation up whose vehicle did not come.
     pub fn expire(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
         self.status = ReservationStatus::Expired;
         self.updated = now;
+        self.ask_for_fee(private, now);
+    }
+
+    /// Has the fee charged that is owed at the end, where there is something to charge it to.
+    fn ask_for_fee(&self, private: &mut ReservationPrivate, now: Timestamp) {
+        let charged = self.fee_due > 0 && self.payment_method.is_some();
+        private.due = charged.then_some(now);
+    }
+
+    /// Whether the fee is to be charged now.
+    pub fn owes_fee(&self, private: &ReservationPrivate, now: Timestamp) -> bool {
+        let over = matches!(
+            self.status,
+            ReservationStatus::Cancelled
+                | ReservationStatus::Completed
+                | ReservationStatus::Expired
+        );
+        over && private.due.is_some_and(|due| due <= now)
+    }
+
+    /// Writes down how the charge of the fee ended, and gives the transaction that tells of it. A fee that was declined stays
+    /// due.
+    pub fn settle_fee(
+        &mut self,
+        private: &mut ReservationPrivate,
+        outcome: &Outcome,
+        now: Timestamp,
+    ) -> Transaction {
+        let movement = Movement {
+            kind: TransactionType::Charge,
+            amount: self.fee_due,
+            currency: self.currency,
+            description: self.fee_description(),
+            payment_method: self.payment_method.clone(),
+            driver: Some(self.driver.clone()),
+            fleet: private.fleet.clone(),
+            vehicle: Some(self.vehicle.clone()),
+            charging_session: None,
+        };
         private.due = None;
+        if *outcome == Outcome::Succeeded {
+            self.fee_due = 0;
+            self.updated = now;
+            return Transaction::new(movement, TransactionStatus::Succeeded, now);
+        }
+        Transaction::new(movement, TransactionStatus::Failed, now)
+    }
+
+    /// What a charge of the fee is called.
+    pub fn fee_description(&self) -> String {
+        format!("Fee of reservation {}", self.id)
     }
 }
 
@@ -550,6 +632,16 @@ impl Area {
             ));
         }
         Ok(())
+    }
+}
+
+/// Counted from when this attempt was due, so that attempts keep to their grid however late each is made.
+fn next_attempt(private: &ReservationPrivate, now: Timestamp) -> Timestamp {
+    let due = private.due.filter(|due| *due <= now).unwrap_or(now);
+    let next = due.plus_millis(RETRY);
+    match next > now {
+        true => next,
+        false => now.plus_millis(RETRY),
     }
 }
 
@@ -836,7 +928,7 @@ mod tests {
 
     #[test]
     fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_promised() {
-        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let (mut reservation, private) = reserve(json!({})).unwrap();
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
@@ -858,8 +950,46 @@ mod tests {
         assert_eq!(owed(reservation.clone(), "2026-03-01T10:30:00Z"), 0);
         assert_eq!(owed(reservation.clone(), "2026-03-01T10:30:00.001Z"), 300);
         reservation.cancellation_policy.kind = CancellationType::NonRefundable;
-        assert_eq!(owed(reservation.clone(), "2026-03-01T09:00:00Z"), 300);
-        reservation.lose_station(None, &mut private, now());
-        assert_eq!(reservation.fee_due, 0);
+        assert_eq!(owed(reservation, "2026-03-01T09:00:00Z"), 300);
+    }
+
+    #[test]
+    fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_fails() {
+        let (mut reservation, mut private) =
+            reserve(json!({"latest_end": "2026-03-01T11:10:00Z"})).unwrap();
+        reservation.reservation_fee = 300;
+        let assignment = Assignment {
+            station: Id::from_number(Kind::ChargingStation, 1),
+            connector: "1".into(),
+            window: Window {
+                from: reservation.ideal_start,
+                until: reservation.ideal_end,
+            },
+        };
+        let at_half_past_nine = at("2026-03-01T09:30:00Z");
+        reservation.confirm(
+            &assignment,
+            MatchSummary::default(),
+            &mut private,
+            at_half_past_nine,
+        );
+        let now = at("2026-03-01T09:52:00Z");
+        let lost = ["1".to_owned()];
+        let station = Id::from_number(Kind::ChargingStation, 2);
+        assert!(!reservation.displace(&mut private, &station, &lost, now));
+        assert!(!reservation.displace(&mut private, &assignment.station, &["2".into()], now));
+        assert!(reservation.displace(&mut private, &assignment.station, &lost, now));
+        assert!(!reservation.displace(&mut private, &assignment.station, &lost, now));
+        let mut moments = Vec::new();
+        while let Some(due) = private.due {
+            assert!(reservation.promised(&private, due).is_some());
+            moments.push(due.to_string()[11..16].to_owned());
+            reservation.miss(FailedReason::NoAvailableConnectors, None, &mut private, due);
+        }
+        assert_eq!(moments, ["09:52", "09:57", "10:02", "10:07"]);
+        assert_eq!(
+            (reservation.failed_reason, reservation.fee_due),
+            (Some(FailedReason::StationUnavailable), 0)
+        );
     }
 }

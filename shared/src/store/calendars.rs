@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::charging_session::{ChargingSession, SessionPrivate};
 use crate::models::event::Event;
-use crate::models::reservation::{Reservation, ReservationPrivate};
+use crate::models::reservation::Reservation;
 use crate::origin::{Mode, Origin};
 use crate::time::{DAY, Timestamp};
 
@@ -53,12 +53,12 @@ impl Promise {
     }
 
     /// What a reservation was promised, if it was.
-    pub fn of_reservation(reservation: &Reservation, private: &ReservationPrivate) -> Option<Self> {
+    pub fn of_reservation(reservation: &Reservation) -> Option<Self> {
         let station = reservation.charging_station.as_ref()?;
         Some(Self {
             holder: reservation.id.clone(),
             whose: [
-                keys::connector_calendar(station, private.connector.as_ref()?),
+                keys::connector_calendar(station, reservation.connector.as_ref()?),
                 keys::vehicle_calendar(&reservation.vehicle),
             ],
             window: Window {
@@ -197,7 +197,7 @@ impl Store {
         let mut changes = Changes::new();
         self.replace(&mut changes, origin, reservation)?;
         self.create(&mut changes, origin, event)?;
-        let now = Promise::of_reservation(&reservation.object, &reservation.private)
+        let now = Promise::of_reservation(&reservation.object)
             .ok_or_else(|| Error::internal("a reservation without a promise"))?;
         let kept: BTreeSet<Page> = now.pages().collect();
         let left = before.into_iter().flat_map(Promise::pages);
@@ -252,7 +252,7 @@ impl Store {
         origin: &Origin,
         row: &Row<Reservation>,
     ) -> Result<()> {
-        let promise = Promise::of_reservation(&row.object, &row.private);
+        let promise = Promise::of_reservation(&row.object);
         self.release_all(changes, origin, promise.as_slice()).await
     }
 

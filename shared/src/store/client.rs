@@ -8,12 +8,13 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 use crate::error::Error;
 
-/// Settings under which a hung table is noticed well within the 3 seconds a request has.
-pub fn tuned(config: &aws_types::SdkConfig) -> aws_sdk_dynamodb::config::Builder {
+/// Settings under which a hung table is noticed well within the 3 seconds a request has; `slack` times as late on a
+/// machine that is busy with other things.
+pub fn tuned(config: &aws_types::SdkConfig, slack: u32) -> aws_sdk_dynamodb::config::Builder {
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_millis(800))
-        .operation_attempt_timeout(Duration::from_millis(1_000))
-        .operation_timeout(Duration::from_millis(2_200))
+        .connect_timeout(Duration::from_millis(800) * slack)
+        .operation_attempt_timeout(Duration::from_millis(1_000) * slack)
+        .operation_timeout(Duration::from_millis(2_200) * slack)
         .build();
     let retries = RetryConfig::standard()
         .with_max_attempts(3)

@@ -43,8 +43,9 @@ pub struct Store {
     table: String,
 }
 
-/// How many rows one BatchGetItem may ask for.
+/// How many rows one BatchGetItem may ask for, and how many of these calls are under way at once.
 const BATCH: usize = 100;
+const BATCHES: usize = 12;
 
 impl Store {
     pub fn new(client: aws_sdk_dynamodb::Client, table: impl Into<String>) -> Self {
@@ -157,7 +158,7 @@ impl Store {
         let batches = keys.chunks(BATCH).map(<[Item]>::to_vec).collect::<Vec<_>>();
         let found: Vec<Vec<Item>> = stream::iter(batches)
             .map(|batch| self.batch(batch, only, consistent))
-            .buffered(4)
+            .buffered(BATCHES)
             .try_collect()
             .await?;
         Ok(found.into_iter().flatten().collect())

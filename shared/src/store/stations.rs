@@ -24,6 +24,9 @@ const AT_A_TIME: usize = 100;
 /// How many stations, nearest first, one attempt to confirm reads in full.
 const MAX_STATIONS: usize = 200;
 
+/// How many cells are read at once: those of the largest circle that small cells cover.
+const CELLS: usize = 48;
+
 /// How many rows one BatchWriteItem may write.
 const BATCH: usize = 25;
 
@@ -235,7 +238,7 @@ impl Store {
         let (size, cells) = place.cells();
         let found: Vec<Vec<Item>> = stream::iter(cells)
             .map(|cell| self.stations_in(tenant.mode, cell, size))
-            .buffered(8)
+            .buffered(CELLS)
             .try_collect()
             .await?;
         let spot = |item: &Item| {

@@ -1,0 +1,182 @@
+//! Everything that the start of a session depends on, read at once.
+
+use shared::charging::calendar::{Entry, Window};
+use shared::charging::network;
+use shared::charging::policies::{Breach, Plan};
+use shared::models::charging_session::{NewChargingSession, Parties, Promises, expected};
+use shared::models::charging_station::{ChargingStation, Connector};
+use shared::models::driver::Driver;
+use shared::models::fleet::Fleet;
+use shared::models::payment_method::PaymentMethod;
+use shared::models::reservation::Reservation;
+use shared::models::vehicle::Vehicle;
+use shared::models::vehicle_telemetry::VehicleTelemetry;
+use shared::money::Currency;
+use shared::origin::Tenant;
+use shared::store::calendars::Calendars;
+use shared::store::keys::{connector_calendar, vehicle_calendar};
+use shared::store::row::{ById, Row};
+use shared::{App, Code, Error, Id, Timestamp};
+
+use crate::{policies, references};
+
+/// A vehicle at a connector, and what is known of both.
+pub struct Arrival {
+    pub station: ChargingStation,
+    pub connector: Connector,
+    pub calendars: Calendars,
+    /// The reservation by which the vehicle is expected at the station, if it is.
+    pub reservation: Option<Row<Reservation>>,
+    driver: Driver,
+    vehicle: Vehicle,
+    fleet: Fleet,
+    payment_method: Option<PaymentMethod>,
+    telemetry: Option<VehicleTelemetry>,
+    currency: Currency,
+    of_connector: Vec<Entry>,
+    of_vehicle: Vec<Entry>,
+}
+
+impl Arrival {
+    /// # Errors
+    /// 404 `charging_session_dependency_not_found` for what the body names and is not there.
+    pub async fn load(
+        app: &App,
+        tenant: &Tenant,
+        new: &NewChargingSession,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let (station, driver, vehicle, payment_method) = tokio::try_join!(
+            named::<ChargingStation>(app, tenant, &new.charging_station, "charging_station"),
+            named::<Driver>(app, tenant, &new.driver, "driver"),
+            named::<Vehicle>(app, tenant, &new.vehicle, "vehicle"),
+            payment_method(app, tenant, new.payment_method.as_ref()),
+        )?;
+        let (station, vehicle) = (station.object, vehicle.object);
+        let mut connectors = station.connectors.iter();
+        let connector = connectors.find(|one| one.id == new.connector).cloned();
+        let connector = connector.ok_or_else(|| unknown("connector"))?;
+        let connector_time = connector_calendar(&station.id, &connector.id);
+        let vehicle_time = vehicle_calendar(&vehicle.id);
+        let (fleet, telemetry, calendars) = tokio::try_join!(
+            app.store.load::<Fleet>(tenant, &vehicle.fleet),
+            app.store
+                .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
+            calendars(app, tenant, [&connector_time, &vehicle_time], now),
+        )?;
+        let (fleet, of_vehicle) = (fleet.object, calendars.entries(&vehicle_time));
+        Ok(Self {
+            reservation: reservation(app, tenant, &station.id, expected(&of_vehicle, now)).await?,
+            currency: references::currency(app, tenant, &driver, Some(&fleet)).await?,
+            of_connector: calendars.entries(&connector_time),
+            of_vehicle,
+            driver: driver.object,
+            telemetry: telemetry.map(|row| row.object),
+            payment_method,
+            station,
+            connector,
+            calendars,
+            vehicle,
+            fleet,
+        })
+    }
+
+    /// 403 `policy_blocked` if a policy of the driver, the fleet or the vehicle forbids to charge here and now; otherwise
+    /// what those in suggestion mode have against it.
+    pub async fn check_policies(
+        &self,
+        app: &App,
+        tenant: &Tenant,
+        now: Timestamp,
+    ) -> Result<Vec<Breach>, Error> {
+        let (driver, fleet) = (Some(&self.driver), Some(&self.fleet));
+        let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
+        let plan = Plan {
+            station: Some(&self.station),
+            windows: &[Window::moment(now)],
+            currency: self.currency,
+            zone: &Fleet::zone(fleet),
+        };
+        policies::check(&rules, &plan)
+    }
+
+    pub fn parties(&self) -> Parties<'_> {
+        let battery = self.telemetry.as_ref();
+        let battery = battery.and_then(|read| read.battery.as_ref());
+        Parties {
+            station: &self.station,
+            connector: &self.connector,
+            driver: &self.driver,
+            vehicle: &self.vehicle,
+            fleet: &self.fleet,
+            payment_method: self.payment_method.as_ref(),
+            battery_level: battery.map(|battery| battery.level),
+            currency: self.currency,
+        }
+    }
+
+    pub fn promises(&self) -> Promises<'_> {
+        Promises {
+            connector: &self.of_connector,
+            vehicle: &self.of_vehicle,
+            arriving: self.reservation.as_ref().map(|row| &row.object),
+        }
+    }
+}
+
+fn unknown(param: &str) -> Error {
+    let message = format!("No such {}.", param.replace('_', " "));
+    Code::ChargingSessionDependencyNotFound
+        .because(message)
+        .at(param)
+}
+
+async fn named<T: ById>(app: &App, tenant: &Tenant, id: &Id, param: &str) -> Result<Row<T>, Error> {
+    let found = app.store.find::<T>(tenant, id).await?;
+    found.ok_or_else(|| unknown(param))
+}
+
+async fn payment_method(
+    app: &App,
+    tenant: &Tenant,
+    id: Option<&Id>,
+) -> Result<Option<PaymentMethod>, Error> {
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    let row = named::<PaymentMethod>(app, tenant, id, "payment_method").await?;
+    Ok(Some(row.object))
+}
+
+/// The calendars for as long as a session may last.
+async fn calendars(
+    app: &App,
+    tenant: &Tenant,
+    whose: [&String; 2],
+    now: Timestamp,
+) -> Result<Calendars, Error> {
+    let window = Window {
+        from: now,
+        until: now.plus_millis(network::LONGEST),
+    };
+    let pages = whose
+        .into_iter()
+        .flat_map(|whose| window.utc_days().map(move |day| (whose.clone(), day)));
+    app.store.calendars(tenant.mode, pages.collect()).await
+}
+
+/// The one of these reservations that is for this station.
+async fn reservation(
+    app: &App,
+    tenant: &Tenant,
+    station: &Id,
+    expected: Vec<Id>,
+) -> Result<Option<Row<Reservation>>, Error> {
+    for id in expected {
+        let found = app.store.find::<Reservation>(tenant, &id).await?;
+        if let Some(row) = found.filter(|row| row.object.is_for(station)) {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,104 @@
+//! An inbox for webhooks, to watch the first deliveries arrive without a receiver of one's own.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use serde::Serialize;
+use shared::Timestamp;
+use shared::ports::Clock;
+
+pub const ROUTE: &str = "/_local/inbox";
+
+/// How many deliveries are kept.
+const KEPT: usize = 100;
+
+pub struct Inbox {
+    clock: Arc<dyn Clock>,
+    /// Whether each delivery is told of on standard output.
+    tells: bool,
+    kept: Mutex<VecDeque<Delivery>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Delivery {
+    received: Timestamp,
+    headers: BTreeMap<String, String>,
+    /// The text that was signed.
+    body: String,
+}
+
+/// What the inbox holds, the newest first.
+#[derive(Debug, Serialize)]
+pub struct Deliveries {
+    data: VecDeque<Delivery>,
+}
+
+impl Inbox {
+    pub fn new(clock: Arc<dyn Clock>, tells: bool) -> Self {
+        Self {
+            clock,
+            tells,
+            kept: Mutex::default(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<Delivery>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `POST /_local/inbox`: takes a delivery, as a receiver would.
+///
+/// # Errors
+/// 500 when standard output is gone, and then the delivery is tried again.
+pub async fn receive(
+    State(inbox): State<Arc<Inbox>>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<StatusCode, StatusCode> {
+    let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into();
+    let headers = headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str().to_owned(), text(value)));
+    let delivery = Delivery {
+        received: inbox.clock.now(),
+        headers: headers.collect(),
+        body,
+    };
+    if inbox.tells {
+        delivery
+            .tell()
+            .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    }
+    let mut kept = inbox.kept();
+    kept.push_front(delivery);
+    kept.truncate(KEPT);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET /_local/inbox`: what has arrived.
+pub async fn list(State(inbox): State<Arc<Inbox>>) -> Json<Deliveries> {
+    let data = inbox.kept().clone();
+    Json(Deliveries { data })
+}
+
+impl Delivery {
+    /// One line about it.
+    fn tell(&self) -> std::io::Result<()> {
+        let event: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
+        let said = |name: &str| event[name].as_str().unwrap_or("?").to_owned();
+        let signature = self.headers.get("service-signature");
+        let signature = signature.map_or("none", String::as_str);
+        let (kind, id) = (said("type"), said("id"));
+        let mut out = std::io::stdout().lock();
+        writeln!(
+            out,
+            "{} received {kind} {id}\n  Service-Signature: {signature}",
+            self.received
+        )?;
+        out.flush()
+    }
+}

@@ -1,0 +1,249 @@
+//! `.ci/rush`: a thousand reservations for three hundred connectors of one city, most of them in its two rush hours. Each is
+//! confirmed as the service confirms it, attempt by attempt; then the share that got a connector is printed, and the
+//! instance written where `optimum.py` finds it, which tells what could have been had by who knows the whole day.
+//!
+//! `RUSH_SEED` draws another day.
+#![allow(clippy::print_stdout, clippy::expect_used)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use shared::charging::geo::distance_meters;
+use shared::charging::search::Search;
+use shared::models::charging_station::ChargingStation;
+use shared::models::reservation::{Reservation, ReservationPrivate, ReservationStatus};
+use shared::models::vehicle::ConnectorType;
+use shared::origin::Tenant;
+use shared::ports::Message;
+use shared::store::list::From;
+use shared::store::row::Row;
+use shared::time::{DAY, MINUTE};
+use shared::{Id, Mode, Timestamp};
+use tests::clock::Hand;
+use tests::faulty::Dice;
+use tests::{TestApp, with};
+
+const STATIONS: usize = 100;
+const CONNECTORS: usize = 3;
+const RESERVATIONS: usize = 1_000;
+/// The grain of all times, in minutes.
+const GRAIN: i64 = 5;
+const CENTER: (f64, f64) = (48.137, 11.575);
+/// Of a hundred connectors, or vehicles, so many have the first plug, the second, or the third.
+const PLUGS: [(ConnectorType, &str, u64); 3] = [
+    (ConnectorType::Type2, "IEC_62196_T2", 50),
+    (ConnectorType::Ccs, "IEC_62196_T2_COMBO", 35),
+    (ConnectorType::Chademo, "CHADEMO", 15),
+];
+/// When the two rushes are at their height, in minutes of the day.
+const RUSHES: [i64; 2] = [8 * 60 + 15, 17 * 60 + 45];
+const MINUTES: [i64; 6] = [30, 45, 60, 60, 90, 120];
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.expect("a runtime").block_on(async {
+        let seed = std::env::var("RUSH_SEED").map_or(1, |text| text.parse().expect("a number"));
+        let dice = Dice::new(seed);
+        let files = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let stations = files.join("rush-stations.json");
+        std::fs::write(&stations, stations_of_the_city(&dice).to_string()).expect("a file");
+        let app = TestApp::start_with(|options| options.stations = Some(stations)).await;
+        let rush = Rush::prepare(&app, &dice).await;
+        rush.confirm().await;
+        let instance = rush.report(seed).await;
+        let file = files.join(format!("rush-{seed}.json"));
+        std::fs::write(file, instance.to_string()).expect("a file");
+    });
+}
+
+/// The day after tomorrow, when it begins.
+fn midnight(now: Timestamp) -> Timestamp {
+    let days = now.unix_millis().div_euclid(DAY) + 2;
+    Timestamp::from_unix_millis(days * DAY)
+}
+
+/// Somewhere around the centre, the nearer the likelier.
+fn place(dice: &Dice) -> (f64, f64) {
+    let offset = |degrees: f64| {
+        let sum: u64 = (0..4).map(|_| dice.below(1_000)).sum();
+        (sum as f64 / 2_000.0 - 1.0) * degrees
+    };
+    (CENTER.0 + offset(0.09), CENTER.1 + offset(0.14))
+}
+
+fn plug(dice: &Dice) -> (ConnectorType, &'static str) {
+    let mut left = dice.below(100);
+    for (plug, standard, share) in PLUGS {
+        if left < share {
+            return (plug, standard);
+        }
+        left -= share;
+    }
+    unreachable!("the shares are a hundred")
+}
+
+fn stations_of_the_city(dice: &Dice) -> Value {
+    let evse = |uid: String| {
+        json!({"uid": uid, "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
+            "connectors": [{"id": "1", "standard": plug(dice).1, "power_type": "DC", "max_voltage": 400,
+                "max_amperage": 125, "max_electric_power": 50_000}]})
+    };
+    let station = |n: usize| {
+        let (latitude, longitude) = place(dice);
+        let evses: Vec<Value> = (0..CONNECTORS)
+            .map(|one| evse(format!("{n}-{one}")))
+            .collect();
+        json!({"country_code": "DE", "party_id": "BEN", "id": format!("rush-{n}"), "address": "1 Ring", "city": "Munich",
+            "country": "DEU", "coordinates": {"latitude": latitude.to_string(), "longitude": longitude.to_string()},
+            "evses": evses, "opening_times": {"twentyfourseven": true}, "last_updated": "2026-01-01T00:00:00Z"})
+    };
+    (0..STATIONS).map(station).collect()
+}
+
+struct Rush<'a> {
+    app: &'a TestApp,
+    tenant: Tenant,
+    day: Timestamp,
+    ids: Vec<Id>,
+}
+
+impl<'a> Rush<'a> {
+    /// Has a vehicle of its own ask for each of the reservations.
+    async fn prepare(app: &'a TestApp, dice: &Dice) -> Self {
+        let (crew, alice) = (app.crew(&app.alice).await, &app.alice);
+        let day = midnight(app.now());
+        let mut ids = Vec::new();
+        for _ in 0..RESERVATIONS {
+            let plug = json!({"charging_standard": plug(dice).0});
+            let vehicle = with(tests::vehicle(&crew.fleet), plug.clone());
+            let vehicle = alice.post("/v1/vehicles", vehicle).await.id();
+            let who = json!({"driver": crew.driver, "vehicle": vehicle,
+                "connector_type": [plug["charging_standard"]]});
+            let made = alice.post("/v1/reservations", with(wish(dice, day), who));
+            ids.push(made.await.id().as_str().into());
+        }
+        let account = alice.account.clone().expect("an account");
+        let tenant = Tenant {
+            account,
+            mode: Mode::Test,
+        };
+        Self {
+            app,
+            tenant,
+            day,
+            ids,
+        }
+    }
+
+    async fn rows(&self) -> Vec<Row<Reservation>> {
+        let rows = self.app.app().store.get_all(&self.tenant, &self.ids);
+        rows.await.expect("the reservations")
+    }
+
+    /// Makes every attempt when it is due, those of one moment in the order in which the reservations were made.
+    async fn confirm(&self) {
+        let clock = Arc::new(Hand::at(self.day));
+        let store = self.app.app().store.clone();
+        let app = self.app.app_with(store, clock.clone());
+        loop {
+            let rows = self.rows().await;
+            let open = rows
+                .iter()
+                .filter(|row| row.object.status == ReservationStatus::Pending);
+            let due: Vec<_> = open
+                .filter_map(|row| Some((row.private.due?, &row.object.id)))
+                .collect();
+            let Some(now) = due.iter().map(|(at, _)| *at).min() else {
+                return;
+            };
+            clock.move_by(now.millis_since(app.now()));
+            for (_, id) in due.into_iter().filter(|(at, _)| *at == now) {
+                let message = Message::Confirm {
+                    tenant: self.tenant.clone(),
+                    reservation: id.clone(),
+                    wish: None,
+                };
+                functions::work(&app, &message).await.expect("an attempt");
+            }
+        }
+    }
+
+    /// Prints what came of it, and tells what there was to be had.
+    async fn report(&self, seed: u64) -> Value {
+        let rows = self.rows().await;
+        let got = rows.iter().map(|row| &row.object);
+        let got: Vec<_> = got.filter(|one| one.confirmed_at.is_some()).collect();
+        let slid = got
+            .iter()
+            .filter(|one| one.reserved_start != Some(one.ideal_start));
+        println!(
+            "day {seed}: {} of {RESERVATIONS} reservations confirmed, {} of them in another window than the preferred one",
+            got.len(),
+            slid.count()
+        );
+        let (store, all) = (&self.app.app().store, Search::default());
+        let found = store.search(&self.tenant, &all, &From::Newest, STATIONS);
+        let stations = found.await.expect("the stations").rows.into_iter();
+        let stations: Vec<_> = stations.map(|(_, station)| station).collect();
+        let pools: Vec<Value> = stations.iter().flat_map(pools).collect();
+        let wishes: Vec<Value> = rows
+            .iter()
+            .map(|row| self.instance(&row.object, &row.private, &stations))
+            .collect();
+        json!({"pools": pools, "reservations": wishes})
+    }
+
+    /// What a reservation can have, in steps of five minutes, and what it got.
+    fn instance(
+        &self,
+        one: &Reservation,
+        private: &ReservationPrivate,
+        stations: &[ChargingStation],
+    ) -> Value {
+        let step = |at: Timestamp| at.millis_since(self.day) / (GRAIN * MINUTE);
+        let length = step(one.ideal_end) - step(one.ideal_start);
+        let meters = |station: &ChargingStation| {
+            distance_meters(one.location.center(), station.location) as u32
+        };
+        let near = stations
+            .iter()
+            .filter(|station| meters(station) < one.location.radius);
+        let near: Vec<&Id> = near.map(|station| &station.id).collect();
+        json!({"plug": private.charging_standard, "length": length, "stations": near,
+            "earliest": step(one.earliest_start.unwrap_or(one.ideal_start)),
+            "latest": step(one.latest_end.unwrap_or(one.ideal_end)) - length,
+            "start": one.reserved_start.map(step), "station": one.charging_station})
+    }
+}
+
+/// How many connectors a station has of each plug.
+fn pools(station: &ChargingStation) -> Vec<Value> {
+    let count = |plug: ConnectorType| {
+        let plugs = station.connectors.iter();
+        let fitting = plugs.filter(|one| one.connector_type() == Some(plug));
+        json!({"station": station.id, "plug": plug, "connectors": fitting.count()})
+    };
+    PLUGS.map(|(plug, ..)| count(plug)).to_vec()
+}
+
+fn wish(dice: &Dice, day: Timestamp) -> Value {
+    let (latitude, longitude) = place(dice);
+    let rush = RUSHES[dice.below(2) as usize];
+    // Two dice: most want to start at the height of the rush, some up to two hours before or after it.
+    let steps = (dice.below(25) + dice.below(25)) as i64 - 24;
+    let start = rush + steps * GRAIN;
+    let end = start + MINUTES[dice.below(6) as usize];
+    let at = |minutes: i64| day.plus_seconds(minutes * 60);
+    let wish = json!({"ideal_start": at(start), "ideal_end": at(end), "location": {"latitude": latitude,
+        "longitude": longitude, "radius": 1_500 + dice.below(2_500)}});
+    if dice.percent(50) {
+        return wish;
+    }
+    let (sooner, later) = (dice.below(7) as i64, 3 + dice.below(16) as i64);
+    let slack = json!({"earliest_start": at(start - sooner * GRAIN), "latest_end": at(end + later * GRAIN)});
+    with(wish, slack)
+}

@@ -1,0 +1,53 @@
+//! Seeds, dealt out to all processors.
+
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The seeds that nobody has taken yet.
+pub struct Seeds {
+    next: AtomicU64,
+    end: u64,
+}
+
+impl Seeds {
+    pub fn next(&self) -> Option<u64> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        (next < self.end).then_some(next)
+    }
+}
+
+/// When one worker fails, the others take no further seed.
+struct Guard<'a>(&'a Seeds);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.next.store(self.0.end, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Has one worker for each processor take seeds until none is left, each on a thread and a runtime of its own.
+pub fn share_out<T: Send>(seeds: Range<u64>, work: impl AsyncFn(&Seeds) -> T + Sync) -> Vec<T> {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let workers = processors.min(seeds.end - seeds.start);
+    let seeds = Seeds {
+        next: AtomicU64::new(seeds.start),
+        end: seeds.end,
+    };
+    let worker = || {
+        let _guard = Guard(&seeds);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        runtime.expect("a runtime").block_on(work(&seeds))
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
+}

@@ -1,0 +1,24 @@
+//! A clock that stands still until it is moved.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use shared::Timestamp;
+use shared::ports::Clock;
+
+pub struct Hand(AtomicI64);
+
+impl Hand {
+    pub fn at(now: Timestamp) -> Self {
+        Self(AtomicI64::new(now.unix_millis()))
+    }
+
+    pub fn move_by(&self, millis: i64) {
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Hand {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.0.load(Ordering::SeqCst))
+    }
+}

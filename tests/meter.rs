@@ -1,0 +1,144 @@
+//! A table whose calls are counted: what each was, when it was under way, and what capacity it took.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use aws_sdk_dynamodb::config::SharedHttpClient;
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use serde_json::Value;
+use shared::store::{Store, client};
+
+use crate::SLACK;
+
+/// One call to the table.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub operation: String,
+    pub began: Instant,
+    pub ended: Instant,
+    /// Read or write units, as the table says.
+    pub capacity: f64,
+}
+
+/// What has been called since it was last asked.
+#[derive(Debug, Clone, Default)]
+pub struct Meter(Arc<Mutex<Vec<Call>>>);
+
+impl Meter {
+    /// A store on the table behind that address whose calls are counted.
+    pub fn store(&self, url: &str, table: &str) -> Store {
+        let config = shared::aws::config();
+        let mut settings = client::tuned(&config, SLACK);
+        settings.set_endpoint_url(Some(url.to_owned()));
+        let inner = config.http_client().expect("a client");
+        settings.set_http_client(Some(SharedHttpClient::new(Metered(self.clone(), inner))));
+        Store::new(
+            aws_sdk_dynamodb::Client::from_conf(settings.build()),
+            table.to_owned(),
+        )
+    }
+
+    pub fn take(&self) -> Vec<Call> {
+        std::mem::take(&mut self.0.lock().expect("the calls"))
+    }
+}
+
+/// How many of the calls followed one another: each of the longest such row began when the one before had ended.
+pub fn in_a_row(calls: &[Call]) -> usize {
+    let mut calls: Vec<&Call> = calls.iter().collect();
+    calls.sort_by_key(|call| call.began);
+    let mut rows: Vec<usize> = Vec::new();
+    for (n, call) in calls.iter().enumerate() {
+        let before = (0..n).filter(|&m| calls[m].ended <= call.began);
+        rows.push(1 + before.map(|m| rows[m]).max().unwrap_or(0));
+    }
+    rows.into_iter().max().unwrap_or(0)
+}
+
+/// How many calls there were of each operation.
+pub fn by_operation(calls: &[Call]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for call in calls {
+        *counts.entry(call.operation.as_str()).or_default() += 1;
+    }
+    counts
+}
+
+#[derive(Debug)]
+struct Metered(Meter, SharedHttpClient);
+
+impl HttpClient for Metered {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        SharedHttpConnector::new(Line(
+            self.0.clone(),
+            self.1.http_connector(settings, components),
+        ))
+    }
+}
+
+#[derive(Debug)]
+struct Line(Meter, SharedHttpConnector);
+
+impl HttpConnector for Line {
+    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
+        let (meter, inner) = (self.0.clone(), self.1.clone());
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        ask_for_capacity(&mut request);
+        HttpConnectorFuture::new(async move {
+            let began = Instant::now();
+            let response = inner.call(request).await?;
+            let (response, body) = read(response).await?;
+            let call = Call {
+                operation,
+                began,
+                ended: Instant::now(),
+                capacity: units(&body["ConsumedCapacity"]),
+            };
+            meter.0.lock().expect("the calls").push(call);
+            Ok(response)
+        })
+    }
+}
+
+/// The signature no longer fits the body then, which no local table minds.
+fn ask_for_capacity(request: &mut HttpRequest) {
+    let body = request.body().bytes().map(serde_json::from_slice::<Value>);
+    if let Some(Ok(mut body)) = body {
+        body["ReturnConsumedCapacity"] = "TOTAL".into();
+        let body = body.to_string();
+        let length = body.len().to_string();
+        request.headers_mut().insert("content-length", length);
+        *request.body_mut() = body.into();
+    }
+}
+
+async fn read(response: HttpResponse) -> Result<(HttpResponse, Value), ConnectorError> {
+    use axum::body::{Body, to_bytes};
+    let (status, headers) = (response.status(), response.headers().clone());
+    let body = Body::new(response.into_body());
+    let bytes = to_bytes(body, usize::MAX).await;
+    let bytes = bytes.map_err(|error| ConnectorError::io(error.into()))?;
+    let shown = serde_json::from_slice(&bytes).unwrap_or_default();
+    let mut response = HttpResponse::new(status, bytes.to_vec().into());
+    *response.headers_mut() = headers;
+    Ok((response, shown))
+}
+
+/// The units of one table, or of several.
+fn units(consumed: &Value) -> f64 {
+    match consumed {
+        Value::Array(tables) => tables.iter().map(units).sum(),
+        table => table["CapacityUnits"].as_f64().unwrap_or(0.0),
+    }
+}
