@@ -12,6 +12,7 @@ use super::patch::{Change, Patch};
 use super::vehicle::{ConnectorType, Vehicle};
 use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
+use crate::charging::search::Circle;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -560,6 +561,13 @@ impl Area {
         Point {
             latitude: self.latitude,
             longitude: self.longitude,
+        }
+    }
+
+    pub fn circle(&self) -> Circle {
+        Circle {
+            center: self.center(),
+            meters: self.radius,
         }
     }
 
