@@ -5,6 +5,8 @@ pub mod contract;
 pub mod faulty;
 pub mod meter;
 pub mod openapi;
+pub mod records;
+pub mod stage;
 pub mod template;
 
 use std::sync::{Arc, Mutex};
@@ -76,9 +78,11 @@ impl TestApp {
             store: std::env::var("STORE_URL").ok(),
             stations: None,
             rate: 100_000,
+            reservation_fee: 0,
             json: true,
             table: format!("test-{}", unique()),
             by_hand: true,
+            payments: Default::default(),
             slack: SLACK,
             versions: Default::default(),
         };
@@ -342,7 +346,8 @@ impl TestApp {
         };
         let origin = shared::origin::Origin::later(tenant, self.now());
         let (store, mut changes) = (&self.app().store, shared::store::Changes::new());
-        let row = shared::store::row::Row::new(transaction);
+        let private = shared::models::transaction::TransactionPrivate::charged("a sample".into());
+        let row = shared::store::row::Row::with_private(transaction, private);
         store
             .create(&mut changes, &origin, &row)
             .expect("a row of the transaction");

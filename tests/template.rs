@@ -86,6 +86,8 @@ enum Need {
     SignReports,
     WriteReports,
     ReadStations,
+    /// Asks the payment provider.
+    Charge,
 }
 
 struct Function {
@@ -155,10 +157,12 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
         "confirm-reservation" => vec![Of(Reservation), Of(Event), Calendars],
         "expire-reservation" => vec![Of(Reservation), Calendars],
         "stop-session" => end_session.to_vec(),
-        "settle-session" => [&[Of(ChargingSession)], &charge[..]].concat(),
+        "settle-session" => [&[Of(ChargingSession), Of(Reservation)], &charge[..]].concat(),
         "deliver-webhook" => vec![Of(Event), Of(WebhookEndpoint)],
         "generate-report" => vec![Of(Report)],
         "check-invoice" => [&[Of(Invoice), Of(ChargingSession)], &charge[..]].concat(),
+        "give-back" => charge.to_vec(),
+        "bill-fleet" => vec![Of(Fleet), Of(Invoice), Of(ChargingSession), Of(Report)],
         "topup-account" => vec![Accounts, Of(Transaction)],
         "topup-driver" => vec![Of(Driver), Of(Transaction)],
         "topup-fleet" => vec![Of(Fleet), Of(Transaction)],
@@ -198,6 +202,7 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
             Some((_, "policies")) => vec![Of(Policy)],
             Some((_, "reports")) => vec![Of(Report)],
             Some((_, "reservations")) => vec![Of(Reservation)],
+            Some((_, "transactions")) => vec![Of(Transaction)],
             Some((_, "webhook_endpoints")) => vec![Of(WebhookEndpoint)],
             Some((_, other)) => panic!("nobody has said what {function} of {other} writes"),
         },
@@ -208,6 +213,12 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
     rows
 }
 
+/// Whether a route waits for the payment provider.
+fn charges(route: &Route) -> bool {
+    let name = route.name;
+    name == "pay-invoice" || name == "create-payment-method" || name.starts_with("topup-")
+}
+
 fn functions() -> Vec<Function> {
     let routes = functions::endpoints().into_iter().map(|one| one.route);
     let mut all: Vec<Function> = routes
@@ -216,10 +227,12 @@ fn functions() -> Vec<Function> {
                 // They look at many rows.
                 "list-charging-stations" => (512, 10),
                 "create-invoice" => (512, 29),
+                _ if charges(&route) => (256, 29),
                 _ => (256, 10),
             };
             let needs = match resource(&route) {
                 "reports" if route.method == Method::Get => vec![Need::SignReports],
+                _ if charges(&route) => vec![Need::Charge],
                 _ => Vec::new(),
             };
             Function {
@@ -249,10 +262,14 @@ fn functions() -> Vec<Function> {
         let (memory, timeout) = match work {
             Work::ConfirmReservation => (512, 60),
             Work::GenerateReport => (1024, 300),
+            Work::BillFleet => (512, 300),
             _ => (256, 60),
         };
         let needs = match work {
             Work::GenerateReport => vec![Need::WriteReports],
+            Work::SettleSession | Work::CheckInvoice | Work::RefundTransaction => {
+                vec![Need::Charge]
+            }
             _ => Vec::new(),
         };
         let trigger = Trigger::Queue(work);
@@ -427,10 +444,10 @@ fn function(one: &Function) -> String {
             .collect(),
         Trigger::Otherwise => event("Otherwise", "HttpApi", "ApiId: !Ref Api\n"),
         Trigger::Queue(work) => {
-            // Deliveries and reports take long: one at a time, so that none waits for another.
+            // What waits for others or takes long comes one at a time, so that none waits for another.
             let batch = match work {
-                Work::DeliverWebhook | Work::GenerateReport => 1,
-                _ => 10,
+                Work::ConfirmReservation | Work::ExpireReservation | Work::StopSession => 10,
+                _ => 1,
             };
             event(
                 "Messages",
@@ -503,6 +520,9 @@ fn environment(one: &Function) -> String {
             Need::SignReports | Need::WriteReports | Need::ReadStations => {
                 variables.push_str("REPORTS_BUCKET: !Ref Files\n");
             }
+            Need::Charge => variables.push_str(
+                "STRIPE_SECRET_KEY: !If [Paid, !Sub '{{resolve:secretsmanager:${StripeSecret}}}', '']\n",
+            ),
         }
     }
     if variables.is_empty() {
@@ -592,6 +612,8 @@ fn role(one: &Function) -> String {
                 &["s3:GetObject"],
                 "!Sub '${Files.Arn}/stations/*'",
             )),
+            // CloudFormation reads the provider's key when it deploys.
+            Need::Charge => {}
         }
     }
     let read = "      ManagedPolicyArns: [!Ref ReadAccess]\n";

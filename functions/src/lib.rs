@@ -166,6 +166,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         ),
         endpoint(reservations::update::ROUTE, reservations::update::handle),
         endpoint(transactions::list::ROUTE, transactions::list::handle),
+        endpoint(transactions::refund::ROUTE, transactions::refund::handle),
         endpoint(
             transactions::retrieve::ROUTE,
             transactions::retrieve::handle,
@@ -263,6 +264,10 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::StopSession { tenant, session } => {
             charging_sessions::finish::handle(app, tenant, session).await
         }
+        Message::ChargeFee {
+            tenant,
+            reservation,
+        } => reservations::charge_fee::handle(app, tenant, reservation).await,
         Message::SettleSession { tenant, session } => {
             charging_sessions::settle::handle(app, tenant, session).await
         }
@@ -275,6 +280,11 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::CheckInvoice { tenant, invoice } => {
             invoices::check::handle(app, tenant, invoice).await
         }
+        Message::RefundTransaction {
+            tenant,
+            transaction,
+        } => transactions::give_back::handle(app, tenant, transaction).await,
+        Message::BillFleet { tenant, fleet } => fleets::bill::handle(app, tenant, fleet).await,
         Message::GenerateReport { tenant, report } => {
             reports::generate::handle(app, tenant, report).await
         }

@@ -12,11 +12,11 @@ use shared::models::transaction::{
 };
 use shared::money::Currency;
 use shared::origin::{Mode, Origin};
-use shared::ports::payments::{Charge, Outcome};
+use shared::ports::payments::{Charge, Outcome, Refund};
 use shared::store::row::Row;
 use shared::store::wallets::{Funds, Wallet};
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error, Kind};
+use shared::{App, Code, Error, Id, Kind};
 
 use crate::references;
 
@@ -71,6 +71,70 @@ pub async fn take(
                 .debit(changes, origin, wallet, price, Error::Contended)?;
             Ok(Outcome::Succeeded)
         }
+    }
+}
+
+/// Takes money as [`take`] does from a payment method that may be gone by now.
+///
+/// # Errors
+/// Those of [`take`].
+pub async fn take_from(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    method: Option<&Id>,
+    bill: &Bill,
+) -> Result<Outcome, Error> {
+    let method = match method {
+        Some(id) => app.store.find::<PaymentMethod>(&origin.tenant, id).await?,
+        None => None,
+    };
+    match method {
+        Some(method) => take(app, origin, changes, &method, bill).await,
+        None => Ok(Outcome::Declined("payment_method_gone".to_owned())),
+    }
+}
+
+/// Gives back what a charge took, to where it came from. To a wallet it goes with `changes`, as in [`take`].
+///
+/// # Errors
+/// 503: the provider is out of reach, or none is configured for live mode.
+pub async fn give_back(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    method: &Row<PaymentMethod>,
+    refund: &Row<Transaction>,
+) -> Result<Outcome, Error> {
+    let tenant = &origin.tenant;
+    let Transaction {
+        amount, currency, ..
+    } = refund.object;
+    let Some(bill) = &refund.private.bill else {
+        return Err(Error::internal("a refund of nothing"));
+    };
+    if method.object.kind != PaymentMethodType::Wallet {
+        let refund = Refund {
+            key: Charge::key(tenant, refund.object.id.as_str()),
+            charge: Charge::key(tenant, bill),
+            amount,
+            currency,
+        };
+        return app.payments.of(tenant.mode)?.refund(&refund).await;
+    }
+    let wallet = Wallet::of(&method.object, tenant);
+    match app.store.funds(tenant, wallet).await? {
+        Some(funds) if funds.currency == currency => {
+            let price = Funds {
+                balance: amount,
+                currency,
+            };
+            app.store
+                .credit(changes, origin, wallet, price, Error::Contended)?;
+            Ok(Outcome::Succeeded)
+        }
+        Some(_) => Ok(Outcome::Declined("currency_not_supported".to_owned())),
+        None => Ok(Outcome::Declined("wallet_closed".to_owned())),
     }
 }
 
@@ -160,7 +224,7 @@ pub fn declined(code: &str) -> Error {
 /// How the charge of a top-up ended.
 pub enum ToppedUp {
     /// The transaction that tells of it, to be committed with the wallet.
-    Paid(Row<Transaction>),
+    Paid(Box<Row<Transaction>>),
     /// What the request is answered with, declined and committed, or repeated.
     Answered(Answer),
 }
@@ -204,7 +268,10 @@ pub async fn top_up(
     let charged = pay(app, origin, &method, amount, currency, &key, description).await?;
     let record = |status| Row::new(Transaction::new(movement, status, caller.now()));
     match charged {
-        Outcome::Succeeded => Ok(ToppedUp::Paid(record(TransactionStatus::Succeeded))),
+        Outcome::Succeeded => {
+            let paid = Box::new(record(TransactionStatus::Succeeded));
+            Ok(ToppedUp::Paid(paid))
+        }
         Outcome::Declined(code) => {
             let answer = caller.refusal(&declined(&code));
             let mut changes = Changes::new();

@@ -142,7 +142,7 @@ impl App {
             Arc::new(aws::SystemClock),
             queue,
             schedules,
-            Providers::default(),
+            Providers::from_env(),
             Arc::new(aws::S3::from_env(&config)),
             Settings::from_env()?,
         ))

@@ -5,7 +5,7 @@
 //! - [`store`]: the table: keys, access patterns, transactions, idempotency.
 //! - [`http`]: the edge: authentication, errors, pages, versions, rate limit, extractors.
 //! - [`events`]: the outbox, event rendering, webhook signatures and targets.
-//! - [`ports`]: what is needed from outside besides the table; [`aws`] is those ports on AWS.
+//! - [`ports`]: what is needed from outside besides the table; [`aws`] is those ports on AWS, [`stripe`] payments in live mode.
 
 pub mod app;
 pub mod aws;
@@ -19,6 +19,7 @@ pub mod money;
 pub mod origin;
 pub mod ports;
 pub mod store;
+pub mod stripe;
 pub mod time;
 
 pub use app::App;

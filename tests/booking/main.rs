@@ -5,7 +5,6 @@
 //! `STORE_URL` on another DynamoDB; `BOOKING_SEED` is the seed of the first round.
 
 mod checker;
-mod records;
 mod seeds;
 mod simulation;
 
@@ -28,6 +27,7 @@ use shared::store::row::Row;
 use shared::{App, Id, Timestamp};
 use tests::clock::Hand;
 use tests::faulty::{self, Dice, under_faults};
+use tests::stage::{DELIVERIES, setting};
 use tests::{Client, TestApp, with};
 use tower::ServiceExt as _;
 
@@ -40,8 +40,6 @@ const STATIONS: usize = 5;
 const STEP: i64 = 10 * 60_000;
 /// After so many steps, every window is past.
 const STEPS: usize = 12;
-/// How often one piece of work is delivered again that failed or was killed.
-const DELIVERIES: usize = 60;
 
 struct Round {
     seed: u64,
@@ -52,11 +50,6 @@ struct Round {
     client: Client,
     tenant: Tenant,
     reservations: Vec<Id>,
-}
-
-fn setting(name: &str, otherwise: u64) -> u64 {
-    let set = std::env::var(name).ok();
-    set.map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
 #[test]

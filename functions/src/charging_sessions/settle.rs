@@ -1,8 +1,9 @@
-//! `settle-session`: takes the charge for a session that has ended from its payment method, once.
+//! `settle-session`: takes the charge for a session that has ended from its payment method, once. The fees of reservations
+//! come by the same queue.
 
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::event::EventType;
-use shared::models::payment_method::PaymentMethod;
+use shared::models::transaction::TransactionPrivate;
 use shared::origin::{Origin, Tenant};
 use shared::ports::payments::Outcome;
 use shared::store::Changes;
@@ -21,6 +22,13 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     }
     let origin = Origin::later(tenant.clone(), now);
+    if row.private.invoice.is_some() {
+        // Its invoice is what it is paid by.
+        row.private.due = None;
+        let mut changes = Changes::new();
+        app.store.replace(&mut changes, &origin, &row)?;
+        return app.store.commit_later(&origin, changes).await;
+    }
     let mut changes = Changes::new();
     let outcome = charge(app, &origin, &mut changes, &row.object).await?;
     let transaction = row.object.settle(&mut row.private, &outcome, now);
@@ -28,7 +36,8 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         Outcome::Succeeded => EventType::ServiceSucceeded,
         Outcome::Declined(_) => EventType::ServiceFailed,
     };
-    let transaction = Row::new(transaction).announcing(told);
+    let private = TransactionPrivate::charged(row.object.id.to_string());
+    let transaction = Row::with_private(transaction, private).announcing(told);
     app.store.replace(&mut changes, &origin, &row)?;
     app.store.create(&mut changes, &origin, &transaction)?;
     app.store.commit_later(&origin, changes).await
@@ -42,18 +51,12 @@ async fn charge(
     changes: &mut Changes,
     session: &ChargingSession,
 ) -> Result<Outcome, Error> {
-    let method = match &session.payment_method {
-        Some(id) => app.store.find::<PaymentMethod>(&origin.tenant, id).await?,
-        None => None,
-    };
-    let Some(method) = method else {
-        return Ok(Outcome::Declined("payment_method_gone".to_owned()));
-    };
     let bill = Bill {
         key: session.id.to_string(),
         amount: session.amount_due,
         currency: session.currency,
         description: session.description(),
     };
-    payments::take(app, origin, changes, &method, &bill).await
+    let method = session.payment_method.as_ref();
+    payments::take_from(app, origin, changes, method, &bill).await
 }

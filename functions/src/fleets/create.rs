@@ -5,7 +5,7 @@ use shared::http::{Body, Caller, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
-use shared::models::fleet::{Fleet, NewFleet};
+use shared::models::fleet::{Fleet, FleetPrivate, NewFleet};
 use shared::models::payment_method::Payer;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
@@ -35,12 +35,14 @@ pub async fn handle(
         .get::<Account>(caller.tenant(), &caller.tenant().account)
         .await?;
     let fleet = Fleet::new(new, &account.object, caller.now())?;
+    let mut private = FleetPrivate::default();
+    fleet.plan(&mut private, caller.now());
     let answer = caller.answer(&fleet)?;
     let mut changes = Changes::new();
     app.store.create(
         &mut changes,
         &caller.origin,
-        &Row::new(fleet).announcing(EventType::FleetCreated),
+        &Row::with_private(fleet, private).announcing(EventType::FleetCreated),
     )?;
     app.store.commit(&caller.origin, changes, answer).await
 }

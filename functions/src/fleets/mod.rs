@@ -1,3 +1,4 @@
+pub mod bill;
 pub mod create;
 pub mod delete;
 pub mod list;

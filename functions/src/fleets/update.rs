@@ -46,6 +46,7 @@ pub async fn handle(
         .await?;
     }
     row.object.update(change, caller.now())?;
+    row.object.plan(&mut row.private, caller.now());
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;

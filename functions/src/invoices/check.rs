@@ -1,13 +1,14 @@
-//! `check-invoice`: tells that an open invoice is overdue, brings a payment to its end that was cut short, and has the
-//! sessions of a paid invoice say so.
+//! `check-invoice`: finalizes the draft of a billing cycle, tells that an open invoice is overdue, brings a payment to its
+//! end that was cut short, and has the sessions of a paid invoice say so.
 
 use shared::models::event::EventType;
 use shared::models::invoice::{Concern, Invoice};
 use shared::origin::{Origin, Tenant};
 use shared::store::Changes;
+use shared::store::row::Row;
 use shared::{App, Error, Id};
 
-use super::{payment, sessions};
+use super::{finalize, payment, sessions};
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
@@ -18,12 +19,20 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         None => Ok(()),
         Some(Concern::UnpaidSessions) => sessions::pay_off(app, &origin, row).await,
         Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
+        Some(Concern::Final) => {
+            let row = finalize::finalized(row, origin.now)?;
+            save(app, &origin, &row).await
+        }
         Some(Concern::Overdue) => {
             row.object.tell_overdue(&mut row.private);
             let row = row.announcing(EventType::InvoiceOverdue);
-            let mut changes = Changes::new();
-            app.store.replace(&mut changes, &origin, &row)?;
-            app.store.commit_later(&origin, changes).await
+            save(app, &origin, &row).await
         }
     }
+}
+
+async fn save(app: &App, origin: &Origin, row: &Row<Invoice>) -> Result<(), Error> {
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, origin, row)?;
+    app.store.commit_later(origin, changes).await
 }

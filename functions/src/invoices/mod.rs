@@ -6,6 +6,7 @@ pub mod list;
 pub mod list_line_items;
 pub mod pay;
 mod payment;
+pub mod recur;
 pub mod retrieve;
 mod sessions;
 pub mod update;

@@ -5,7 +5,7 @@ use shared::http::Caller;
 use shared::models::event::EventType;
 use shared::models::invoice::{Attempt, Invoice};
 use shared::models::payment_method::PaymentMethod;
-use shared::models::transaction::Transaction;
+use shared::models::transaction::{Transaction, TransactionPrivate};
 use shared::origin::Origin;
 use shared::ports::payments::Outcome;
 use shared::store::row::Row;
@@ -83,14 +83,16 @@ async fn charge(
     let transaction: Transaction =
         row.object
             .end_payment(&mut row.private, &attempt, succeeded, origin.now);
-    let told = if succeeded {
-        EventType::InvoicePaid
+    let (told, service) = if succeeded {
+        (EventType::InvoicePaid, EventType::ServiceSucceeded)
     } else {
-        EventType::InvoicePaymentFailed
+        (EventType::InvoicePaymentFailed, EventType::ServiceFailed)
     };
+    let private = TransactionPrivate::charged(bill.key);
+    let transaction = Row::with_private(transaction, private).announcing(service);
     app.store
         .replace(changes, origin, &row.clone().announcing(told))?;
-    app.store.create(changes, origin, &Row::new(transaction))?;
+    app.store.create(changes, origin, &transaction)?;
     Ok((row, outcome))
 }
 

@@ -1,4 +1,5 @@
-//! `generate-report`: makes the file of a pending report. A try that fails is followed by another, three in all.
+//! `generate-report`: makes the file of a pending report. A try that fails, or ends without a word, is followed by another,
+//! three in all.
 
 use std::collections::HashMap;
 
@@ -12,12 +13,16 @@ use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
 use shared::store::Changes;
 use shared::store::row::Row;
-use shared::{App, Error, Id};
+use shared::{App, Error, Id, Timestamp};
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Report>(tenant, id).await? else {
         return Ok(());
     };
+    if row.object.is_lost(&row.private, app.now()) {
+        let row = missed(row, app.now());
+        return write(app, tenant, &row).await.map(drop);
+    }
     if !row.object.begin(&mut row.private, app.now()) {
         return Ok(());
     }
@@ -26,22 +31,25 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     }
     row.version += 1;
     let made = make(app, tenant, &row).await;
-    let now = app.now();
     let row = match made {
         Ok(file) => {
-            row.object.succeed(&mut row.private, file, now);
+            row.object.succeed(&mut row.private, file, app.now());
             row.announcing(EventType::ReportSucceeded)
         }
         Err(error) => {
             tracing::warn!(%error, report.id = %id, "a report was not made");
-            row.object.miss(&mut row.private, now);
-            match row.object.status {
-                ReportStatus::Failed => row.announcing(EventType::ReportFailed),
-                _ => row,
-            }
+            missed(row, app.now())
         }
     };
     write(app, tenant, &row).await.map(drop)
+}
+
+fn missed(mut row: Row<Report>, now: Timestamp) -> Row<Report> {
+    row.object.miss(&mut row.private, now);
+    match row.object.status {
+        ReportStatus::Failed => row.announcing(EventType::ReportFailed),
+        _ => row,
+    }
 }
 
 /// Writes the report, unless somebody else has meanwhile: then they work on it.

@@ -2,4 +2,5 @@ pub mod create;
 pub mod generate;
 mod link;
 pub mod list;
+pub mod recur;
 pub mod retrieve;

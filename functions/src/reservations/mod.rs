@@ -1,5 +1,6 @@
 mod book;
 pub mod cancel;
+pub mod charge_fee;
 pub mod confirm;
 pub mod create;
 pub mod expire;

@@ -7,10 +7,12 @@ use shared::error::{Error, Result};
 use shared::models::account::Account;
 use shared::models::api_key::{ApiKey, ApiKeyPrivate, Scope, Secret};
 use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
+use shared::models::fleet::{Fleet, FleetPrivate};
 use shared::models::payment_method::PaymentMethod;
 use shared::models::policy::Policy;
-use shared::models::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
+use shared::models::transaction::{
+    Movement, Transaction, TransactionPrivate, TransactionStatus, TransactionType,
+};
 use shared::models::vehicle::Vehicle;
 use shared::origin::Origin;
 use shared::store::Changes;
@@ -48,6 +50,8 @@ pub async fn create(app: &App) -> Result<()> {
         now,
     )?;
     fleet.id = Id::from_number(Kind::Fleet, FIRST + 1);
+    let mut plan = FleetPrivate::default();
+    fleet.plan(&mut plan, now);
     let body = json!({"name": "Sample driver", "email": "driver@fleet.example"});
     let (mut driver, private) = Driver::new(
         serde_json::from_value(body).map_err(Error::internal)?,
@@ -107,15 +111,22 @@ pub async fn create(app: &App) -> Result<()> {
             },
         ),
     )?;
-    app.store.create(&mut changes, &origin, &Row::new(fleet))?;
+    app.store
+        .create(&mut changes, &origin, &Row::with_private(fleet, plan))?;
     app.store
         .create(&mut changes, &origin, &Row::with_private(driver, private))?;
     app.store
         .create(&mut changes, &origin, &Row::new(vehicle))?;
     app.store
         .create(&mut changes, &origin, &Row::with_private(method, token))?;
-    app.store
-        .create(&mut changes, &origin, &Row::new(transaction))?;
+    app.store.create(
+        &mut changes,
+        &origin,
+        &Row::with_private(
+            transaction,
+            TransactionPrivate::charged("a sample".to_owned()),
+        ),
+    )?;
     app.store.create(&mut changes, &origin, &Row::new(policy))?;
     app.store.commit_later(&origin, changes).await
 }

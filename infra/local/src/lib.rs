@@ -68,6 +68,9 @@ pub struct Options {
     /// Requests per second an account may send.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub rate: u32,
+    /// The fee of a reservation, in the smallest unit of its currency.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub reservation_fee: i64,
     /// Print one JSON object with `base_url`, `api_key` and `account`.
     #[arg(long)]
     pub json: bool,
@@ -77,6 +80,9 @@ pub struct Options {
     /// For tests: nothing happens later but when [`Running::drain`] or [`Running::advance`] says so.
     #[arg(skip)]
     pub by_hand: bool,
+    /// Who takes payments.
+    #[arg(skip)]
+    pub payments: Providers,
     /// For tests: how many times longer than on Lambda a request and a call may take.
     #[arg(skip = 1u32)]
     pub slack: u32,
@@ -179,7 +185,7 @@ impl Running {
                 test: options.rate,
                 live: options.rate,
             },
-            reservation_fee: 0,
+            reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
             slack: options.slack,
             versions: options.versions.clone(),
@@ -189,7 +195,7 @@ impl Running {
             clock.clone(),
             timeline.clone(),
             timeline.clone(),
-            Providers::default(),
+            options.payments.clone(),
             downloads.clone(),
             settings,
         );

@@ -5,9 +5,13 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use local::{Options, Running};
+use shared::ports::payments::Providers;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = Options {
+        payments: Providers::from_env(),
+        ..Options::parse()
+    };
     // The embedded table reports every refused condition as a warning; here those are everyday answers.
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| "warn,dynoxide=error".into());

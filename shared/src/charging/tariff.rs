@@ -206,6 +206,9 @@ struct Mark {
     energy: Decimal,
 }
 
+/// To how many digits after the point the milliseconds and Wh at which a session is cut are exact.
+const MARK_DIGITS: u32 = 9;
+
 /// How long after its beginning a session is cut into days, in milliseconds.
 const CALENDAR: i64 = 400 * DAY;
 
@@ -218,13 +221,15 @@ fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stretch<'a>> {
     } = course.usage;
     let (energy, charging, parking) = (energy.into(), charging.into(), Decimal::from(parking));
     let end = charging + parking;
+    // A quotient of 28 digits falls short of the whole by the last of them, and a limit is met or not.
+    let exact = |quantity: Decimal| quantity.round_dp(MARK_DIGITS);
     let share = |part: Decimal, whole: Decimal| part.checked_div(whole).unwrap_or(Decimal::ONE);
     let at_time = |elapsed: Decimal| Mark {
         elapsed,
-        energy: energy * share(elapsed, charging).min(Decimal::ONE),
+        energy: exact(energy * share(elapsed, charging).min(Decimal::ONE)),
     };
     let at_energy = |wanted: u32| Mark {
-        elapsed: charging * share(wanted.into(), energy),
+        elapsed: exact(charging * share(wanted.into(), energy)),
         energy: wanted.into(),
     };
     let mut marks = vec![at_time(charging)];
@@ -498,7 +503,10 @@ fn rounded(amount: Decimal) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cost, Currency, Decimal, Line, Price, PriceType, Tax, Timestamp, Usage, currency};
+    use super::{
+        Cost, Currency, Decimal, Line, Price, PriceType, Restrictions, Tax, Timestamp, Usage,
+        Weekday, currency,
+    };
     use jiff::tz::TimeZone;
     use proptest::prelude::*;
 
@@ -670,6 +678,171 @@ mod tests {
         assert_eq!(currency(&pricing, Currency::USD), Currency::USD);
         assert_eq!(currency(&pricing[..1], Currency::USD), eur());
         assert_eq!(currency(&[], Currency::USD), Currency::USD);
+    }
+
+    fn at(price: Price, restrictions: Restrictions) -> Price {
+        Price {
+            restrictions: Some(restrictions),
+            ..price
+        }
+    }
+
+    fn clock(start: &str, end: &str) -> Restrictions {
+        Restrictions {
+            start_time: Some(start.into()),
+            end_time: Some(end.into()),
+            ..Restrictions::default()
+        }
+    }
+
+    fn nets(cost: &Cost) -> Vec<i64> {
+        cost.lines.iter().map(|line| line.net).collect()
+    }
+
+    #[test]
+    fn prices_follow_the_stations_clock() {
+        let by_day = at(
+            price(PriceType::Energy, 40, "0", 1),
+            clock("07:00", "19:00"),
+        );
+        let pricing = [by_day, price(PriceType::Energy, 20, "0", 1)];
+        // From six to eight in the evening in Berlin.
+        let evening = used(20_000, 120 * MINUTE, 0);
+        let cost = cost_from(
+            "2026-07-01T16:00:00Z",
+            "Europe/Berlin",
+            &pricing,
+            eur(),
+            evening,
+        );
+        assert_eq!(nets(&cost), [400, 200]);
+        assert_eq!(
+            nets(&cost_from(
+                "2026-07-01T16:00:00Z",
+                "UTC",
+                &pricing,
+                eur(),
+                evening
+            )),
+            [800]
+        );
+    }
+
+    #[test]
+    fn a_night_is_as_long_as_the_clocks_make_it() {
+        let by_night = at(
+            price(PriceType::Time, 100, "0", 60),
+            clock("22:00", "06:00"),
+        );
+        let pricing = [by_night, price(PriceType::Time, 300, "0", 60)];
+        for (began, hours, want) in [
+            // Eleven in the evening to seven in the morning: seven hours when the clocks go forward, nine when they go back.
+            ("2026-03-28T22:00:00Z", 7, [600, 300]),
+            ("2026-10-24T21:00:00Z", 9, [800, 300]),
+            ("2026-05-01T21:00:00Z", 8, [700, 300]),
+        ] {
+            let usage = used(0, hours * 60 * MINUTE, 0);
+            let cost = cost_from(began, "Europe/Amsterdam", &pricing, eur(), usage);
+            assert_eq!(nets(&cost), want, "{began}");
+        }
+    }
+
+    #[test]
+    fn prices_follow_days_dates_durations_energy_and_power() {
+        let free = |restrictions| at(price(PriceType::Energy, 0, "0", 1), restrictions);
+        let cost_with = |restrictions| {
+            let pricing = [free(restrictions), price(PriceType::Energy, 100, "0", 1)];
+            // Twelve hours from a Sunday at eight in the evening, 1 kW, in UTC.
+            let usage = used(12_000, 720 * MINUTE, 0);
+            cost_from("2026-03-01T20:00:00Z", "UTC", &pricing, eur(), usage).gross
+        };
+        let none = Restrictions::default;
+        assert_eq!(
+            cost_with(Restrictions {
+                day_of_week: vec![Weekday::Sun],
+                ..none()
+            }),
+            800
+        );
+        assert_eq!(
+            cost_with(Restrictions {
+                start_date: Some("2026-03-02".into()),
+                ..none()
+            }),
+            400
+        );
+        assert_eq!(
+            cost_with(Restrictions {
+                end_date: Some("2026-03-02".into()),
+                ..none()
+            }),
+            800
+        );
+        assert_eq!(
+            cost_with(Restrictions {
+                min_duration: Some(3600),
+                ..none()
+            }),
+            100
+        );
+        assert_eq!(
+            cost_with(Restrictions {
+                max_duration: Some(3600),
+                ..none()
+            }),
+            1100
+        );
+        assert_eq!(
+            cost_with(Restrictions {
+                min_energy: Some(2_500),
+                ..none()
+            }),
+            250
+        );
+        assert_eq!(
+            cost_with(Restrictions {
+                max_energy: Some(2_500),
+                ..none()
+            }),
+            950
+        );
+        assert_eq!(
+            cost_with(Restrictions {
+                min_power: Some(1_000),
+                ..none()
+            }),
+            0
+        );
+        assert_eq!(
+            cost_with(Restrictions {
+                max_power: Some(1_000),
+                ..none()
+            }),
+            1200
+        );
+        assert_eq!(cost_with(clock("22:00", "00:00")), 1000);
+        assert_eq!(cost_with(clock("00:00", "00:00")), 0);
+    }
+
+    /// OCPI 2.3.0: at least 0.50 without and 0.55 with tax, at most 10.00 and 11.00.
+    #[test]
+    fn a_session_costs_at_least_and_at_most_so_much() {
+        let energy = price(PriceType::Energy, 25, "10", 1);
+        let least = price(PriceType::MinPrice, 50, "10", 1);
+        let most = price(PriceType::MaxPrice, 1000, "10", 1);
+        let pricing = [energy, least, most];
+        assert_eq!(totals(&pricing, used(1_000, 0, 0)), (50, 55));
+        assert_eq!(totals(&pricing, used(20_000, 0, 0)), (500, 550));
+        assert_eq!(totals(&pricing, used(60_000, 0, 0)), (1000, 1100));
+        let raised = cost(&pricing, eur(), used(1_000, 0, 0));
+        assert_eq!(
+            raised
+                .lines
+                .iter()
+                .map(|line| line.gross)
+                .collect::<Vec<_>>(),
+            [28, 27]
+        );
     }
 
     fn any_price() -> impl Strategy<Value = Price> {

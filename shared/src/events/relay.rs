@@ -53,9 +53,14 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
     };
     match id.kind() {
         Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
-        Some(Kind::Reservation | Kind::ChargingSession | Kind::Invoice | Kind::Report) => {
-            schedule(app, &tenant, &id, change).await?
-        }
+        Some(
+            Kind::Reservation
+            | Kind::ChargingSession
+            | Kind::Invoice
+            | Kind::Report
+            | Kind::Transaction
+            | Kind::Fleet,
+        ) => schedule(app, &tenant, &id, change).await?,
         _ => {}
     }
     announce(app, &tenant, &id, change).await
@@ -300,7 +305,7 @@ async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     }
 }
 
-/// What an invoice or a report waits for, whatever it is by then.
+/// What an invoice, a report, a refund or a fleet waits for, whatever it is by then.
 fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
     let tenant = tenant.clone();
     match id.kind()? {
@@ -311,6 +316,14 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
         Kind::Report => Some(Message::GenerateReport {
             tenant,
             report: id.clone(),
+        }),
+        Kind::Transaction => Some(Message::RefundTransaction {
+            tenant,
+            transaction: id.clone(),
+        }),
+        Kind::Fleet => Some(Message::BillFleet {
+            tenant,
+            fleet: id.clone(),
         }),
         _ => None,
     }
@@ -351,7 +364,13 @@ fn reservation_message(
             reservation,
             wish: Some(Box::new(one.wish(private))),
         }),
-        _ => None,
+        ReservationStatus::Cancelled
+        | ReservationStatus::Completed
+        | ReservationStatus::Expired => Some(Message::ChargeFee {
+            tenant,
+            reservation,
+        }),
+        ReservationStatus::Failed => None,
     }
 }
 
@@ -391,10 +410,12 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             app.send_at(*due, &message).await?;
             Ok(true)
         }
-        Some(Kind::Invoice | Kind::Report) => match check_message(tenant, id) {
-            Some(message) => app.send_at(*due, &message).await.map(|()| true),
-            None => Ok(false),
-        },
+        Some(Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet) => {
+            match check_message(tenant, id) {
+                Some(message) => app.send_at(*due, &message).await.map(|()| true),
+                None => Ok(false),
+            }
+        }
         Some(Kind::Event) => {
             let Some(row) = app.store.find::<Event>(tenant, id).await? else {
                 return Ok(false);

@@ -451,6 +451,12 @@ impl ChargingSession {
         }
     }
 
+    /// Whether something is still to be done about a session that ends before that moment: what it owes is not known yet.
+    pub fn is_unsettled(&self, private: &SessionPrivate, until: Timestamp) -> bool {
+        let ends = self.session_ended.or(private.due);
+        private.due.is_some() && ends.is_some_and(|ends| ends < until)
+    }
+
     /// What a charge for the session is called.
     pub fn description(&self) -> String {
         format!("Charging session {}", self.id)
@@ -784,8 +790,11 @@ mod tests {
         let later = now().plus_millis(HOUR);
         session.end(&mut private, later).unwrap();
         assert_eq!(private.due, Some(later));
+        assert!(session.is_unsettled(&private, later.plus_millis(1)));
+        assert!(!session.is_unsettled(&private, later));
         let (mut other, mut others) = (session.clone(), private.clone());
         let told = session.settle(&mut private, &Outcome::Succeeded, later);
+        assert!(!session.is_unsettled(&private, later.plus_millis(1)));
         assert_eq!(
             (session.amount_paid, session.amount_due, private.due),
             (495, 0, None)

@@ -1,5 +1,7 @@
 //! Fleets: groups of vehicles and drivers that are billed together.
 
+use jiff::ToSpan as _;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,10 +13,11 @@ use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Memo, Name, Phone, ZoneName};
 use super::transaction::{Transaction, check_currency};
+use crate::charging::calendar::Window;
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::Timestamp;
+use crate::time::{DAY, MINUTE, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fleet {
@@ -117,6 +120,107 @@ pub struct FleetPreferencesChange {
     pub notifications: Change<bool>,
     #[serde(default)]
     pub report_frequency: Change<ReportFrequency>,
+}
+
+/// What the fleet's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FleetPrivate {
+    /// The billing period that is under way, or over and not billed yet.
+    pub billing: Option<Window>,
+    /// The same of reports; none while the fleet wants no reports.
+    pub reporting: Option<Window>,
+    /// When one of them is over.
+    pub due: Option<Timestamp>,
+}
+
+/// How long after the end of a period its invoice and its report are made, in milliseconds: sessions that ended in time
+/// are written down and charged for by then.
+const SETTLING: i64 = 15 * MINUTE;
+
+impl FleetPrivate {
+    fn wait(&mut self) {
+        let ends = [self.billing, self.reporting].into_iter().flatten();
+        let due = ends.map(|period| period.until.plus_millis(SETTLING));
+        self.due = due.min();
+    }
+
+    /// The billing period that is over and has no invoice yet.
+    pub fn to_bill(&self, now: Timestamp) -> Option<Window> {
+        self.billing
+            .filter(|period| period.until.plus_millis(SETTLING) <= now)
+    }
+
+    /// The reporting period that is over and has no report yet.
+    pub fn to_report(&self, now: Timestamp) -> Option<Window> {
+        self.reporting
+            .filter(|period| period.until.plus_millis(SETTLING) <= now)
+    }
+}
+
+/// What recurs in a fleet's time zone: weeks from Monday, months, quarters and years.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cycle {
+    Days(i16),
+    Months(i8),
+}
+
+impl Cycle {
+    fn of_billing(cycle: BillingCycle) -> Self {
+        match cycle {
+            BillingCycle::Weekly => Self::Days(7),
+            BillingCycle::Monthly => Self::Months(1),
+            BillingCycle::Quarterly => Self::Months(3),
+            BillingCycle::Yearly => Self::Months(12),
+        }
+    }
+
+    fn of_reports(frequency: ReportFrequency) -> Option<Self> {
+        match frequency {
+            ReportFrequency::Never => None,
+            ReportFrequency::Daily => Some(Self::Days(1)),
+            ReportFrequency::Weekly => Some(Self::Days(7)),
+            ReportFrequency::Monthly => Some(Self::Months(1)),
+            ReportFrequency::Quarterly => Some(Self::Months(3)),
+        }
+    }
+
+    /// The first day of the period a day lies in.
+    fn first(self, day: Date) -> Date {
+        match self {
+            Self::Days(7) => {
+                day.saturating_sub(i64::from(day.weekday().to_monday_zero_offset()).days())
+            }
+            Self::Days(_) => day,
+            Self::Months(months) => {
+                let into = (day.month() - 1) % months;
+                day.first_of_month()
+                    .saturating_sub(i64::from(into).months())
+            }
+        }
+    }
+
+    /// When the period begins that a moment lies in.
+    fn begin(self, moment: Timestamp, zone: &TimeZone) -> Timestamp {
+        midnight(self.first(moment.date_in(zone)), zone).unwrap_or(moment)
+    }
+
+    /// When that period ends.
+    fn end(self, moment: Timestamp, zone: &TimeZone) -> Timestamp {
+        let first = self.first(moment.date_in(zone));
+        let next = match self {
+            Self::Days(days) => first.saturating_add(i64::from(days).days()),
+            Self::Months(months) => first.saturating_add(i64::from(months).months()),
+        };
+        midnight(next, zone)
+            .filter(|end| *end > moment)
+            .unwrap_or(moment.plus_millis(DAY))
+    }
+}
+
+/// When a day begins: at midnight, or later where the clocks skip that.
+fn midnight(day: Date, zone: &TimeZone) -> Option<Timestamp> {
+    let begin = day.to_zoned(zone.clone()).ok()?;
+    Some(begin.timestamp().into())
 }
 
 /// The body of `POST /v1/fleets`.
@@ -257,6 +361,45 @@ impl Fleet {
         Ok(())
     }
 
+    /// Works out the periods that are under way by the fleet's settings. One that had begun keeps its beginning and ends where
+    /// a new one would, so that nothing is billed twice or never; one that is over stays as it was until it is billed.
+    pub fn plan(&self, private: &mut FleetPrivate, now: Timestamp) {
+        let zone = self.timezone.rules();
+        let plan = |cycle: Cycle, before: Option<Window>| match before {
+            Some(over) if over.until <= now => over,
+            before => {
+                let from = before.map_or_else(|| cycle.begin(now, &zone), |before| before.from);
+                Window {
+                    from,
+                    until: cycle.end(now.max(from), &zone),
+                }
+            }
+        };
+        let reports = Cycle::of_reports(self.preferences.report_frequency);
+        private.reporting = reports.map(|cycle| plan(cycle, private.reporting));
+        let billing = Cycle::of_billing(self.preferences.billing_cycle);
+        private.billing = Some(plan(billing, private.billing));
+        private.wait();
+    }
+
+    /// Lets the periods begin that follow those that were over.
+    pub fn turn_over(&self, private: &mut FleetPrivate, now: Timestamp) {
+        let zone = self.timezone.rules();
+        let next = |cycle: Cycle, over: Window| Window {
+            from: over.until,
+            until: cycle.end(over.until, &zone),
+        };
+        if let Some(over) = private.to_bill(now) {
+            let cycle = Cycle::of_billing(self.preferences.billing_cycle);
+            private.billing = Some(next(cycle, over));
+        }
+        if let Some(over) = private.to_report(now) {
+            let cycle = Cycle::of_reports(self.preferences.report_frequency);
+            private.reporting = cycle.map(|cycle| next(cycle, over));
+        }
+        private.wait();
+    }
+
     /// The time zone of a fleet's rules; UTC where the fleet is gone.
     pub fn zone(fleet: Option<&Self>) -> TimeZone {
         fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
@@ -291,5 +434,145 @@ impl FleetPreferences {
         default_payment_method.apply(&mut self.default_payment_method);
         notifications.apply(&mut self.notifications);
         report_frequency.apply(&mut self.report_frequency);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn periods_begin_and_end_at_the_fleets_midnight_on_both_sides_of_a_clock_change() {
+        let zone = |name| TimeZone::get(name).unwrap();
+        let weekly = Cycle::of_billing(BillingCycle::Weekly);
+        let monthly = Cycle::of_billing(BillingCycle::Monthly);
+        let quarterly = Cycle::of_billing(BillingCycle::Quarterly);
+        let yearly = Cycle::of_billing(BillingCycle::Yearly);
+        let daily = Cycle::of_reports(ReportFrequency::Daily).unwrap();
+        for (cycle, name, moment, begin, end) in [
+            (
+                weekly,
+                "UTC",
+                "2026-03-01T08:00:00Z",
+                "2026-02-23T00:00:00Z",
+                "2026-03-02T00:00:00Z",
+            ),
+            // The clocks go forward on the 29th, and back on 25 October.
+            (
+                weekly,
+                "Europe/Amsterdam",
+                "2026-03-28T00:00:00Z",
+                "2026-03-22T23:00:00Z",
+                "2026-03-29T22:00:00Z",
+            ),
+            (
+                daily,
+                "Europe/Amsterdam",
+                "2026-03-29T12:00:00Z",
+                "2026-03-28T23:00:00Z",
+                "2026-03-29T22:00:00Z",
+            ),
+            (
+                daily,
+                "Europe/Amsterdam",
+                "2026-10-25T12:00:00Z",
+                "2026-10-24T22:00:00Z",
+                "2026-10-25T23:00:00Z",
+            ),
+            (
+                monthly,
+                "Europe/Amsterdam",
+                "2026-03-31T21:59:59Z",
+                "2026-02-28T23:00:00Z",
+                "2026-03-31T22:00:00Z",
+            ),
+            (
+                monthly,
+                "Europe/Amsterdam",
+                "2026-03-31T22:00:00Z",
+                "2026-03-31T22:00:00Z",
+                "2026-04-30T22:00:00Z",
+            ),
+            (
+                quarterly,
+                "America/New_York",
+                "2026-03-31T00:00:00Z",
+                "2026-01-01T05:00:00Z",
+                "2026-04-01T04:00:00Z",
+            ),
+            (
+                yearly,
+                "Asia/Tokyo",
+                "2026-12-31T14:59:59Z",
+                "2025-12-31T15:00:00Z",
+                "2026-12-31T15:00:00Z",
+            ),
+            // Here the day begins at one.
+            (
+                daily,
+                "Africa/Cairo",
+                "2026-04-24T12:00:00Z",
+                "2026-04-23T22:00:00Z",
+                "2026-04-24T21:00:00Z",
+            ),
+        ] {
+            let zone = zone(name);
+            let moment = at(moment);
+            assert_eq!(
+                (cycle.begin(moment, &zone), cycle.end(moment, &zone)),
+                (at(begin), at(end)),
+                "{name} {moment}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_cycle_ends_the_period_under_way_where_a_new_one_would_end() {
+        let json = json!({"name": "N", "email": "a@b.example", "timezone": "Europe/Amsterdam",
+            "address": {"line1": "1", "city": "A", "postal_code": "1", "country": "NL"}});
+        let account = json!({"name": "A", "email": "a@b.example", "type": "business"});
+        let now = at("2026-03-18T12:00:00Z");
+        let account = Account::new(serde_json::from_value(account).unwrap(), now).unwrap();
+        let mut fleet = Fleet::new(serde_json::from_value(json).unwrap(), &account, now).unwrap();
+        let mut private = FleetPrivate::default();
+        let window = |from, until| {
+            Some(Window {
+                from: at(from),
+                until: at(until),
+            })
+        };
+        fleet.plan(&mut private, now);
+        let (march, april) = ("2026-02-28T23:00:00Z", "2026-03-31T22:00:00Z");
+        assert_eq!(private.billing, window(march, april));
+        assert_eq!(
+            private.reporting,
+            window("2026-03-15T23:00:00Z", "2026-03-22T23:00:00Z")
+        );
+        assert_eq!(private.due, Some(at("2026-03-22T23:15:00Z")));
+        fleet.preferences.billing_cycle = BillingCycle::Weekly;
+        fleet.preferences.report_frequency = ReportFrequency::Never;
+        fleet.plan(&mut private, now);
+        let sunday = "2026-03-22T23:00:00Z";
+        assert_eq!(
+            (private.billing, private.reporting),
+            (window(march, sunday), None)
+        );
+        // What is over is billed as it was planned.
+        let late = at("2026-03-22T23:05:00Z");
+        fleet.preferences.billing_cycle = BillingCycle::Monthly;
+        fleet.plan(&mut private, late);
+        assert_eq!(
+            (private.billing, private.to_bill(late)),
+            (window(march, sunday), None)
+        );
+        let due = private.due.unwrap();
+        assert_eq!(private.to_bill(due), window(march, sunday));
+        fleet.turn_over(&mut private, due);
+        assert_eq!(private.billing, window(sunday, april));
     }
 }

@@ -110,13 +110,15 @@ pub struct InvoicePrivate {
     pub attempts: u32,
     /// The one whose end is not written down yet.
     pub attempt: Option<Attempt>,
+    /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
+    #[serde(default)]
+    pub finalize_at: Option<Timestamp>,
     /// Whether it was told that the invoice is overdue.
     pub overdue_told: bool,
     /// Whether the invoice was paid and its sessions do not say so yet.
     #[serde(default)]
     pub sessions_unpaid: bool,
-    /// When the service has to look at the invoice by itself: it falls overdue, an attempt to pay was cut short,
-    /// or its sessions are to be paid off.
+    /// When the service has to look at the invoice by itself: see [`Concern`].
     pub due: Option<Timestamp>,
 }
 
@@ -126,6 +128,8 @@ pub enum Concern {
     /// An attempt to pay was cut short, and has to be brought to its end.
     LostPayment,
     Overdue,
+    /// The time has come to finalize the draft.
+    Final,
     /// The invoice is paid, and its sessions do not say so yet.
     UnpaidSessions,
 }
@@ -343,6 +347,7 @@ impl Invoice {
         let overdue = self.due_date.plus_millis(1);
         let overdue = (!private.overdue_told).then_some(overdue);
         private.due = match self.status {
+            InvoiceStatus::Draft => private.finalize_at,
             InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
             InvoiceStatus::Paid if private.sessions_unpaid => self.paid_at,
             _ => None,
@@ -352,7 +357,12 @@ impl Invoice {
     /// What the service has to do by itself now.
     pub fn concern(&self, private: &InvoicePrivate, now: Timestamp) -> Option<Concern> {
         let lost = |attempt: &Attempt| attempt.begun.plus_millis(LEASE) <= now;
-        if self.status == InvoiceStatus::Paid && private.sessions_unpaid {
+        if self.status == InvoiceStatus::Draft {
+            private
+                .finalize_at
+                .filter(|at| *at <= now)
+                .map(|_| Concern::Final)
+        } else if self.status == InvoiceStatus::Paid && private.sessions_unpaid {
             Some(Concern::UnpaidSessions)
         } else if self.status != InvoiceStatus::Open {
             None
@@ -366,6 +376,12 @@ impl Invoice {
     /// Writes down that it is told that the invoice is overdue.
     pub fn tell_overdue(&self, private: &mut InvoicePrivate) {
         private.overdue_told = true;
+        self.wait(private);
+    }
+
+    /// Lets a draft be finalized by itself at a moment.
+    pub fn finalize_later(&self, private: &mut InvoicePrivate, at: Timestamp) {
+        private.finalize_at = Some(at);
         self.wait(private);
     }
 
@@ -385,13 +401,14 @@ impl Invoice {
         }
         self.status = InvoiceStatus::Open;
         if self.amount_due == 0 {
-            self.settle(None, now);
+            self.settle(private, None, now);
         }
         self.wait(private);
         Ok(())
     }
 
-    fn settle(&mut self, method: Option<Id>, now: Timestamp) {
+    fn settle(&mut self, private: &mut InvoicePrivate, method: Option<Id>, now: Timestamp) {
+        private.sessions_unpaid = self.amount_due > 0;
         self.amount_paid = Some(self.amount_paid.unwrap_or(0) + self.amount_due);
         self.amount_due = 0;
         self.paid_at = Some(now);
@@ -508,8 +525,7 @@ impl Invoice {
         };
         private.attempt = None;
         if succeeded {
-            private.sessions_unpaid = true;
-            self.settle(Some(attempt.method.id.clone()), now);
+            self.settle(private, Some(attempt.method.id.clone()), now);
         }
         self.wait(private);
         transaction

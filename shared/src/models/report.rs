@@ -336,10 +336,19 @@ impl Report {
         Ok((report, private))
     }
 
+    fn is_due(&self, private: &ReportPrivate, now: Timestamp) -> bool {
+        let due = private.due.is_some_and(|due| due <= now);
+        self.status == ReportStatus::Pending && due
+    }
+
+    /// Whether the last try ended without a word.
+    pub fn is_lost(&self, private: &ReportPrivate, now: Timestamp) -> bool {
+        self.is_due(private, now) && private.tries >= TRIES
+    }
+
     /// Begins a try, unless one is under way or there is nothing more to do. Says whether one began.
     pub fn begin(&self, private: &mut ReportPrivate, now: Timestamp) -> bool {
-        let due = private.due.is_some_and(|due| due <= now);
-        if self.status != ReportStatus::Pending || !due {
+        if !self.is_due(private, now) {
             return false;
         }
         private.tries += 1;

@@ -9,6 +9,7 @@ use super::charging_station::Point;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
 use super::vehicle::{ConnectorType, Vehicle};
 use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
@@ -16,6 +17,7 @@ use crate::charging::search::Circle;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
+use crate::ports::payments::Outcome;
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
 
 /// How long before the preferred window the first attempt to confirm is made.
@@ -47,7 +49,7 @@ pub struct Reservation {
     pub earliest_start: Option<Timestamp>,
     pub failed_reason: Option<FailedReason>,
     /// What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
-    /// nor after a failure or a free cancellation.
+    /// nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
     #[serde(default)]
     pub fee_due: i64,
     pub ideal_end: Timestamp,
@@ -531,7 +533,7 @@ impl Reservation {
         }
         self.status = ReservationStatus::Cancelled;
         self.updated = now;
-        private.due = None;
+        self.ask_for_fee(private, now);
         Ok(())
     }
 
@@ -545,14 +547,64 @@ impl Reservation {
     pub fn complete(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
         self.status = ReservationStatus::Completed;
         self.updated = now;
-        private.due = None;
+        self.ask_for_fee(private, now);
     }
 
     /// Gives a confirmed reservation up whose vehicle did not come.
     pub fn expire(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
         self.status = ReservationStatus::Expired;
         self.updated = now;
+        self.ask_for_fee(private, now);
+    }
+
+    /// Has the fee charged that is owed at the end, where there is something to charge it to.
+    fn ask_for_fee(&self, private: &mut ReservationPrivate, now: Timestamp) {
+        let charged = self.fee_due > 0 && self.payment_method.is_some();
+        private.due = charged.then_some(now);
+    }
+
+    /// Whether the fee is to be charged now.
+    pub fn owes_fee(&self, private: &ReservationPrivate, now: Timestamp) -> bool {
+        let over = matches!(
+            self.status,
+            ReservationStatus::Cancelled
+                | ReservationStatus::Completed
+                | ReservationStatus::Expired
+        );
+        over && private.due.is_some_and(|due| due <= now)
+    }
+
+    /// Writes down how the charge of the fee ended, and gives the transaction that tells of it. A fee that was declined stays
+    /// due.
+    pub fn settle_fee(
+        &mut self,
+        private: &mut ReservationPrivate,
+        outcome: &Outcome,
+        now: Timestamp,
+    ) -> Transaction {
+        let movement = Movement {
+            kind: TransactionType::Charge,
+            amount: self.fee_due,
+            currency: self.currency,
+            description: self.fee_description(),
+            payment_method: self.payment_method.clone(),
+            driver: Some(self.driver.clone()),
+            fleet: private.fleet.clone(),
+            vehicle: Some(self.vehicle.clone()),
+            charging_session: None,
+        };
         private.due = None;
+        if *outcome == Outcome::Succeeded {
+            self.fee_due = 0;
+            self.updated = now;
+            return Transaction::new(movement, TransactionStatus::Succeeded, now);
+        }
+        Transaction::new(movement, TransactionStatus::Failed, now)
+    }
+
+    /// What a charge of the fee is called.
+    pub fn fee_description(&self) -> String {
+        format!("Fee of reservation {}", self.id)
     }
 }
 

@@ -28,6 +28,27 @@ pub struct Transaction {
     pub vehicle: Option<Id>,
 }
 
+/// What the transaction's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransactionPrivate {
+    /// What the money was taken for, as the payment provider was told; none where it cannot be given back.
+    pub bill: Option<String>,
+    /// The refund of this charge.
+    pub refund: Option<Id>,
+    /// Since when a pending refund is to be made.
+    pub due: Option<Timestamp>,
+}
+
+impl TransactionPrivate {
+    /// What is kept of a charge for something.
+    pub fn charged(bill: String) -> Self {
+        Self {
+            bill: Some(bill),
+            ..Self::default()
+        }
+    }
+}
+
 /// What a transaction is about; see [`Transaction::new`].
 #[derive(Debug, Clone)]
 pub struct Movement {
@@ -72,6 +93,50 @@ impl Transaction {
             kind,
             vehicle,
         }
+    }
+
+    /// The refund of this charge, whole and still to be made.
+    ///
+    /// # Errors
+    /// 409 for what is not a charge that succeeded, for top-ups, and for what was refunded before.
+    pub fn refund(
+        &self,
+        private: &mut TransactionPrivate,
+        now: Timestamp,
+    ) -> Result<(Self, TransactionPrivate)> {
+        let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
+        let succeeded =
+            self.kind == TransactionType::Charge && self.status == TransactionStatus::Succeeded;
+        if !succeeded || private.bill.is_none() {
+            return refuse("Only a charge that succeeded can be refunded, and no top-up.");
+        }
+        if private.refund.is_some() {
+            return refuse("The charge was refunded before.");
+        }
+        let refund = Self {
+            id: Id::new(Kind::Transaction, now),
+            created: now,
+            description: format!("Refund of {}", self.id),
+            kind: TransactionType::Refund,
+            status: TransactionStatus::Pending,
+            ..self.clone()
+        };
+        private.refund = Some(refund.id.clone());
+        let waiting = TransactionPrivate {
+            bill: private.bill.clone(),
+            refund: None,
+            due: Some(now),
+        };
+        Ok((refund, waiting))
+    }
+
+    /// Writes down how a pending refund ended.
+    pub fn end_refund(&mut self, private: &mut TransactionPrivate, succeeded: bool) {
+        self.status = match succeeded {
+            true => TransactionStatus::Succeeded,
+            false => TransactionStatus::Failed,
+        };
+        private.due = None;
     }
 
     /// Adds what was charged to a wallet.

@@ -50,6 +50,8 @@ pub enum Message {
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
     StopSession { tenant: Tenant, session: Id },
+    /// Take the fee of a reservation that is over.
+    ChargeFee { tenant: Tenant, reservation: Id },
     /// Take the charge for a session that has ended.
     SettleSession { tenant: Tenant, session: Id },
     /// Make one attempt to deliver an event.
@@ -63,6 +65,10 @@ pub enum Message {
     GenerateReport { tenant: Tenant, report: Id },
     /// See to an invoice that is overdue, or whose payment was cut short.
     CheckInvoice { tenant: Tenant, invoice: Id },
+    /// Give back what a charge took.
+    RefundTransaction { tenant: Tenant, transaction: Id },
+    /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
+    BillFleet { tenant: Tenant, fleet: Id },
 }
 
 /// The queues: one per function that works on messages.
@@ -75,10 +81,12 @@ pub enum Work {
     DeliverWebhook,
     GenerateReport,
     CheckInvoice,
+    RefundTransaction,
+    BillFleet,
 }
 
 impl Work {
-    pub const ALL: [Work; 7] = [
+    pub const ALL: [Work; 9] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -86,6 +94,8 @@ impl Work {
         Self::DeliverWebhook,
         Self::GenerateReport,
         Self::CheckInvoice,
+        Self::RefundTransaction,
+        Self::BillFleet,
     ];
 
     /// The name of the function.
@@ -98,6 +108,8 @@ impl Work {
             Self::DeliverWebhook => "deliver-webhook",
             Self::GenerateReport => "generate-report",
             Self::CheckInvoice => "check-invoice",
+            Self::RefundTransaction => "give-back",
+            Self::BillFleet => "bill-fleet",
         }
     }
 }
@@ -108,10 +120,12 @@ impl Message {
             Self::Confirm { .. } => Work::ConfirmReservation,
             Self::Expire { .. } => Work::ExpireReservation,
             Self::StopSession { .. } => Work::StopSession,
-            Self::SettleSession { .. } => Work::SettleSession,
+            Self::SettleSession { .. } | Self::ChargeFee { .. } => Work::SettleSession,
             Self::Deliver { .. } => Work::DeliverWebhook,
             Self::GenerateReport { .. } => Work::GenerateReport,
             Self::CheckInvoice { .. } => Work::CheckInvoice,
+            Self::RefundTransaction { .. } => Work::RefundTransaction,
+            Self::BillFleet { .. } => Work::BillFleet,
         }
     }
 
@@ -119,14 +133,16 @@ impl Message {
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
-            Self::Confirm { reservation, .. } | Self::Expire { reservation, .. } => {
-                reservation.to_string()
-            }
+            Self::Confirm { reservation, .. }
+            | Self::Expire { reservation, .. }
+            | Self::ChargeFee { reservation, .. } => reservation.to_string(),
             Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
                 session.to_string()
             }
             Self::GenerateReport { report, .. } => report.to_string(),
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
+            Self::RefundTransaction { transaction, .. } => transaction.to_string(),
+            Self::BillFleet { fleet, .. } => fleet.to_string(),
             Self::Deliver {
                 event, endpoint, ..
             } => {

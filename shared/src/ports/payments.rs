@@ -1,5 +1,6 @@
 //! Taking money: a port, with the simulated provider of test mode.
 
+use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -9,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::models::payment_method::Card;
 use crate::money::Currency;
 use crate::origin::{Mode, Tenant};
+use crate::stripe::Stripe;
 
 /// Takes money from what a token stands for.
 pub trait Payments: Send + Sync {
@@ -18,6 +20,12 @@ pub trait Payments: Send + Sync {
     /// Another charge under a key that was used before. The provider is out of reach: whether it charged is then unknown,
     /// so ask again with the same key.
     fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<Outcome>>;
+
+    /// Gives back what a charge took, at most once per `key`.
+    ///
+    /// # Errors
+    /// The provider is out of reach: ask again with the same key.
+    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>>;
 
     /// The card behind a token, or nothing where the provider knows no such card.
     ///
@@ -33,9 +41,22 @@ pub struct Providers {
     live: Option<Arc<dyn Payments>>,
 }
 
+impl fmt::Debug for Providers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let live = self.live.is_some();
+        f.debug_struct("Providers").field("live", &live).finish()
+    }
+}
+
 impl Providers {
     pub fn new(test: Arc<dyn Payments>, live: Option<Arc<dyn Payments>>) -> Self {
         Self { test, live }
+    }
+
+    /// Simulated payments in test mode; in live mode Stripe, where the environment has its key.
+    pub fn from_env() -> Self {
+        let live = Stripe::from_env().map(|stripe| Arc::new(stripe) as Arc<dyn Payments>);
+        Self::new(Arc::new(Simulated), live)
     }
 
     /// The provider of a mode.
@@ -80,7 +101,19 @@ impl Charge {
     }
 }
 
-/// How a charge ended.
+/// The refund of a whole charge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refund {
+    /// What makes a repetition recognisable.
+    pub key: String,
+    /// The key of the charge.
+    pub charge: String,
+    /// Minor units of `currency`.
+    pub amount: i64,
+    pub currency: Currency,
+}
+
+/// How a charge or refund ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Succeeded,
@@ -167,6 +200,10 @@ impl Payments for Simulated {
             TestToken::outcome,
         );
         Box::pin(async move { Ok(outcome) })
+    }
+
+    fn refund<'a>(&'a self, _: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
+        Box::pin(async { Ok(Outcome::Succeeded) })
     }
 
     fn card<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<Card>>> {

@@ -5,12 +5,15 @@ use aws_sdk_dynamodb::types::Update;
 use rust_decimal::Decimal;
 
 use super::commit::{Changes, Write};
-use super::keys::Key;
+use super::keys::{Key, due_partition_at};
+use super::row::Row;
 use super::{Store, key_item, n, s};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::MAX_LIST;
+use crate::models::fleet::{Fleet, FleetPrivate};
 use crate::origin::Origin;
+use crate::time::Timestamp;
 
 /// A number a fleet keeps of what belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +98,52 @@ impl Store {
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":energy", n(Decimal::new(energy, 3).normalize()))
+            .expression_attribute_values(":one", n(1));
+        changes.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Writes down which periods of a fleet are under way, unless that or the fleet's settings have changed meanwhile. The
+    /// fleet's totals may have: they are left alone.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn plan_fleet(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        row: &Row<Fleet>,
+        private: &FleetPrivate,
+    ) -> Result<()> {
+        let time =
+            |moment: Option<Timestamp>| s(moment.map(|at| at.to_string()).unwrap_or_default());
+        let due = private.due.unwrap_or(origin.now);
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Object {
+                tenant: &origin.tenant,
+                id: &row.object.id,
+            })))
+            .update_expression(
+                "SET #private = :private, due_pk = :due_pk, due_at = :due_at, #version = #version + :one \
+                 REMOVE announces",
+            )
+            .condition_expression("due_at = :read AND #object.#updated = :updated")
+            .expression_attribute_names("#private", "private")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#updated", "updated")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(
+                ":private",
+                serde_dynamo::to_attribute_value(private).map_err(Error::internal)?,
+            )
+            .expression_attribute_values(":due_pk", s(due_partition_at(due)))
+            .expression_attribute_values(":due_at", s(due.to_string()))
+            .expression_attribute_values(":read", time(row.private.due))
+            .expression_attribute_values(":updated", s(row.object.updated.to_string()))
             .expression_attribute_values(":one", n(1));
         changes.push(
             Write::Update(update.build().map_err(Error::internal)?),

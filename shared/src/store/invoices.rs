@@ -65,6 +65,17 @@ enum Claim {
     Ours(Making),
 }
 
+impl Collected {
+    /// The same, for an invoice of that id; one that is in the making already keeps its own.
+    #[must_use]
+    pub fn under(mut self, id: Id) -> Self {
+        if self.making.is_none() {
+            self.invoice = id;
+        }
+        self
+    }
+}
+
 impl Store {
     /// Finds what a new invoice bills: the sessions of its window that no other invoice has claimed.
     ///

@@ -17,13 +17,13 @@ use crate::models::charging_station::ChargingStation;
 use crate::models::driver::{Driver, DriverPrivate};
 use crate::models::estimation::Estimation;
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
-use crate::models::fleet::Fleet;
+use crate::models::fleet::{Fleet, FleetPrivate};
 use crate::models::invoice::{Invoice, InvoicePrivate};
 use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use crate::models::policy::Policy;
 use crate::models::report::{Report, ReportPrivate};
 use crate::models::reservation::{Reservation, ReservationPrivate};
-use crate::models::transaction::Transaction;
+use crate::models::transaction::{Transaction, TransactionPrivate};
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::models::webhook_delivery::WebhookDelivery;
@@ -178,7 +178,8 @@ impl<T: Record> Row<T> {
         Ok(item)
     }
 
-    /// Reads a row; what it announced when it was written is past.
+    /// Reads a row; what it announced when it was written is past. One that was written when nothing was kept to itself has
+    /// the defaults.
     pub(super) fn from_item(mut item: Item) -> Result<Self> {
         let version = number(&item, "version").unsigned_abs();
         let mut part = |name: &str| {
@@ -187,8 +188,10 @@ impl<T: Record> Row<T> {
         };
         let object =
             serde_dynamo::from_attribute_value(part("object")?).map_err(Error::internal)?;
-        let private =
-            serde_dynamo::from_attribute_value(part("private")?).map_err(Error::internal)?;
+        let private = match part("private")? {
+            AttributeValue::Null(_) => T::Private::default(),
+            private => serde_dynamo::from_attribute_value(private).map_err(Error::internal)?,
+        };
         Ok(Self {
             object,
             private,
@@ -228,7 +231,12 @@ macro_rules! records {
 
 records! {
     Driver DriverPrivate {}
-    Fleet () {}
+    Fleet FleetPrivate {
+        fn due(private: &FleetPrivate) -> Option<Timestamp> {
+            private.due
+        }
+    }
+
     PaymentMethod PaymentMethodPrivate {}
     Policy () {}
     WebhookEndpoint EndpointPrivate {}
@@ -239,9 +247,13 @@ records! {
         }
     }
 
-    Transaction () {
+    Transaction TransactionPrivate {
         fn fleet(&self) -> Option<&Id> {
             self.fleet.as_ref()
+        }
+
+        fn due(private: &TransactionPrivate) -> Option<Timestamp> {
+            private.due
         }
     }
 
@@ -434,9 +446,10 @@ mod tests {
         // Null members are left out, and a whole number is one.
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
+        let private = json!({"billing": null, "reporting": null, "due": null});
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
             "version": 1, "written": "2026-03-01T08:00:00.000Z", "announces": ["fleet.created"], "object": object,
-            "private": null, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
+            "private": private, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
     }
 

@@ -3,7 +3,8 @@
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::types::ShardIteratorType;
 use functions::stream::relay::Change;
-use tests::TestApp;
+
+use crate::TestApp;
 
 pub struct Records {
     client: Client,

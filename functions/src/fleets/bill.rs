@@ -1,0 +1,45 @@
+//! `bill-fleet`: when a billing period of a fleet is over, drafts an invoice of what it owes in each currency, to be
+//! finalized a day later; when a reporting period is over, asks for its report. A period without sessions has neither.
+
+use shared::models::fleet::{Fleet, FleetPrivate};
+use shared::origin::{Origin, Tenant};
+use shared::store::Changes;
+use shared::store::row::Row;
+use shared::{App, Error, Id};
+
+use crate::{invoices, reports};
+
+pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let Some(row) = app.store.find::<Fleet>(tenant, id).await? else {
+        return Ok(());
+    };
+    let origin = Origin::later(tenant.clone(), app.now());
+    let (fleet, mut private) = (&row.object, row.private.clone());
+    let (bill, report) = (private.to_bill(origin.now), private.to_report(origin.now));
+    if let Some(period) = bill
+        && !invoices::recur::draft_all(app, &origin, fleet, period).await?
+    {
+        // The sweep comes back to it.
+        return Ok(());
+    }
+    if let Some(period) = report {
+        reports::recur::ask(app, &origin, fleet, period).await?;
+    }
+    if bill.or(report).is_none() {
+        return Ok(());
+    }
+    fleet.turn_over(&mut private, origin.now);
+    turn_over(app, &origin, &row, private).await
+}
+
+/// Lets the next periods begin, unless somebody else has or the fleet has changed: then the message comes again.
+async fn turn_over(
+    app: &App,
+    origin: &Origin,
+    row: &Row<Fleet>,
+    private: FleetPrivate,
+) -> Result<(), Error> {
+    let mut changes = Changes::new();
+    app.store.plan_fleet(&mut changes, origin, row, &private)?;
+    app.store.commit_later(origin, changes).await
+}

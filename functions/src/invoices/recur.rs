@@ -1,0 +1,96 @@
+//! The invoices of a fleet's billing period.
+
+use std::collections::BTreeMap;
+
+use shared::charging::calendar::Window;
+use shared::models::event::EventType;
+use shared::models::fleet::Fleet;
+use shared::models::invoice::{Invoice, InvoicePrivate, NewInvoice};
+use shared::money::Currency;
+use shared::origin::Origin;
+use shared::store::Changes;
+use shared::store::row::Row;
+use shared::time::DAY;
+use shared::{App, Error, Id, Kind};
+
+/// How long a draft can be looked through before it is finalized, in milliseconds.
+const DRAFT: i64 = DAY;
+
+/// The body of an invoice for a period.
+fn body(fleet: &Fleet, period: Window, currency: Currency) -> NewInvoice {
+    NewInvoice {
+        period_start: period.from,
+        period_end: period.until,
+        fleet: Some(fleet.id.clone()),
+        currency: Some(currency),
+        description: None,
+        metadata: Default::default(),
+    }
+}
+
+/// Drafts an invoice in each currency in which something was charged, once all charges of the period are settled. Says
+/// whether they are.
+pub async fn draft_all(
+    app: &App,
+    origin: &Origin,
+    fleet: &Fleet,
+    period: Window,
+) -> Result<bool, Error> {
+    let mut currencies = BTreeMap::new();
+    let mut pages = app
+        .store
+        .sessions_around(&origin.tenant, Some(&fleet.id), period);
+    while let Some(page) = pages.next().await? {
+        for row in page {
+            let (session, private, currency) = (&row.object, &row.private, row.object.currency);
+            if session.is_unsettled(private, period.until) {
+                return Ok(false);
+            }
+            let new = body(fleet, period, currency);
+            let billed = new.bills(currency, session, private, row.version);
+            if billed.is_some() {
+                currencies.insert(currency.as_str(), currency);
+            }
+        }
+    }
+    for currency in currencies.into_values() {
+        draft(app, origin, fleet, period, currency).await?;
+    }
+    Ok(true)
+}
+
+/// Drafts the invoice of a period once: its id follows from the fleet and the period.
+async fn draft(
+    app: &App,
+    origin: &Origin,
+    fleet: &Fleet,
+    period: Window,
+    currency: Currency,
+) -> Result<(), Error> {
+    let seed = format!("{} {} {currency}", fleet.id, period.from);
+    let id = Id::derived(Kind::Invoice, period.until, &seed);
+    if app
+        .store
+        .find::<Invoice>(&origin.tenant, &id)
+        .await?
+        .is_some()
+    {
+        return Ok(());
+    }
+    let new = body(fleet, period, currency);
+    let collected = app.store.collect(origin, &new, currency).await?.under(id);
+    if collected.sessions.is_empty() {
+        return Ok(());
+    }
+    let mut changes = Changes::new();
+    app.store
+        .claim_sessions(&mut changes, origin, &collected)
+        .await?;
+    let (id, begun) = (collected.invoice, collected.begun);
+    let invoice = Invoice::new(new, id, currency, collected.sessions, begun)?;
+    let mut private = InvoicePrivate::default();
+    invoice.finalize_later(&mut private, begun.plus_millis(DRAFT));
+    let row = Row::with_private(invoice, private).announcing(EventType::InvoiceCreated);
+    app.store.create(&mut changes, origin, &row)?;
+    app.store.commit_later(origin, changes).await
+}

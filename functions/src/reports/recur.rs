@@ -1,0 +1,58 @@
+//! The report of a fleet's reporting period.
+
+use shared::charging::calendar::Window;
+use shared::models::account::Account;
+use shared::models::fleet::Fleet;
+use shared::models::report::{Grouping, NewReport, NewReportParameters, Report, ReportType};
+use shared::origin::Origin;
+use shared::store::Changes;
+use shared::store::row::Row;
+use shared::{App, Error, Id, Kind};
+
+/// Asks for the report of a period once, by vehicle, where the account wants reports and there is something to report.
+pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> Result<(), Error> {
+    let (store, tenant) = (&app.store, &origin.tenant);
+    let parameters = NewReportParameters {
+        kind: ReportType::ChargingSummary,
+        period_start: period.from,
+        period_end: period.until,
+        group_by: Some(Grouping::Vehicle),
+        filters: None,
+        format: None,
+    };
+    let new = NewReport {
+        fleet: Some(fleet.id.clone()),
+        parameters: Some(parameters),
+    };
+    let (mut report, private) = Report::new(new, tenant.account.clone(), origin.now)?;
+    let seed = format!("{} {}", fleet.id, period.from);
+    report.id = Id::derived(Kind::Report, period.until, &seed);
+    let account = store.find::<Account>(tenant, &tenant.account).await?;
+    let wanted = account.is_some_and(|row| row.object.preferences.reporting_enabled);
+    let made = store.find::<Report>(tenant, &report.id).await?.is_some();
+    if !wanted || made || !charged(app, origin, fleet, &report).await? {
+        return Ok(());
+    }
+    let mut changes = Changes::new();
+    store.create(&mut changes, origin, &Row::with_private(report, private))?;
+    store.commit_later(origin, changes).await
+}
+
+/// Whether a report of the fleet covers any session.
+async fn charged(
+    app: &App,
+    origin: &Origin,
+    fleet: &Fleet,
+    report: &Report,
+) -> Result<bool, Error> {
+    let window = report.parameters.window();
+    let mut pages = app
+        .store
+        .sessions_around(&origin.tenant, Some(&fleet.id), window);
+    while let Some(page) = pages.next().await? {
+        if page.iter().any(|row| report.parameters.covers(&row.object)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,40 @@
+//! `give-back`: gives back what a charge took, once.
+
+use shared::models::event::EventType;
+use shared::models::payment_method::PaymentMethod;
+use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
+use shared::origin::{Origin, Tenant};
+use shared::ports::payments::Outcome;
+use shared::store::Changes;
+use shared::{App, Error, Id};
+
+use crate::payments;
+
+pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let Some(mut row) = app.store.find::<Transaction>(tenant, id).await? else {
+        return Ok(());
+    };
+    let pending = row.object.status == TransactionStatus::Pending;
+    if !pending || row.object.kind != TransactionType::Refund {
+        return Ok(());
+    }
+    let origin = Origin::later(tenant.clone(), app.now());
+    let mut changes = Changes::new();
+    let method = match &row.object.payment_method {
+        Some(method) => app.store.find::<PaymentMethod>(tenant, method).await?,
+        None => None,
+    };
+    let outcome = match method {
+        Some(method) => payments::give_back(app, &origin, &mut changes, &method, &row).await?,
+        None => Outcome::Declined("payment_method_gone".to_owned()),
+    };
+    let succeeded = outcome == Outcome::Succeeded;
+    row.object.end_refund(&mut row.private, succeeded);
+    let told = match succeeded {
+        true => EventType::ServiceRefunded,
+        false => EventType::ServiceFailed,
+    };
+    app.store
+        .replace(&mut changes, &origin, &row.announcing(told))?;
+    app.store.commit_later(&origin, changes).await
+}

@@ -1,0 +1,221 @@
+//! `cargo bench --bench reports`: how many sessions a second go into a report, and in how much memory, from the answers of
+//! the table to the file. The table is the embedded one, but for the sessions: a server in front of it makes up those of a
+//! year, page by page, and its work is in the figures as well. Fails when the process needs more than 128 MB.
+#![allow(clippy::print_stdout, clippy::expect_used)]
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use aws_sdk_dynamodb::Client;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use local::{Options, Running};
+use serde_json::{Value, json};
+use shared::ports::Message;
+use shared::store::{Store, client};
+use shared::time::SECOND;
+use shared::{App, Id, Kind, Mode, Tenant, Timestamp};
+
+const SESSIONS: u64 = 1_000_000;
+const VEHICLES: u64 = 1_000;
+const DRIVERS: u64 = 1_500;
+/// As many as DynamoDB puts into a page, which holds a megabyte.
+const PAGE: u64 = 900;
+/// Kilobytes.
+const MOST: u64 = 128 * 1024;
+
+fn main() {
+    // Asked for by `cargo test`, which runs benches once.
+    let bench = std::env::args().any(|arg| arg == "--bench");
+    let sessions = if bench { SESSIONS } else { 2 * PAGE };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.expect("a runtime").block_on(async {
+        let running = start().await;
+        let app = in_front_of(&running, sessions).await;
+        for (kind, group_by) in [
+            ("charging_summary", None),
+            ("cost_analysis", Some("driver")),
+            ("usage_breakdown", Some("vehicle")),
+        ] {
+            measure(&running, &app, sessions, kind, group_by).await;
+        }
+        running.stop().await;
+    });
+    let most = peak();
+    println!("peak memory of the process  {most} kB");
+    assert!(!bench || most <= MOST, "that is too much");
+}
+
+async fn start() -> Running {
+    let options = Options {
+        port: 0,
+        data: Default::default(),
+        memory: true,
+        store: None,
+        stations: None,
+        rate: 1_000_000,
+        reservation_fee: 0,
+        json: false,
+        table: shared::app::TABLE.to_owned(),
+        payments: Default::default(),
+        versions: Default::default(),
+        by_hand: true,
+        slack: 1,
+    };
+    Running::start(options).await.expect("the service starts")
+}
+
+/// The same service on a table with so many sessions.
+async fn in_front_of(running: &Running, sessions: u64) -> App {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+    let listener = listener.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    // A second installation fails and changes nothing.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let behind = reqwest::Client::builder().no_proxy().build();
+    let table = Table {
+        behind: behind.expect("a client"),
+        url: running.store_url.clone(),
+        sessions,
+    };
+    let router = Router::new().fallback(answer).with_state(table);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let mut settings = client::tuned(&shared::aws::config(), 1);
+    settings.set_endpoint_url(Some(url));
+    let store = Store::new(Client::from_conf(settings.build()), running.table.clone());
+    let parts = &running.app;
+    App::new(
+        store,
+        parts.clock.clone(),
+        parts.queue.clone(),
+        parts.schedules.clone(),
+        parts.payments.clone(),
+        parts.files.clone(),
+        parts.settings.clone(),
+    )
+}
+
+#[derive(Clone)]
+struct Table {
+    behind: reqwest::Client,
+    url: String,
+    sessions: u64,
+}
+
+async fn answer(
+    State(table): State<Table>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, Vec<u8>) {
+    let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let low = asked["ExpressionAttributeValues"][":low"]["S"].as_str();
+    if low.is_some_and(|low| Id::from(low).is(Kind::ChargingSession)) {
+        let start = asked["ExclusiveStartKey"]["pk"]["S"].as_str();
+        let start = start.map_or(0, |text| text.parse().expect("a number"));
+        return (StatusCode::OK, page(start, table.sessions));
+    }
+    let mut request = table.behind.post(&table.url).body(body);
+    for name in ["x-amz-target", "content-type", "authorization"] {
+        if let Some(value) = headers.get(name) {
+            request = request.header(name, value);
+        }
+    }
+    let answer = request.send().await.expect("an answer");
+    let status = answer.status();
+    (status, answer.bytes().await.expect("a body").to_vec())
+}
+
+/// Some of the sessions, spread over the year, the vehicles and the drivers.
+fn page(start: u64, sessions: u64) -> Vec<u8> {
+    let end = (start + PAGE).min(sessions);
+    let first = Timestamp::parse("2026-01-01T00:00:00Z").expect("a time");
+    let id = |kind: Kind, number: u64| Id::from_number(kind, number.into());
+    let (fleet, station) = (id(Kind::Fleet, 1), id(Kind::ChargingStation, 1));
+    let mut text = String::from("{\"Items\":[");
+    for number in start..end {
+        let comma = if number == start { "" } else { "," };
+        let began = first.plus_millis(i64::try_from(number).expect("few") * 30 * SECOND);
+        let ended = began.plus_millis(1800 * SECOND);
+        let session = id(Kind::ChargingSession, number);
+        let driver = id(Kind::Driver, number % DRIVERS);
+        let vehicle = id(Kind::Vehicle, number % VEHICLES);
+        write!(
+            text,
+            r#"{comma}{{"version":{{"N":"3"}},"object":{{"M":{{"id":{{"S":"{session}"}},"object":{{"S":"charging_session"}},"amount_due":{{"N":"1190"}},"amount_paid":{{"N":"0"}},"charging_station":{{"S":"{station}"}},"connector":{{"S":"1"}},"country":{{"S":"GB"}},"created":{{"S":"{began}"}},"currency":{{"S":"eur"}},"driver":{{"S":"{driver}"}},"energy_consumed":{{"N":"30007"}},"fleet":{{"S":"{fleet}"}},"session_ended":{{"S":"{ended}"}},"session_started":{{"S":"{began}"}},"status":{{"S":"completed"}},"updated":{{"S":"{ended}"}},"vehicle":{{"S":"{vehicle}"}}}}}},"private":{{"NULL":true}}}}"#
+        )
+        .expect("text");
+    }
+    match end < sessions {
+        true => write!(
+            text,
+            r##"],"LastEvaluatedKey":{{"pk":{{"S":"{end}"}},"sk":{{"S":"#"}}}}}}"##
+        ),
+        false => write!(text, "]}}"),
+    }
+    .expect("text");
+    text.into_bytes()
+}
+
+async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_by: Option<&str>) {
+    let client = reqwest::Client::builder().no_proxy().build();
+    let client = client.expect("a client");
+    let parameters = json!({"type": kind, "group_by": group_by, "format": "json",
+        "period_start": "2026-01-01T00:00:00Z", "period_end": "2027-01-01T00:00:00Z"});
+    let request = client.post(format!("{}/v1/reports", running.base_url));
+    let request = request
+        .bearer_auth(&running.api_key)
+        .json(&json!({"parameters": parameters}));
+    let made: Value = request
+        .send()
+        .await
+        .expect("an answer")
+        .json()
+        .await
+        .expect("JSON");
+    let id = made["id"].as_str().expect("an id");
+    let message = Message::GenerateReport {
+        tenant: Tenant {
+            account: running.account.clone(),
+            mode: Mode::Test,
+        },
+        report: Id::from(id),
+    };
+    let started = Instant::now();
+    functions::work(app, &message)
+        .await
+        .expect("the work is done");
+    let took = started.elapsed();
+    let path = format!("{}/v1/reports/{id}", running.base_url);
+    let request = client.get(path).bearer_auth(&running.api_key);
+    let shown: Value = request
+        .send()
+        .await
+        .expect("an answer")
+        .json()
+        .await
+        .expect("JSON");
+    let url = shown["url"].as_str().unwrap_or_else(|| panic!("{shown}"));
+    let file = client.get(url).send().await.expect("an answer");
+    let rows: Vec<Value> = file.json().await.expect("rows");
+    let counted: u64 = rows.iter().filter_map(|row| row["sessions"].as_u64()).sum();
+    assert_eq!(counted, sessions);
+    println!(
+        "{kind:<18} by {:<8} {:>10.0} sessions/s {:>6} rows",
+        group_by.unwrap_or("all"),
+        sessions as f64 / took.as_secs_f64(),
+        rows.len()
+    );
+}
+
+/// Kilobytes; 0 where the system does not tell.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.map_or(0, |number| number.parse().expect("a number"))
+}

@@ -1,0 +1,351 @@
+//! Money over the whole service: what recurs, what sessions show of their invoices, and refunds.
+
+use std::collections::BTreeMap;
+
+use functions::stream::sweep;
+use serde_json::{Value, json};
+use shared::Timestamp;
+use shared::models::fleet::Fleet;
+use shared::{Id, Mode, Tenant};
+use tests::{Answer, Crew, Receiver, TestApp, with};
+
+fn tenant(app: &TestApp) -> Tenant {
+    Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    }
+}
+
+async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> Answer {
+    app.alice
+        .post(&format!("/v1/invoices/{id}/{verb}"), body)
+        .await
+}
+
+async fn list(app: &TestApp, path: &str) -> Vec<Value> {
+    let mut rows = Vec::new();
+    let mut next = Some(format!("{path}?limit=100"));
+    while let Some(url) = next {
+        let page = app.alice.get(&url).await.expect(200).body;
+        rows.extend(page["data"].as_array().expect("a list").clone());
+        next = page["next_page_url"].as_str().map(str::to_owned);
+    }
+    rows
+}
+
+/// An open invoice of everything that ended within the last hour.
+async fn open(app: &TestApp) -> String {
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.post("/v1/invoices", window).await.id();
+    act(app, &id, "finalize", json!({})).await.expect(200);
+    id
+}
+
+async fn money_of(app: &TestApp, session: &str) -> (i64, i64) {
+    let shown = app
+        .alice
+        .get(&format!("/v1/charging_sessions/{session}"))
+        .await
+        .expect(200)
+        .body;
+    let part = |name: &str| shown[name].as_i64().expect("an amount");
+    (part("amount_due"), part("amount_paid"))
+}
+
+#[tokio::test]
+async fn nothing_is_due_on_the_sessions_of_a_paid_invoice() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook =
+        json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let crew = app.crew(&app.alice).await;
+    let unpaid = app.completed_session(&crew, json!({})).await;
+    let in_part = app
+        .completed_session(&crew, json!({"amount_due": 190, "amount_paid": 1000}))
+        .await;
+    let id = open(&app).await;
+    assert_eq!(money_of(&app, &unpaid).await, (1190, 0));
+    let poor = app.payment_method("tok_declined", json!({})).await;
+    act(&app, &id, "pay", json!({"payment_method": poor}))
+        .await
+        .expect(402);
+    app.drain().await;
+    assert_eq!(money_of(&app, &unpaid).await, (1190, 0));
+    let card = app.payment_method("tok_success", json!({})).await;
+    act(&app, &id, "pay", json!({"payment_method": card}))
+        .await
+        .expect(200);
+    app.drain().await;
+    for session in [&unpaid, &in_part] {
+        assert_eq!(money_of(&app, session).await, (0, 1190));
+    }
+    assert_eq!(receiver.types(), ["service.failed", "service.succeeded"]);
+    let told = receiver.received()[1].event["data"]["object"].clone();
+    assert_eq!(
+        (&told["amount"], &told["type"]),
+        (&json!(1380), &json!("charge"))
+    );
+}
+
+#[tokio::test]
+async fn the_sessions_of_a_voided_invoice_are_due_as_before_and_lost_triggers_are_found() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let mut sessions = Vec::new();
+    for _ in 0..120 {
+        sessions.push(app.completed_session(&crew, json!({})).await);
+    }
+    let voided = open(&app).await;
+    act(&app, &voided, "void", json!({})).await.expect(200);
+    app.drain().await;
+    assert_eq!(money_of(&app, &sessions[0]).await, (1190, 0));
+    let id = open(&app).await;
+    let card = app.payment_method("tok_success", json!({})).await;
+    act(&app, &id, "pay", json!({"payment_method": card}))
+        .await
+        .expect(200);
+    app.running().lose_triggers().await.expect("lost");
+    assert_eq!(money_of(&app, &sessions[119]).await, (1190, 0));
+    app.advance(3 * 60).await;
+    sweep::handle(app.app()).await.expect("a sweep");
+    app.drain().await;
+    for session in [&sessions[0], &sessions[60], &sessions[119]] {
+        assert_eq!(money_of(&app, session).await, (0, 1190));
+    }
+}
+
+#[tokio::test]
+async fn a_charge_is_given_back_once_to_where_it_came_from() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["service.refunded"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let crew = app.crew(&app.alice).await;
+    let card = app
+        .alice
+        .post(
+            "/v1/payment_methods",
+            json!({"type": "card", "token": "tok_success"}),
+        )
+        .await
+        .id();
+    let wallet = app
+        .alice
+        .post(
+            "/v1/payment_methods",
+            json!({"type": "wallet", "fleet": crew.fleet}),
+        )
+        .await
+        .id();
+    let top_up = format!("/v1/fleets/{}/top_up", crew.fleet);
+    app.alice
+        .post(&top_up, json!({"amount": 1500, "payment_method": card}))
+        .await
+        .expect(200);
+    let balance = async || {
+        let fleet = app.alice.get(&format!("/v1/fleets/{}", crew.fleet)).await;
+        fleet.body["wallet_balance"].as_i64().expect("a balance")
+    };
+    let topped = app.alice.get("/v1/transactions").await.ids().remove(0);
+    let refund = async |id: &str| {
+        app.alice
+            .post(&format!("/v1/transactions/{id}/refund"), json!({}))
+            .await
+    };
+    let conflict = (409, "invalid_request_error", None, Some("transaction"));
+    assert_eq!(refund(&topped).await.error(), conflict);
+    let session = app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let id = app.alice.post("/v1/invoices", window).await.id();
+    act(&app, &id, "finalize", json!({})).await.expect(200);
+    act(&app, &id, "pay", json!({"payment_method": wallet}))
+        .await
+        .expect(200);
+    assert_eq!(balance().await, 310);
+    let charge = app.alice.get("/v1/transactions").await.ids().remove(0);
+    let given = refund(&charge).await.expect(200).body;
+    assert_eq!(
+        (&given["type"], &given["status"], &given["amount"]),
+        (&json!("refund"), &json!("pending"), &json!(1190))
+    );
+    assert_eq!(refund(&charge).await.error(), conflict);
+    app.drain().await;
+    assert_eq!(balance().await, 1500);
+    let given = given["id"].as_str().expect("an id");
+    let shown = app
+        .alice
+        .get(&format!("/v1/transactions/{given}"))
+        .await
+        .body;
+    assert_eq!(shown["status"], "succeeded");
+    assert_eq!(refund(given).await.error(), conflict);
+    assert_eq!(receiver.types(), ["service.refunded"]);
+    // What was paid stays paid: nothing is billed again.
+    assert_eq!(money_of(&app, &session).await, (0, 1190));
+    assert_eq!(
+        app.alice.get(&format!("/v1/invoices/{id}")).await.body["status"],
+        "paid"
+    );
+}
+
+/// The end of a fleet's billing period, and moves the time to a quarter of an hour later.
+async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
+    let tenant = tenant(app);
+    let fleet = app
+        .app()
+        .store
+        .load::<Fleet>(&tenant, &Id::from(crew.fleet.as_str()))
+        .await
+        .expect("a fleet");
+    let due = fleet.private.due.expect("a period");
+    let seconds = due.millis_since(app.now()) / 1000 + 1;
+    app.advance(u32::try_from(seconds).expect("some time"))
+        .await;
+    due.plus_seconds(-15 * 60)
+}
+
+#[tokio::test]
+async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_finalized_a_day_later()
+ {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let path = format!("/v1/fleets/{}", crew.fleet);
+    let change =
+        json!({"timezone": "Europe/Amsterdam", "preferences": {"report_frequency": "never"}});
+    app.alice.post(&path, change).await.expect(200);
+    let end = {
+        let row = app.alice.get(&path).await.expect(200).body;
+        assert_eq!(row["preferences"]["billing_cycle"], "monthly");
+        app.completed_session(&crew, json!({})).await;
+        app.completed_session(&crew, json!({"currency": "gbp", "amount_due": 500}))
+            .await;
+        turn_over(&app, &crew).await
+    };
+    app.drain().await;
+    let drafts = list(&app, "/v1/invoices").await;
+    let amounts: BTreeMap<_, _> = drafts
+        .iter()
+        .map(|one| {
+            (
+                one["currency"].as_str().expect("a currency"),
+                one["amount_due"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        amounts,
+        BTreeMap::from([("gbp", json!(500)), ("usd", json!(1190))])
+    );
+    for draft in &drafts {
+        assert_eq!(
+            (&draft["status"], &draft["fleet"]),
+            (&json!("draft"), &json!(crew.fleet))
+        );
+        assert_eq!(draft["period_end"], json!(end));
+    }
+    // The message may come twice, and the next period brings nothing new.
+    let tenant = tenant(&app);
+    let message = shared::ports::Message::BillFleet {
+        tenant,
+        fleet: crew.fleet.as_str().into(),
+    };
+    functions::work(app.app(), &message)
+        .await
+        .expect("nothing to do");
+    app.advance(86_400 + 60).await;
+    app.drain().await;
+    let opened = list(&app, "/v1/invoices").await;
+    assert!(
+        opened.iter().all(|one| one["status"] == "open"),
+        "{opened:?}"
+    );
+    turn_over(&app, &crew).await;
+    app.drain().await;
+    assert_eq!(list(&app, "/v1/invoices").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_report_is_made_of_each_period_in_which_something_was_charged() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let path = format!("/v1/fleets/{}", crew.fleet);
+    let change = json!({"preferences": {"report_frequency": "daily", "billing_cycle": "yearly"}});
+    app.alice.post(&path, change).await.expect(200);
+    app.completed_session(&crew, json!({})).await;
+    // A session of a moment ago may have ended yesterday.
+    for _ in 0..2 {
+        turn_over(&app, &crew).await;
+        app.drain().await;
+    }
+    let reports = list(&app, "/v1/reports").await;
+    assert!(reports.len() <= 1, "{reports:?}");
+    for report in &reports {
+        assert_eq!(
+            (&report["status"], &report["fleet"]),
+            (&json!("succeeded"), &json!(crew.fleet))
+        );
+        assert_eq!(report["parameters"]["group_by"], "vehicle");
+    }
+    turn_over(&app, &crew).await;
+    app.drain().await;
+    assert_eq!(list(&app, "/v1/reports").await.len(), reports.len());
+}
+
+#[tokio::test]
+async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_owed() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+    let receiver = Receiver::start().await;
+    let hook =
+        json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed"]});
+    let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
+    hooked.expect(200);
+    let crew = app.crew(&app.alice).await;
+    let good = app.payment_method("tok_success", json!({})).await;
+    let poor = app.payment_method("tok_declined", json!({})).await;
+    for (method, minutes, cancelled, owed, told) in [
+        // Nobody comes.
+        (&good, 60, false, 0, Some("service.succeeded")),
+        (&poor, 60, false, 300, Some("service.failed")),
+        // Too late to cancel, and early enough.
+        (&good, 20, true, 0, Some("service.succeeded")),
+        (&good, 60, true, 0, None),
+    ] {
+        let body = with(
+            app.reservation(&crew, minutes),
+            json!({"payment_method": method}),
+        );
+        let id = app.alice.post("/v1/reservations", body).await.id();
+        app.drain().await;
+        let path = format!("/v1/reservations/{id}");
+        let before = receiver.received().len();
+        if cancelled {
+            let cancel = app.alice.post(&format!("{path}/cancel"), json!({})).await;
+            cancel.expect(200);
+        }
+        app.advance(90 * 60).await;
+        sweep::handle(app.app()).await.expect("a sweep");
+        app.drain().await;
+        let shown = app.alice.get(&path).await.expect(200).body;
+        assert_eq!(shown["fee_due"], owed, "{shown}");
+        let heard = receiver.received();
+        let types: Vec<_> = heard[before..]
+            .iter()
+            .map(|one| one.event["type"].as_str().expect("a type"))
+            .collect();
+        assert_eq!(types, Vec::from_iter(told), "{shown}");
+        for one in &heard[before..] {
+            let object = &one.event["data"]["object"];
+            assert_eq!(
+                (&object["amount"], &object["fleet"]),
+                (&json!(300), &json!(crew.fleet))
+            );
+        }
+    }
+}

@@ -1,0 +1,520 @@
+//! Payments by Stripe: against a server that answers as it is told, and with `--include-ignored` against `localstripe`:
+//! `python3 -m venv target/tools/localstripe && target/tools/localstripe/bin/pip install localstripe==1.15.10`.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use shared::Mode;
+use shared::money::Currency;
+use shared::ports::payments::{Charge, Outcome, Payments, Providers, Refund, Simulated};
+use shared::stripe::Stripe;
+use tests::{Receiver, TestApp};
+
+/// What Stripe was asked, and what it answers next.
+#[derive(Default)]
+struct Desk {
+    asked: Vec<String>,
+    keys: Vec<String>,
+    answers: VecDeque<(u16, Value)>,
+}
+
+struct Fake {
+    stripe: Arc<Stripe>,
+    desk: Arc<Mutex<Desk>>,
+}
+
+impl Fake {
+    async fn start(answers: &[(u16, Value)]) -> Self {
+        let desk = Arc::new(Mutex::new(Desk {
+            answers: answers.iter().cloned().collect(),
+            ..Desk::default()
+        }));
+        let router = Router::new().fallback(answer).with_state(desk.clone());
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let stripe = Stripe::new(url, "sk_live_1").within(Duration::from_millis(500));
+        let stripe = Arc::new(stripe);
+        Self { stripe, desk }
+    }
+
+    /// The service with this Stripe in live mode, and something else in test mode.
+    async fn service(&self, test: Arc<dyn Payments>) -> TestApp {
+        let providers = Providers::new(test, Some(self.stripe.clone()));
+        TestApp::start_with(|options| options.payments = providers).await
+    }
+
+    fn answer_next(&self, answers: &[(u16, Value)]) {
+        let mut desk = self.desk.lock().expect("the desk");
+        desk.answers.extend(answers.iter().cloned());
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.desk.lock().expect("the desk").asked.clone()
+    }
+
+    fn keys(&self) -> Vec<String> {
+        self.desk.lock().expect("the desk").keys.clone()
+    }
+}
+
+async fn answer(State(desk): State<Arc<Mutex<Desk>>>, request: Request) -> (StatusCode, String) {
+    assert_eq!(request.headers()["authorization"], "Bearer sk_live_1");
+    let line = format!("{} {}", request.method(), request.uri());
+    let key = request.headers().get("idempotency-key").cloned();
+    let body = axum::body::to_bytes(request.into_body(), 10_000).await;
+    let body = String::from_utf8(body.expect("a body").to_vec()).expect("text");
+    let next = {
+        let mut desk = desk.lock().expect("the desk");
+        desk.asked
+            .push(format!("{line} {body}").trim_end().to_owned());
+        desk.keys
+            .extend(key.and_then(|key| key.to_str().ok().map(str::to_owned)));
+        desk.answers.pop_front()
+    };
+    match next {
+        // No answer at all.
+        None => std::future::pending().await,
+        Some((status, body)) => (
+            StatusCode::from_u16(status).expect("a status"),
+            body.to_string(),
+        ),
+    }
+}
+
+fn charge(amount: i64, currency: &str) -> Charge {
+    Charge {
+        key: "key-1".into(),
+        token: "pm_1".into(),
+        amount,
+        currency: Currency::from_code(currency).expect("a currency"),
+        description: "Invoice 1".into(),
+    }
+}
+
+fn method() -> (u16, Value) {
+    let card = json!({"brand": "visa", "exp_month": 5, "exp_year": 2031, "fingerprint": "f", "last4": "4242"});
+    (
+        200,
+        json!({"id": "pm_1", "card": card, "customer": "cus_1"}),
+    )
+}
+
+fn intent(status: &str) -> (u16, Value) {
+    (200, json!({"id": "pi_1", "status": status}))
+}
+
+fn fault(status: u16, error: Value) -> (u16, Value) {
+    (status, json!({"error": error}))
+}
+
+#[tokio::test]
+async fn a_charge_is_one_confirmed_intent_under_our_key() {
+    let fake = Fake::start(&[method(), intent("succeeded")]).await;
+    let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
+    assert_eq!(outcome.expect("an outcome"), Outcome::Succeeded);
+    let want = "POST /v1/payment_intents amount=1190&currency=eur&payment_method=pm_1&confirm=true&off_session=true\
+                &metadata%5Bcharge_key%5D=key-1&metadata%5Bdescription%5D=Invoice+1&customer=cus_1";
+    assert_eq!(fake.asked(), ["GET /v1/payment_methods/pm_1", want]);
+    assert_eq!(fake.keys(), ["key-1"]);
+}
+
+#[tokio::test]
+async fn what_is_refused_is_a_decline_with_the_providers_word() {
+    let card_error = |code, decline: Option<&str>| {
+        fault(
+            402,
+            json!({"type": "card_error", "code": code, "decline_code": decline}),
+        )
+    };
+    let failed = json!({"id": "pi_1", "status": "requires_payment_method", "last_payment_error": {"code": "debit_not_authorized"}});
+    for (answers, want) in [
+        (
+            vec![card_error("card_declined", Some("insufficient_funds"))],
+            "insufficient_funds",
+        ),
+        (vec![card_error("expired_card", None)], "expired_card"),
+        (vec![fault(402, json!({}))], "card_declined"),
+        (
+            vec![fault(404, json!({"code": "resource_missing"}))],
+            "resource_missing",
+        ),
+        (
+            vec![fault(400, json!({"code": "amount_too_small"}))],
+            "amount_too_small",
+        ),
+        (vec![(200, failed)], "debit_not_authorized"),
+        (
+            vec![intent("requires_action"), intent("canceled")],
+            "authentication_required",
+        ),
+    ] {
+        let answers: Vec<_> = [method()].into_iter().chain(answers).collect();
+        let fake = Fake::start(&answers).await;
+        let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
+        assert_eq!(
+            outcome.expect("an outcome"),
+            Outcome::Declined(want.into()),
+            "{answers:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_clear_answer_is_an_error_and_no_decline() {
+    for (answers, status) in [
+        (vec![], 503),
+        (vec![fault(500, json!({})), (200, json!({"data": []}))], 503),
+        (vec![fault(500, json!({})), fault(500, json!({}))], 503),
+        (vec![fault(429, json!({"code": "rate_limit"}))], 503),
+        (vec![fault(409, json!({"type": "idempotency_error"}))], 503),
+        (vec![(200, json!("not an intent"))], 503),
+        (vec![intent("processing"), intent("processing")], 503),
+        (vec![fault(401, json!({}))], 500),
+        (vec![fault(400, json!({"type": "idempotency_error"}))], 500),
+    ] {
+        let answers: Vec<_> = [method()].into_iter().chain(answers).collect();
+        let fake = Fake::start(&answers).await;
+        let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
+        assert_eq!(
+            outcome.expect_err("unknown").status(),
+            status,
+            "{answers:?}"
+        );
+    }
+    let nobody = Stripe::new("http://127.0.0.1:1", "sk_live_1");
+    assert_eq!(
+        nobody
+            .charge(&charge(1, "eur"))
+            .await
+            .expect_err("unknown")
+            .status(),
+        503
+    );
+}
+
+#[tokio::test]
+async fn a_charge_that_ended_in_an_error_of_stripe_is_sought() {
+    let found = |status: &str| (200, json!({"data": [{"id": "pi_1", "status": status}]}));
+    for (status, want) in [
+        ("succeeded", Outcome::Succeeded),
+        ("canceled", Outcome::Declined("card_declined".into())),
+    ] {
+        let answers = [method(), fault(500, json!({})), found(status)];
+        let fake = Fake::start(&answers).await;
+        let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
+        assert_eq!(outcome.expect("an outcome"), want);
+        let search =
+            "GET /v1/payment_intents/search?query=metadata%5B%27charge_key%27%5D%3A%27key-1%27";
+        assert_eq!(fake.asked()[2], search);
+    }
+}
+
+#[tokio::test]
+async fn a_charge_under_way_is_looked_at_again_when_it_is_repeated() {
+    let processing = || intent("processing");
+    let fake = Fake::start(&[
+        method(),
+        processing(),
+        processing(),
+        method(),
+        processing(),
+        intent("succeeded"),
+    ])
+    .await;
+    assert!(fake.stripe.charge(&charge(1190, "eur")).await.is_err());
+    let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
+    assert_eq!(outcome.expect("an outcome"), Outcome::Succeeded);
+    assert_eq!(fake.keys(), ["key-1", "key-1"]);
+}
+
+#[tokio::test]
+async fn amounts_are_counted_as_stripe_counts_them() {
+    for (ours, currency, want) in [
+        (1190, "eur", Some(1190)),
+        (1190, "jpy", Some(1190)),
+        (1190, "isk", Some(119_000)),
+        (1190, "ugx", Some(119_000)),
+        (1190, "mga", Some(12)),
+        (5124, "kwd", Some(5120)),
+        (5125, "kwd", Some(5130)),
+        (4, "kwd", None),
+    ] {
+        let fake = Fake::start(&[method(), intent("succeeded")]).await;
+        let outcome = fake
+            .stripe
+            .charge(&charge(ours, currency))
+            .await
+            .expect("an outcome");
+        match want {
+            None => assert_eq!(outcome, Outcome::Declined("amount_too_small".into())),
+            Some(want) => assert!(
+                fake.asked()[1].contains(&format!("amount={want}&")),
+                "{currency}"
+            ),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refund_finds_the_charge_by_its_key() {
+    let found = (
+        200,
+        json!({"data": [{"id": "pi_1", "status": "succeeded"}]}),
+    );
+    let refund = Refund {
+        key: "key-2".into(),
+        charge: "key-1".into(),
+        amount: 1190,
+        currency: Currency::USD,
+    };
+    let fake = Fake::start(&[found.clone(), (200, json!({"status": "succeeded"}))]).await;
+    let outcome = fake.stripe.refund(&refund).await;
+    assert_eq!(outcome.expect("an outcome"), Outcome::Succeeded);
+    assert_eq!(fake.asked()[1], "POST /v1/refunds payment_intent=pi_1");
+    assert_eq!(fake.keys(), ["key-2"]);
+    let fake = Fake::start(&[
+        found,
+        (
+            200,
+            json!({"status": "failed", "failure_reason": "expired_or_canceled_card"}),
+        ),
+    ])
+    .await;
+    let want = Outcome::Declined("expired_or_canceled_card".into());
+    assert_eq!(fake.stripe.refund(&refund).await.expect("an outcome"), want);
+    let before = fault(400, json!({"code": "charge_already_refunded"}));
+    let found = (
+        200,
+        json!({"data": [{"id": "pi_1", "status": "succeeded"}]}),
+    );
+    let fake = Fake::start(&[found, before]).await;
+    assert_eq!(
+        fake.stripe.refund(&refund).await.expect("an outcome"),
+        Outcome::Succeeded
+    );
+    let fake = Fake::start(&[(200, json!({"data": []}))]).await;
+    assert_eq!(
+        fake.stripe
+            .refund(&refund)
+            .await
+            .expect_err("not yet")
+            .status(),
+        503
+    );
+}
+
+#[tokio::test]
+async fn a_token_stands_for_a_card_or_for_none() {
+    let fake = Fake::start(&[method(), fault(404, json!({"code": "resource_missing"}))]).await;
+    let card = fake
+        .stripe
+        .card("pm_1")
+        .await
+        .expect("an answer")
+        .expect("a card");
+    assert_eq!(
+        (card.brand.as_str(), card.exp_month, card.last4.as_str()),
+        ("visa", 5, "4242")
+    );
+    assert!(
+        fake.stripe
+            .card("tok_1/../x")
+            .await
+            .expect("an answer")
+            .is_none()
+    );
+    assert_eq!(fake.asked()[1], "GET /v1/payment_methods/tok_1%2F..%2Fx");
+}
+
+#[tokio::test]
+async fn in_live_mode_a_card_is_what_stripe_says_it_is() {
+    let fake = Fake::start(&[method(), fault(404, json!({"code": "resource_missing"}))]).await;
+    let app = fake.service(Arc::new(Simulated)).await;
+    let live = app.other_account(Mode::Live).await;
+    let body = |token: &str| json!({"type": "card", "token": token});
+    let made = live.post("/v1/payment_methods", body("pm_1")).await;
+    assert_eq!(made.expect(200).body["card"]["last4"], "4242");
+    let unknown = live.post("/v1/payment_methods", body("pm_2")).await;
+    let invalid = (
+        400,
+        "invalid_request_error",
+        Some("payment_method_invalid_input"),
+        Some("token"),
+    );
+    assert_eq!(unknown.error(), invalid);
+    let simulated = live.post("/v1/payment_methods", body("tok_success")).await;
+    assert_eq!(simulated.error(), invalid);
+    assert_eq!(fake.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_key() {
+    // In test mode it is easier to set up what is to be paid. The demo has a card as well.
+    let fake = Fake::start(&[method()]).await;
+    let app = fake.service(fake.stripe.clone()).await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed", "invoice.paid"]});
+    let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
+    hooked.expect(200);
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let id = app.alice.post("/v1/invoices", window).await.id();
+    let path = format!("/v1/invoices/{id}");
+    let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
+    finalized.expect(200);
+    let card = app.payment_method("pm_1", json!({})).await;
+    let pay = async || {
+        let body = json!({"payment_method": card});
+        app.alice.post(&format!("{path}/pay"), body).await
+    };
+    fake.answer_next(&[
+        method(),
+        fault(
+            402,
+            json!({"code": "card_declined", "decline_code": "stolen_card"}),
+        ),
+    ]);
+    assert_eq!(pay().await.expect(402).body["decline_code"], "stolen_card");
+    fake.answer_next(&[method()]);
+    pay().await.expect(503);
+    let shown = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&shown["status"], &shown["amount_due"]),
+        (&json!("open"), &json!(1190))
+    );
+    fake.answer_next(&[method(), intent("succeeded")]);
+    app.advance(3 * 60).await;
+    let shown = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&shown["status"], &shown["amount_due"]),
+        (&json!("paid"), &json!(0))
+    );
+    let keys = fake.keys();
+    assert_eq!(keys.len(), 3);
+    assert!(keys[0] != keys[1] && keys[1] == keys[2], "{keys:?}");
+    assert_eq!(
+        receiver.types(),
+        ["service.failed", "invoice.paid", "service.succeeded"]
+    );
+}
+
+/// `localstripe`, on loopback.
+struct LocalStripe {
+    process: Child,
+    url: String,
+}
+
+impl LocalStripe {
+    async fn start() -> Self {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
+        let python = std::env::var_os("LOCALSTRIPE_PYTHON")
+            .map_or_else(|| tools.join("localstripe/bin/python"), Into::into);
+        let port = {
+            let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+            free.local_addr().expect("an address").port()
+        };
+        let script = format!(
+            "from aiohttp import web; from localstripe.server import app; web.run_app(app, host='127.0.0.1', port={port})"
+        );
+        let process = Command::new(&python)
+            .args(["-c", &script])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut server = Self {
+            process: process.expect("localstripe"),
+            url: format!("http://127.0.0.1:{port}"),
+        };
+        for _ in 0..300 {
+            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return server;
+            }
+            let ended = server.process.try_wait().expect("a process");
+            assert!(ended.is_none(), "{} has no localstripe", python.display());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("localstripe does not answer");
+    }
+
+    /// The token of a card.
+    async fn card(&self, number: &str) -> String {
+        let body = format!(
+            "type=card&card[number]={number}&card[exp_month]=12&card[exp_year]=2031&card[cvc]=123"
+        );
+        let request = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
+        let request = request
+            .post(format!("{}/v1/payment_methods", self.url))
+            .bearer_auth("sk_test_1");
+        let request = request
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(body);
+        let answer: Value = request
+            .send()
+            .await
+            .expect("an answer")
+            .json()
+            .await
+            .expect("JSON");
+        answer["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"))
+            .to_owned()
+    }
+}
+
+impl Drop for LocalStripe {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs localstripe"]
+async fn localstripe_takes_money_and_declines() {
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let server = LocalStripe::start().await;
+    let stripe = Stripe::new(&server.url, "sk_test_1");
+    let good = server.card("4242424242424242").await;
+    let bad = server.card("4000000000000341").await;
+    let secured = server.card("4000002500003155").await;
+    let charge = |token: &str| Charge {
+        token: token.to_owned(),
+        ..charge(1190, "eur")
+    };
+    let declined = |why: &str| Outcome::Declined(why.to_owned());
+    for (token, want) in [
+        (good.as_str(), Outcome::Succeeded),
+        (&bad, declined("card_declined")),
+        (&secured, declined("authentication_required")),
+    ] {
+        let outcome = stripe.charge(&charge(token)).await;
+        assert_eq!(outcome.expect("an outcome"), want, "{token}");
+    }
+    let card = stripe
+        .card(&good)
+        .await
+        .expect("an answer")
+        .expect("a card");
+    assert_eq!((card.exp_year, card.last4.as_str()), (2031, "4242"));
+    assert!(
+        stripe
+            .card("pm_unknown")
+            .await
+            .expect("an answer")
+            .is_none()
+    );
+}

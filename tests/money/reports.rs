@@ -1,0 +1,134 @@
+//! A report is made whole or not at all, whatever dies while it is made.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use shared::error::{Error, Result};
+use shared::models::report::{Report, ReportStatus};
+use shared::ports::files::Files;
+use shared::{Id, Mode};
+use tests::faulty::Dice;
+use tests::records::Records;
+use tests::stage::{Outside, Stage, setting};
+use tests::{Client, TestApp};
+
+const SESSIONS: i64 = 8;
+
+/// Keeps files, and does not always say so.
+struct Shelf {
+    dice: Dice,
+    files: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+impl Shelf {
+    fn fails(&self) -> Result<()> {
+        match self.dice.percent(25) {
+            true => Err(Error::unavailable("the shelf is out of reach")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Files for Shelf {
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        _: &'static str,
+        content: Vec<u8>,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.fails()?;
+            let mut files = self.files.lock().expect("the files");
+            let before = files.insert(key.to_owned(), content);
+            assert_eq!(before, None, "{key} is written twice");
+            drop(files);
+            self.fails()
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>> {
+        let found = self.files.lock().expect("the files").get(key).cloned();
+        Box::pin(async move { found.ok_or_else(|| Error::internal("no such file")) })
+    }
+
+    fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move { Ok(format!("https://files.example/{key}")) })
+    }
+}
+
+#[tokio::test]
+async fn a_report_is_whole_or_there_is_none_whatever_dies() {
+    let (seeds, first) = (setting("MONEY_SEEDS", 3) * 5, setting("MONEY_SEED", 1));
+    let test = TestApp::start().await;
+    let mut records = Records::of(&test).await;
+    let crew = test.crew(&test.alice).await;
+    for _ in 0..SESSIONS {
+        test.completed_session(&crew, json!({})).await;
+    }
+    let mut succeeded = 0;
+    for seed in first..first + seeds {
+        succeeded += u64::from(make(&test, &mut records, seed).await);
+    }
+    assert!(
+        succeeded > seeds / 2,
+        "{succeeded} of {seeds} prove nothing"
+    );
+}
+
+/// Makes a report under faults. Says whether there is one.
+async fn make(test: &TestApp, records: &mut Records, seed: u64) -> bool {
+    let shelf = Arc::new(Shelf {
+        dice: Dice::new(!seed),
+        files: Mutex::default(),
+    });
+    let outside = Outside {
+        files: shelf.clone(),
+        ..Outside::of(test)
+    };
+    let client: &Client = &test.alice;
+    let mut stage = Stage::new(test, client, outside, seed, test.now());
+    let parameters = json!({"type": "cost_analysis", "group_by": "vehicle", "format": "json",
+        "period_start": test.in_minutes(-60), "period_end": test.in_minutes(1)});
+    let id = stage
+        .make("/v1/reports", json!({"parameters": parameters}))
+        .await;
+    // Three tries, each of which may end without a word.
+    for _ in 0..12 {
+        stage.settle(records).await;
+        stage.pass(5);
+        stage.sweep().await;
+    }
+    stage.settle(records).await;
+    assert_eq!(stage.tenant.mode, Mode::Test);
+    let found = Id::from(id.as_str());
+    let row = test.app().store.load::<Report>(&stage.tenant, &found).await;
+    let row = row.expect("a report");
+    let events = client.get("/v1/events?limit=100").await.body;
+    let events = events["data"].as_array().expect("a list").iter();
+    let told: Vec<_> = events
+        .filter(|event| event["data"]["object"]["id"] == json!(id))
+        .map(|event| event["type"].as_str().expect("a type"))
+        .collect();
+    if row.object.status == ReportStatus::Failed {
+        assert_eq!(
+            (&row.private.file, told.as_slice()),
+            (&None, &["report.failed"][..])
+        );
+        return false;
+    }
+    assert_eq!(told, ["report.succeeded"], "seed {seed}: {row:?}");
+    let key = row.private.file.as_deref().expect("a file");
+    let content = shelf.get(key).await.expect("the file");
+    assert_eq!(row.object.size, content.len() as u64);
+    let digest = hex::encode(Sha256::digest(&content));
+    assert_eq!(row.object.sha256.as_deref(), Some(digest.as_str()));
+    let rows: serde_json::Value = serde_json::from_slice(&content).expect("JSON");
+    assert!(
+        rows.to_string().contains(&(SESSIONS * 1190).to_string()),
+        "seed {seed}: {rows}"
+    );
+    true
+}

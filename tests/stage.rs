@@ -1,0 +1,258 @@
+//! The service on a failing table, with a clock, a mail and one client of its own: requests are sent until they are
+//! answered, and messages come twice or not at all, as the dice say. A seed replays exactly.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use functions::stream::{relay, sweep};
+use futures::future::BoxFuture;
+use serde_json::Value;
+use shared::error::Result;
+use shared::ports::files::Files;
+use shared::ports::payments::Providers;
+use shared::ports::{Clock as _, Message, Queue, Schedules};
+use shared::{App, Mode, Tenant, Timestamp};
+use tower::ServiceExt as _;
+
+use crate::clock::Hand;
+use crate::faulty::{self, Dice, under_faults};
+use crate::records::Records;
+use crate::{Client, TestApp};
+
+/// How often one piece of work is delivered again that failed or was killed.
+pub const DELIVERIES: usize = 60;
+
+/// A number that the environment may set.
+pub fn setting(name: &str, otherwise: u64) -> u64 {
+    let set = std::env::var(name).ok();
+    set.map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
+/// Messages on their way, each with the moment at which it arrives.
+#[derive(Default)]
+struct Mail(Mutex<Vec<(Timestamp, Message)>>);
+
+/// The mail and the clock it goes by.
+struct Post(Arc<Mail>, Arc<Hand>);
+
+impl Queue for Post {
+    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
+        let at = self.1.now().plus_seconds(delay_seconds.into());
+        self.set("", at, message)
+    }
+}
+
+impl Schedules for Post {
+    fn set<'a>(
+        &'a self,
+        _: &'a str,
+        at: Timestamp,
+        message: &'a Message,
+    ) -> BoxFuture<'a, Result<()>> {
+        let mut mail = self.0.0.lock().expect("the mail");
+        mail.push((at, message.clone()));
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// What the service needs from outside, besides the table and the mail.
+pub struct Outside {
+    pub payments: Providers,
+    pub files: Arc<dyn Files>,
+}
+
+impl Outside {
+    /// As the test's own service has it.
+    pub fn of(test: &TestApp) -> Self {
+        let parts = test.app();
+        Self {
+            payments: parts.payments.clone(),
+            files: parts.files.clone(),
+        }
+    }
+}
+
+pub struct Stage {
+    pub seed: u64,
+    pub dice: Dice,
+    pub app: App,
+    router: Router,
+    pub clock: Arc<Hand>,
+    pub client: Client,
+    pub tenant: Tenant,
+    mail: Arc<Mail>,
+    keys: u64,
+}
+
+impl Stage {
+    pub fn new(
+        test: &TestApp,
+        client: &Client,
+        outside: Outside,
+        seed: u64,
+        began: Timestamp,
+    ) -> Self {
+        let clock = Arc::new(Hand::at(began));
+        let mail = Arc::new(Mail::default());
+        let post = Arc::new(Post(mail.clone(), clock.clone()));
+        let parts = test.app();
+        let app = App::new(
+            faulty::store(&test.running().store_url, &test.running().table),
+            clock.clone(),
+            post.clone(),
+            post,
+            outside.payments,
+            outside.files,
+            parts.settings.clone(),
+        );
+        let account = client.account.clone().expect("an account");
+        Self {
+            seed,
+            dice: Dice::new(seed),
+            router: functions::router(app.clone()),
+            app,
+            clock,
+            client: client.clone(),
+            tenant: Tenant {
+                account,
+                mode: Mode::Test,
+            },
+            mail,
+            keys: 0,
+        }
+    }
+
+    pub fn one_of<T: Clone>(&self, choices: &[T]) -> Option<T> {
+        let place = self.dice.below(choices.len().max(1) as u64) as usize;
+        choices.get(place).cloned()
+    }
+
+    pub fn pass(&self, minutes: i64) {
+        self.clock.move_by(minutes * 60_000);
+    }
+
+    /// Sends a request until it is answered, with one idempotency key for as often as it takes.
+    pub async fn post(&mut self, path: &str, body: Value) -> (u16, Value) {
+        self.keys += 1;
+        let key = format!("{}-{}", self.seed, self.keys);
+        self.send("POST", path, Some(body), Some(key)).await
+    }
+
+    /// Makes an object, and says what its id is.
+    pub async fn make(&mut self, path: &str, body: Value) -> String {
+        let (status, made) = self.post(path, body).await;
+        assert_eq!(status, 200, "seed {}: {made}", self.seed);
+        made["id"].as_str().expect("an id").to_owned()
+    }
+
+    pub async fn delete(&mut self, path: &str) -> (u16, Value) {
+        self.keys += 1;
+        let key = format!("{}-{}", self.seed, self.keys);
+        self.send("DELETE", path, None, Some(key)).await
+    }
+
+    pub async fn get(&self, path: &str) -> Value {
+        self.send("GET", path, None, None).await.1
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+        key: Option<String>,
+    ) -> (u16, Value) {
+        let authorization = format!("Bearer {}", self.client.key.as_deref().expect("a key"));
+        for _ in 0..DELIVERIES {
+            let mut request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header("authorization", &authorization)
+                .header("host", "api.example.com");
+            if let Some(key) = &key {
+                request = request.header("idempotency-key", key);
+            }
+            if body.is_some() {
+                request = request.header("content-type", "application/json");
+            }
+            let text = body.as_ref().map(Value::to_string).unwrap_or_default();
+            let request = request.body(Body::from(text)).expect("a request");
+            let work = self.router.clone().oneshot(request);
+            let Some(answer) = under_faults(self.dice.below(u64::MAX), work).await else {
+                continue;
+            };
+            let answer = answer.expect("an answer");
+            let status = answer.status().as_u16();
+            let bytes = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
+            let shown: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            // Somebody else was quicker, or the first try is still under way.
+            let contended = shown["code"].is_null() && shown["param"].is_null();
+            let again = status >= 500 || (status == 409 && contended);
+            if !again {
+                return (status, shown);
+            }
+        }
+        panic!("seed {}: {method} {path} was sent too often", self.seed);
+    }
+
+    /// Relays what has changed and delivers what is due, some of it twice, some of it never.
+    pub async fn settle(&self, records: &mut Records) {
+        loop {
+            let changes = records.read().await;
+            let due = self.take_due();
+            if changes.is_empty() && due.is_empty() {
+                break;
+            }
+            for change in changes {
+                self.until_done(async || relay::handle(&self.app, &change).await)
+                    .await;
+            }
+            for message in due {
+                let copies = match self.dice.below(100) {
+                    0..=4 if self.is_lossy() => 0,
+                    5..=14 => 2,
+                    _ => 1,
+                };
+                for _ in 0..copies {
+                    self.until_done(async || functions::work(&self.app, &message).await)
+                        .await;
+                }
+            }
+        }
+    }
+
+    pub async fn sweep(&self) {
+        self.until_done(async || sweep::handle(&self.app).await.map(drop))
+            .await;
+    }
+
+    /// In every other simulation messages get lost, and only what waits for a moment is found again.
+    pub fn is_lossy(&self) -> bool {
+        self.seed.is_multiple_of(2)
+    }
+
+    /// The messages that have arrived, in the order in which they did.
+    fn take_due(&self) -> Vec<Message> {
+        let now = self.clock.now();
+        let mut mail = self.mail.0.lock().expect("the mail");
+        let (mut due, later): (Vec<_>, Vec<_>) =
+            mail.drain(..).partition(|(arrives, _)| *arrives <= now);
+        *mail = later;
+        due.sort_by_key(|(arrives, _)| *arrives);
+        due.into_iter().map(|(_, message)| message).collect()
+    }
+
+    async fn until_done(&self, work: impl AsyncFn() -> Result<()>) {
+        for _ in 0..DELIVERIES {
+            if let Some(Ok(())) = under_faults(self.dice.below(u64::MAX), work()).await {
+                return;
+            }
+        }
+        panic!(
+            "seed {}: a piece of work was delivered too often",
+            self.seed
+        );
+    }
+}
