@@ -74,8 +74,7 @@ fn check_that_none_overlap(reservations: &[Value], seed: u64) {
             continue;
         }
         let station = text(&one["charging_station"]);
-        let number = one["connector"].as_str().expect("a connector");
-        let connector = format!("{station}/{number}");
+        let connector = format!("{station}/{}", text(&one["connector"]));
         for whose in [connector, text(&one["vehicle"])] {
             held.entry(whose).or_default().push((
                 text(&one["reserved_start"]),
