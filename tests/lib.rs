@@ -167,6 +167,13 @@ impl TestApp {
         &self.running().app
     }
 
+    /// For tests of what a deployed service is without.
+    pub fn needs(&self, what: &str) {
+        if self.running.is_none() {
+            skip(what);
+        }
+    }
+
     /// The service on another way to its table, and by another clock.
     pub fn app_with(&self, store: Store, clock: Arc<dyn Clock>) -> App {
         let parts = self.app();
@@ -179,13 +186,6 @@ impl TestApp {
             parts.files.clone(),
             parts.settings.clone(),
         )
-    }
-
-    /// For tests of what a deployed service is without.
-    pub fn needs(&self, what: &str) {
-        if self.running.is_none() {
-            skip(what);
-        }
     }
 
     /// A client of another account.

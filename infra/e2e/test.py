@@ -484,7 +484,19 @@ class Samples:
                 api.post(f"/v1/invoices/{id}/finalize", {})
             return id
 
+        def charge():
+            body = {"type": "card", "token": "tok_success", "driver": own("drv")}
+            session = api.post(
+                "/v1/charging_sessions",
+                {"charging_station": own("chst"), "connector": "1-1", "driver": own("drv"), "vehicle": own("veh"),
+                 "payment_method": api.post("/v1/payment_methods", body)["id"]},
+            )["id"]  # fmt: skip
+            api.post(f"/v1/charging_sessions/{session}/stop", {})
+            return until("the charge", lambda: api.get(f"/v1/transactions?driver={own('drv')}")["data"])[0]["id"]
+
         def transaction():
+            if route == "refund-transaction":
+                return charge()
             method = api.post("/v1/payment_methods", {"type": "card", "token": "tok_success"})["id"]
             if route == "refund-transaction":
                 api.post(f"/v1/invoices/{own('inv')}/pay", {"payment_method": method})

@@ -79,17 +79,26 @@ fn bundle() -> Option<Vec<CertificateDer<'static>>> {
 
 /// The certificates of a text in PEM, unless one cannot be read.
 fn certificates(text: &str) -> Option<Vec<CertificateDer<'static>>> {
-    let mut blocks = text.split("-----BEGIN CERTIFICATE-----");
-    blocks.next();
-    let decoded = blocks.map(|block| {
-        let (lines, _) = block.split_once("-----END CERTIFICATE-----")?;
-        let mut der = Vec::with_capacity(lines.len() * 3 / 4);
-        for line in lines.lines() {
-            STANDARD.decode_vec(line.trim_end(), &mut der).ok()?;
+    let (mut found, mut within) = (Vec::new(), None);
+    for line in text.split('\n') {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        match &mut within {
+            None if line == "-----BEGIN CERTIFICATE-----" => {
+                within = Some(Vec::with_capacity(2048))
+            }
+            None => {}
+            Some(_) if line.starts_with('-') => {
+                found.extend(within.take().map(CertificateDer::from))
+            }
+            Some(der) => {
+                // A line has 64 characters at most.
+                let mut bytes = [0; 48];
+                let length = STANDARD.decode_slice(line, &mut bytes).ok()?;
+                der.extend_from_slice(&bytes[..length]);
+            }
         }
-        Some(CertificateDer::from(der))
-    });
-    decoded.collect()
+    }
+    within.is_none().then_some(found)
 }
 
 impl Http {

@@ -4,10 +4,12 @@ mod http;
 mod s3;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_dynamodb::config::endpoint::{Endpoint, EndpointFuture, Params, ResolveEndpoint};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::error::DisplayErrorContext;
@@ -75,21 +77,41 @@ fn endpoint() -> Option<String> {
     variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 
-/// Connects to the table ahead of the first call. Where that fails, the first call does it.
-pub async fn connect(http: &Http) {
-    let domain = if region().starts_with("cn-") {
+/// The address of the table in the region, or that of the environment.
+fn address() -> String {
+    let region = region();
+    let domain = domain(&region);
+    endpoint().unwrap_or_else(|| format!("https://dynamodb.{region}.{domain}"))
+}
+
+/// The domain under which the services of a region are.
+fn domain(region: &str) -> &'static str {
+    if region.starts_with("cn-") {
         "amazonaws.com.cn"
     } else {
         "amazonaws.com"
-    };
-    let endpoint = endpoint().unwrap_or_else(|| format!("https://dynamodb.{}.{domain}", region()));
-    http.connect(&endpoint).await;
+    }
+}
+
+/// Connects to the table ahead of the first call. Where that fails, the first call does it.
+pub async fn connect(http: &Http) {
+    http.connect(&address()).await;
+}
+
+/// One address for everything: working it out from the SDK's tables of regions takes longer than all else about a client.
+#[derive(Debug)]
+struct At(Endpoint);
+
+impl ResolveEndpoint for At {
+    fn resolve_endpoint<'a>(&'a self, _: &'a Params) -> EndpointFuture<'a> {
+        EndpointFuture::ready(Ok(self.0.clone()))
+    }
 }
 
 /// The table's client. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own.
 pub fn dynamodb(config: &SdkConfig) -> aws_sdk_dynamodb::Client {
-    let mut settings = crate::store::client::tuned(config, 1);
-    settings.set_endpoint_url(endpoint());
+    let settings = crate::store::client::tuned(config, 1)
+        .endpoint_resolver(At(Endpoint::builder().url(address()).build()));
     aws_sdk_dynamodb::Client::from_conf(settings.build())
 }
 
@@ -106,22 +128,31 @@ impl Clock for SystemClock {
 }
 
 /// SQS: one queue per function that works on messages. `<FUNCTION>_QUEUE_URL` names each.
+/// The client is made when it is first needed.
 #[derive(Debug, Clone)]
 pub struct Sqs {
-    client: aws_sdk_sqs::Client,
+    config: SdkConfig,
+    client: OnceLock<aws_sdk_sqs::Client>,
     urls: HashMap<Work, String>,
 }
 
 impl Sqs {
     pub fn from_env(config: &SdkConfig) -> Self {
-        let endpoint = variable("AWS_ENDPOINT_URL_SQS").or_else(|| variable("AWS_ENDPOINT_URL"));
-        let mut settings = aws_sdk_sqs::config::Builder::from(config);
-        settings.set_endpoint_url(endpoint);
-        let urls = per_work("QUEUE_URL");
         Self {
-            client: aws_sdk_sqs::Client::from_conf(settings.build()),
-            urls,
+            config: config.clone(),
+            client: OnceLock::new(),
+            urls: per_work("QUEUE_URL"),
         }
+    }
+
+    fn client(&self) -> &aws_sdk_sqs::Client {
+        self.client.get_or_init(|| {
+            let endpoint =
+                variable("AWS_ENDPOINT_URL_SQS").or_else(|| variable("AWS_ENDPOINT_URL"));
+            let mut settings = aws_sdk_sqs::config::Builder::from(&self.config);
+            settings.set_endpoint_url(endpoint);
+            aws_sdk_sqs::Client::from_conf(settings.build())
+        })
     }
 }
 
@@ -131,7 +162,7 @@ impl Queue for Sqs {
             let url = target(&self.urls, message.work(), "queue")?;
             let body = serde_json::to_string(message).map_err(Error::internal)?;
             let call = self
-                .client
+                .client()
                 .send_message()
                 .queue_url(url)
                 .message_body(body)
@@ -145,10 +176,11 @@ impl Queue for Sqs {
 }
 
 /// EventBridge Scheduler, aimed at the same queues. `<FUNCTION>_QUEUE_ARN` names each, `SCHEDULER_ROLE_ARN` the role that
-/// may send to them.
+/// may send to them. The client is made when it is first needed.
 #[derive(Debug, Clone)]
 pub struct Scheduler {
-    client: aws_sdk_scheduler::Client,
+    config: SdkConfig,
+    client: OnceLock<aws_sdk_scheduler::Client>,
     arns: HashMap<Work, String>,
     role: Option<String>,
     group: Option<String>,
@@ -156,16 +188,23 @@ pub struct Scheduler {
 
 impl Scheduler {
     pub fn from_env(config: &SdkConfig) -> Self {
-        let endpoint =
-            variable("AWS_ENDPOINT_URL_SCHEDULER").or_else(|| variable("AWS_ENDPOINT_URL"));
-        let mut settings = aws_sdk_scheduler::config::Builder::from(config);
-        settings.set_endpoint_url(endpoint);
         Self {
-            client: aws_sdk_scheduler::Client::from_conf(settings.build()),
+            config: config.clone(),
+            client: OnceLock::new(),
             arns: per_work("QUEUE_ARN"),
             role: variable("SCHEDULER_ROLE_ARN"),
             group: variable("SCHEDULE_GROUP"),
         }
+    }
+
+    fn client(&self) -> &aws_sdk_scheduler::Client {
+        self.client.get_or_init(|| {
+            let endpoint =
+                variable("AWS_ENDPOINT_URL_SCHEDULER").or_else(|| variable("AWS_ENDPOINT_URL"));
+            let mut settings = aws_sdk_scheduler::config::Builder::from(&self.config);
+            settings.set_endpoint_url(endpoint);
+            aws_sdk_scheduler::Client::from_conf(settings.build())
+        })
     }
 }
 
@@ -195,7 +234,7 @@ impl Schedules for Scheduler {
                 .map_err(Error::internal)?;
             let expression = format!("at({})", &at.to_string()[..19]);
             let made = self
-                .client
+                .client()
                 .create_schedule()
                 .name(name)
                 .set_group_name(self.group.clone())
@@ -214,7 +253,7 @@ impl Schedules for Scheduler {
                         .is_some_and(|error| error.is_conflict_exception()) =>
                 {
                     let moved = self
-                        .client
+                        .client()
                         .update_schedule()
                         .name(name)
                         .set_group_name(self.group.clone())

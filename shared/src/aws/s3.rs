@@ -15,7 +15,7 @@ use axum::http::{Method, Request, header};
 use futures::future::BoxFuture;
 use tokio::time::timeout;
 
-use super::{Http, SystemClock, credentials, region, variable};
+use super::{Http, SystemClock, credentials, domain, region, variable};
 use crate::error::{Error, Result};
 use crate::ports::Clock;
 use crate::ports::files::{Files, LINK};
@@ -44,12 +44,7 @@ impl S3 {
         let address = |bucket: String| match &endpoint {
             Some(endpoint) => format!("{}/{bucket}", endpoint.trim_end_matches('/')),
             None => {
-                let domain = if region.starts_with("cn-") {
-                    "amazonaws.com.cn"
-                } else {
-                    "amazonaws.com"
-                };
-                format!("https://{bucket}.s3.{region}.{domain}")
+                format!("https://{bucket}.s3.{region}.{}", domain(&region))
             }
         };
         let bucket = variable("REPORTS_BUCKET").map(address);
