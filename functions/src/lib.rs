@@ -29,6 +29,7 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use futures::future::BoxFuture;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
@@ -254,42 +255,51 @@ fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
 /// # Errors
 /// The message is to be delivered again.
 pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
-    match message {
+    // Boxed, so that none of them lies on the stack with the others.
+    let done: BoxFuture<'_, Result<(), Error>> = match message {
         Message::Confirm {
             tenant,
             reservation,
             wish,
-        } => reservations::confirm::handle(app, tenant, reservation, wish.as_deref()).await,
+        } => Box::pin(reservations::confirm::handle(
+            app,
+            tenant,
+            reservation,
+            wish.as_deref(),
+        )),
         Message::Expire {
             tenant,
             reservation,
-        } => reservations::expire::handle(app, tenant, reservation).await,
+        } => Box::pin(reservations::expire::handle(app, tenant, reservation)),
         Message::StopSession { tenant, session } => {
-            charging_sessions::finish::handle(app, tenant, session).await
+            Box::pin(charging_sessions::finish::handle(app, tenant, session))
         }
         Message::ChargeFee {
             tenant,
             reservation,
-        } => reservations::charge_fee::handle(app, tenant, reservation).await,
+        } => Box::pin(reservations::charge_fee::handle(app, tenant, reservation)),
         Message::SettleSession { tenant, session } => {
-            charging_sessions::settle::handle(app, tenant, session).await
+            Box::pin(charging_sessions::settle::handle(app, tenant, session))
         }
         Message::Deliver {
             tenant,
             event,
             endpoint,
             attempt,
-        } => webhooks::deliver::handle(app, tenant, event, endpoint, *attempt).await,
+        } => Box::pin(webhooks::deliver::handle(
+            app, tenant, event, endpoint, *attempt,
+        )),
         Message::CheckInvoice { tenant, invoice } => {
-            invoices::check::handle(app, tenant, invoice).await
+            Box::pin(invoices::check::handle(app, tenant, invoice))
         }
         Message::RefundTransaction {
             tenant,
             transaction,
-        } => transactions::give_back::handle(app, tenant, transaction).await,
-        Message::BillFleet { tenant, fleet } => fleets::bill::handle(app, tenant, fleet).await,
+        } => Box::pin(transactions::give_back::handle(app, tenant, transaction)),
+        Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
         Message::GenerateReport { tenant, report } => {
-            reports::generate::handle(app, tenant, report).await
+            Box::pin(reports::generate::handle(app, tenant, report))
         }
-    }
+    };
+    done.await
 }

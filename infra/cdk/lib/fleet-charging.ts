@@ -22,6 +22,7 @@ export interface Parameters {
   readonly RateTest?: number;
   readonly RateLive?: number;
   readonly ReservationFee?: number;
+  readonly StripeSecret?: string;
   readonly LogLevel?: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR";
   readonly LogRetentionDays?: number;
   readonly Tracing?: "Active" | "PassThrough";

@@ -790,11 +790,11 @@ mod tests {
         let later = now().plus_millis(HOUR);
         session.end(&mut private, later).unwrap();
         assert_eq!(private.due, Some(later));
-        assert!(session.is_unsettled(&private, later.plus_millis(1)));
-        assert!(!session.is_unsettled(&private, later));
+        assert!(session.is_unsettled(&private, later));
+        assert!(!session.is_unsettled(&private, session.session_ended.unwrap()));
         let (mut other, mut others) = (session.clone(), private.clone());
         let told = session.settle(&mut private, &Outcome::Succeeded, later);
-        assert!(!session.is_unsettled(&private, later.plus_millis(1)));
+        assert!(!session.is_unsettled(&private, later));
         assert_eq!(
             (session.amount_paid, session.amount_due, private.due),
             (495, 0, None)
