@@ -477,7 +477,7 @@ class Samples:
 
         def invoice():
             id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
-            if route in ("pay-invoice", "void-invoice", "refund-transaction"):
+            if route in ("pay-invoice", "void-invoice"):
                 api.post(f"/v1/charging_sessions/{own('cs')}/stop", {})
                 api.expect(200, "DELETE", f"/v1/invoices/{id}")
                 id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
@@ -498,9 +498,6 @@ class Samples:
             if route == "refund-transaction":
                 return charge()
             method = api.post("/v1/payment_methods", {"type": "card", "token": "tok_success"})["id"]
-            if route == "refund-transaction":
-                api.post(f"/v1/invoices/{own('inv')}/pay", {"payment_method": method})
-                return api.get("/v1/transactions?limit=1")["data"][0]["id"]
             api.post(f"/v1/drivers/{own('drv')}/top_up", {"amount": 100, "payment_method": method})
             return api.get(f"/v1/transactions?driver={own('drv')}")["data"][0]["id"]
 
