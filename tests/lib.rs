@@ -5,10 +5,13 @@ pub mod contract;
 pub mod faulty;
 pub mod meter;
 pub mod openapi;
+pub mod recorder;
 pub mod records;
 pub mod stage;
 pub mod template;
 
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -22,6 +25,7 @@ use hmac::{Hmac, Mac as _};
 use local::{Options, Running};
 use serde_json::{Value, json};
 use sha2::Sha256;
+use shared::aws::SystemClock;
 use shared::models::charging_session::{ChargingSession, SessionPrivate};
 use shared::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use shared::models::transaction::Transaction;
@@ -38,12 +42,31 @@ pub const SLACK: u32 = 8;
 
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
 /// later happens when the test says so.
+///
+/// With `API_URL` it is the service deployed there, and each test has an account of its own below that of the test key
+/// `API_KEY`. A test that needs more than that service offers to its clients is skipped: its process ends with
+/// [`SKIPPED`], so each has to run in one of its own, as `infra/e2e` has it.
 pub struct TestApp {
+    /// None where the service runs elsewhere.
     running: Option<Running>,
     /// A full-access test key of the first account.
     pub alice: Client,
     /// No key.
     pub anon: Client,
+}
+
+/// How the process of a test ends that cannot run against a deployed service.
+pub const SKIPPED: i32 = 77;
+
+/// Where the deployed service is, if the tests are to run against one.
+fn deployed() -> Option<String> {
+    std::env::var("API_URL").ok()
+}
+
+/// Ends the process of a test that needs what a deployed service does not offer.
+fn skip(needs: &str) -> ! {
+    drop(std::io::stderr().write_all(format!("skipped: it needs {needs}\n").as_bytes()));
+    std::process::exit(SKIPPED)
 }
 
 /// Sends requests with one key.
@@ -66,11 +89,27 @@ pub struct Answer {
 
 impl TestApp {
     pub async fn start() -> Self {
-        Self::start_with(|_| {}).await
+        match deployed() {
+            Some(url) => Self::deployed_at(&url).await,
+            None => Self::start_with(|_| {}).await,
+        }
+    }
+
+    async fn deployed_at(url: &str) -> Self {
+        let key = std::env::var("API_KEY").expect("API_KEY is a full-access test key");
+        let operator = Client::new(url, Some(&key));
+        Self {
+            alice: operator.child().await,
+            anon: Client::new(url, None),
+            running: None,
+        }
     }
 
     /// Starts with other options than the standard ones.
     pub async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+        if deployed().is_some() {
+            skip("a service with options of its own");
+        }
         let mut options = Options {
             port: 0,
             data: ".data".into(),
@@ -117,12 +156,22 @@ impl TestApp {
     }
 
     pub fn running(&self) -> &Running {
-        self.running.as_ref().expect("a running service")
+        match &self.running {
+            Some(running) => running,
+            None => skip("the clock, the queues or the inside of the service"),
+        }
     }
 
     /// The service's own parts, for what no client can see.
     pub fn app(&self) -> &shared::App {
         &self.running().app
+    }
+
+    /// For tests of what a deployed service is without.
+    pub fn needs(&self, what: &str) {
+        if self.running.is_none() {
+            skip(what);
+        }
     }
 
     /// The service on another way to its table, and by another clock.
@@ -141,6 +190,10 @@ impl TestApp {
 
     /// A client of another account.
     pub async fn other_account(&self, mode: Mode) -> Client {
+        if self.running.is_none() && mode == Mode::Test {
+            let other = Self::start().await;
+            return other.alice.clone();
+        }
         let (account, key) = self.running().make_account(mode).await.expect("an account");
         self.with_key(key, account)
     }
@@ -155,7 +208,10 @@ impl TestApp {
     }
 
     pub fn now(&self) -> Timestamp {
-        self.app().now()
+        match &self.running {
+            Some(running) => running.app.now(),
+            None => SystemClock.now(),
+        }
     }
 
     /// The time so many minutes from now, as clients write it.
@@ -408,15 +464,35 @@ impl Client {
     pub fn new(base_url: &str, key: Option<&str>) -> Self {
         // A second installation fails and changes nothing.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
+        let mut http = reqwest::Client::builder().no_proxy();
+        // Names below `localhost` mean this machine, whether or not its resolver knows.
+        let url: reqwest::Url = base_url.parse().expect("an address");
+        if let Some(host) = url.host_str().filter(|host| host.ends_with(".localhost")) {
+            let port = url.port_or_known_default().unwrap_or_default();
+            http = http.resolve(host, SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        }
+        let http = http.build().expect("a client");
         Self {
             http,
             base_url: base_url.to_owned(),
             key: key.map(str::to_owned),
             account: None,
+        }
+    }
+
+    /// A client of a new account below this one.
+    async fn child(&self) -> Self {
+        let body = json!({"name": "Test", "email": "ops@fleet.example", "type": "business"});
+        let account = self.post("/v1/accounts", body).await.id();
+        let acting = [("service-account", account.as_str())];
+        let key = self
+            .send("POST", "/v1/api_keys", Some("{}".into()), &acting)
+            .await
+            .expect(200);
+        Self {
+            key: key.body["secret"].as_str().map(str::to_owned),
+            account: Some(Id::from(account.as_str())),
+            ..self.clone()
         }
     }
 

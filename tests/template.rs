@@ -775,32 +775,27 @@ fn alarms(all: &[Function]) -> String {
             } else {
                 (part + 1).to_string()
             };
-            for (metric, means) in [
-                ("Errors", "crashed or ran out of time"),
-                ("Throttles", "were refused for want of concurrency"),
-            ] {
-                text!(
-                    out,
-                    "
-  {group}{metric}{part}:
+            text!(
+                out,
+                "
+  {group}Errors{part}:
     Type: AWS::CloudWatch::Alarm
     Properties:
-      AlarmDescription: Functions of {group} {means}.
+      AlarmDescription: Functions of {group} crashed or ran out of time.
       ComparisonOperator: GreaterThanThreshold
       Threshold: 0
       EvaluationPeriods: 1
       TreatMissingData: notBreaching
       AlarmActions: !If [Told, [!Ref AlarmTopicArn], !Ref AWS::NoValue]
       Metrics:
-        - {{ Id: all, Expression: SUM(METRICS()), Label: {metric} }}
+        - {{ Id: all, Expression: SUM(METRICS()), Label: Errors }}
 "
+            );
+            for (n, id) in ids.iter().enumerate() {
+                text!(
+                    out,
+                    "        - {{ Id: m{n}, ReturnData: false, MetricStat: {{ Metric: {{ Namespace: AWS/Lambda, MetricName: Errors, Dimensions: [{{ Name: FunctionName, Value: !Ref {id} }}] }}, Period: 60, Stat: Sum }} }}\n"
                 );
-                for (n, id) in ids.iter().enumerate() {
-                    text!(
-                        out,
-                        "        - {{ Id: m{n}, ReturnData: false, MetricStat: {{ Metric: {{ Namespace: AWS/Lambda, MetricName: {metric}, Dimensions: [{{ Name: FunctionName, Value: !Ref {id} }}] }}, Period: 60, Stat: Sum }} }}\n"
-                    );
-                }
             }
         }
     }

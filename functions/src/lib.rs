@@ -9,6 +9,7 @@ pub mod drivers;
 pub mod estimations;
 pub mod events;
 pub mod fleets;
+pub mod gateway;
 pub mod invoices;
 mod page;
 pub mod payment_methods;
@@ -32,7 +33,7 @@ use futures::future::BoxFuture;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
-use takes::{Arguments, Takes};
+use takes::Arguments;
 
 /// The functions that events start, besides those of the queues.
 pub const TRIGGERS: [&str; 4] = [
@@ -50,7 +51,8 @@ pub const UNKNOWN: &str = "refuse-unknown";
 pub struct Endpoint {
     pub route: Route,
     /// What its handler asks of a request.
-    pub takes: fn() -> Takes,
+    #[cfg(feature = "document")]
+    pub takes: fn() -> takes::Takes,
     handler: MethodRouter<App>,
 }
 
@@ -62,6 +64,7 @@ fn endpoint<H: Handler<T, App>, T: Arguments + 'static>(route: Route, handler: H
     };
     Endpoint {
         route,
+        #[cfg(feature = "document")]
         takes: T::takes,
         handler: on(filter, handler),
     }

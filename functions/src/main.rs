@@ -9,6 +9,7 @@ use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::charging_stations::import::{self, Import};
+use functions::gateway;
 use functions::stream::relay::Change;
 use functions::stream::{relay, sweep};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -37,7 +38,7 @@ fn log_level() -> LevelFilter {
 }
 
 async fn serve() -> Result<(), Error> {
-    let app = App::from_env()?;
+    let app = App::from_env().await?;
     let handler = std::env::var("_HANDLER").unwrap_or_default();
     match handler.as_str() {
         relay::NAME => {
@@ -63,7 +64,13 @@ async fn serve() -> Result<(), Error> {
         }
         name => {
             let router = functions::router_of(app.clone(), name);
-            lambda_http::run(router.unwrap_or_else(|| functions::router(app))).await
+            let router = router.unwrap_or_else(|| functions::router(app));
+            let handle = async |event: LambdaEvent<gateway::Event>| {
+                gateway::answer(router.clone(), event.payload)
+                    .await
+                    .map_err(told)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
 use crate::http::version::Versions;
+use crate::metrics::Metrics;
 use crate::models::webhook_endpoint::Targets;
 use crate::ports::files::Files;
 use crate::ports::payments::Providers;
@@ -54,11 +55,12 @@ pub struct Settings {
     /// How many times longer than on Lambda a request may take: more than one on a machine that is busy with other things.
     pub slack: u32,
     pub versions: Versions,
+    pub metrics: Metrics,
 }
 
 impl Settings {
     /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`, `RATE_LIVE`,
-    /// `RESERVATION_FEE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// # Errors
     /// A missing or short secret, or a number that is none.
@@ -89,6 +91,7 @@ impl Settings {
                 _ => Targets::Public,
             },
             versions: Versions::default(),
+            metrics: Metrics::new(aws::variable("METRICS_NAMESPACE")),
         })
     }
 }
@@ -128,11 +131,14 @@ impl App {
     }
 
     /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment.
+    /// It is connected to the table already: at its start a function has a whole processor, later its memory's share.
     ///
     /// # Errors
     /// A setting that is missing or malformed.
-    pub fn from_env() -> Result<Self> {
-        let config = aws::config();
+    pub async fn from_env() -> Result<Self> {
+        let http = aws::Http::default();
+        aws::connect(&http).await;
+        let config = aws::config_over(http.clone());
         let table = aws::variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
         let store = Store::new(aws::dynamodb(&config), table);
         let queue = Arc::new(aws::Sqs::from_env(&config));
@@ -143,7 +149,7 @@ impl App {
             queue,
             schedules,
             Providers::from_env(),
-            Arc::new(aws::S3::from_env(&config)),
+            Arc::new(aws::S3::from_env(http)),
             Settings::from_env()?,
         ))
     }

@@ -230,6 +230,18 @@ impl Error {
         }
     }
 
+    /// The code a client sees, or the type where there is none.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => match refusal.code {
+                Some(code) => code.as_str(),
+                None => refusal.kind.as_str(),
+            },
+            Self::RateLimited { .. } => Code::RateLimitExceeded.as_str(),
+            Self::Contended | Self::Unavailable(_) | Self::Internal(_) => ErrorType::Api.as_str(),
+        }
+    }
+
     /// Whether this is the refusal with that code.
     pub fn is(&self, code: Code) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.code == Some(code))

@@ -14,6 +14,7 @@ pub mod error;
 pub mod events;
 pub mod http;
 pub mod id;
+pub mod metrics;
 pub mod models;
 pub mod money;
 pub mod origin;

@@ -98,6 +98,7 @@ async fn a_station_has_every_field_of_the_specification() {
 #[tokio::test]
 async fn every_tenant_of_the_mode_sees_the_same_stations() {
     let app = TestApp::start().await;
+    app.needs("the demo stations");
     let all = app.alice.walk("/v1/charging_stations?limit=100").await;
     assert_eq!(all.len(), 300);
     assert_eq!(
@@ -186,6 +187,7 @@ async fn the_list_shows_what_retrieving_shows_newest_first() {
 #[tokio::test]
 async fn as_many_connectors_are_available_as_say_so() {
     let app = TestApp::start().await;
+    app.needs("the demo stations");
     let page = app
         .alice
         .get("/v1/charging_stations?limit=100")
@@ -260,6 +262,7 @@ fn connectors(station: &Value) -> &Vec<Value> {
 #[tokio::test]
 async fn each_filter_finds_what_it_says_and_nothing_else() {
     let app = TestApp::start().await;
+    app.needs("the demo stations");
     let stations = all(&app).await;
     type Holds = fn(&Value) -> bool;
     let cases: [(&str, Holds); 8] = [
@@ -317,6 +320,7 @@ async fn each_filter_finds_what_it_says_and_nothing_else() {
 #[tokio::test]
 async fn around_a_place_the_nearest_come_first_page_by_page_and_back() {
     let app = TestApp::start().await;
+    app.needs("the demo stations");
     let stations = all(&app).await;
     let point = |station: &Value| shared::models::charging_station::Point {
         latitude: station["location"]["latitude"]

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod api_keys;
+mod capacity;
 mod charging_sessions;
 mod charging_stations;
 mod codes;

@@ -254,6 +254,44 @@ async fn a_reservation_at_a_forbidden_time_is_blocked() {
 }
 
 #[tokio::test]
+async fn a_reservation_far_from_every_geofence_is_blocked() {
+    let app = TestApp::start().await;
+    let fence = |latitude: f64| json!({"center": {"latitude": latitude, "longitude": -0.128}, "name": "F", "radius_meters": 1000});
+    let rules = json!({"geofences": [fence(48.85), fence(51.6)]});
+    let (crew, id) = ruled(&app, "enforcement", rules.clone()).await;
+    // Ten kilometres lie between this place and the nearer fence; the search reaches eight, the fence one.
+    let refused = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 60))
+        .await;
+    assert_eq!(
+        refused.error(),
+        (403, "invalid_request_error", Some("policy_blocked"), None)
+    );
+    assert_eq!(
+        (&refused.body["policy"], &refused.body["rule"]),
+        (&json!(id), &json!("geofences"))
+    );
+    let near = with(
+        app.reservation(&crew, 60),
+        json!({"location": {"latitude": 51.52, "longitude": -0.128, "radius": 8000}}),
+    );
+    app.alice.post("/v1/reservations", near).await.expect(200);
+    let (crew, id) = ruled(&app, "suggestion", rules).await;
+    let warned = app
+        .alice
+        .post("/v1/reservations", app.reservation(&crew, 60))
+        .await
+        .expect(200);
+    let warning = &warned.body["policy_warnings"][0];
+    assert_eq!(
+        (&warning["policy"], &warning["rule"]),
+        (&json!(id), &json!("geofences"))
+    );
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn policies_of_driver_and_vehicle_count_as_well() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;

@@ -1,15 +1,9 @@
 //! The template of the deployment.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 use shared::http::Method;
+use tests::recorder::{Call, Recorder};
 use tests::template::{Rows, writes};
 use tests::{Receiver, TestApp, template};
 
@@ -108,93 +102,6 @@ fn the_stack_is_no_larger_than_a_stack_may_be() {
     assert!(text.len() < 1_000_000, "{} bytes", text.len());
 }
 
-/// A table that notes what is written into another: the action and the partition key.
-#[derive(Clone)]
-struct Recorder {
-    http: reqwest::Client,
-    table: String,
-    written: Arc<Mutex<Vec<(String, String)>>>,
-}
-
-impl Recorder {
-    async fn start(table: &str) -> (String, Self) {
-        let recorder = Self {
-            http: reqwest::Client::new(),
-            table: table.to_owned(),
-            written: Arc::default(),
-        };
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
-        let listener = listener.expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let router = Router::new().fallback(pass).with_state(recorder.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        (url, recorder)
-    }
-
-    fn take(&self) -> Vec<(String, String)> {
-        std::mem::take(&mut *self.written.lock().expect("a lock"))
-    }
-
-    fn note(&self, action: &str, request: &Value) {
-        let mut noted = Vec::new();
-        let mut note = |action: &str, row: &Value| {
-            if let Some(pk) = row["pk"]["S"].as_str() {
-                noted.push((action.to_owned(), pk.to_owned()));
-            }
-        };
-        match action {
-            "PutItem" => note(action, &request["Item"]),
-            "UpdateItem" | "DeleteItem" => note(action, &request["Key"]),
-            "TransactWriteItems" => {
-                for item in request["TransactItems"].as_array().expect("items") {
-                    for (kind, write) in item.as_object().expect("a write") {
-                        note(&format!("{kind}Item"), &write["Key"]);
-                        note(&format!("{kind}Item"), &write["Item"]);
-                    }
-                }
-            }
-            "BatchWriteItem" => {
-                for batch in request["RequestItems"]
-                    .as_object()
-                    .expect("tables")
-                    .values()
-                {
-                    for write in batch.as_array().expect("writes") {
-                        note(action, &write["PutRequest"]["Item"]);
-                        note(action, &write["DeleteRequest"]["Key"]);
-                    }
-                }
-            }
-            _ => {}
-        }
-        self.written.lock().expect("a lock").extend(noted);
-    }
-}
-
-async fn pass(State(recorder): State<Recorder>, headers: HeaderMap, body: Bytes) -> Response {
-    let action = headers["x-amz-target"].to_str().expect("a target");
-    let action = action.rsplit('.').next().unwrap_or_default().to_owned();
-    if let Ok(request) = serde_json::from_slice(&body) {
-        recorder.note(&action, &request);
-    }
-    let mut headers = headers;
-    headers.remove("host");
-    let sent = recorder
-        .http
-        .post(&recorder.table)
-        .headers(headers)
-        .body(body);
-    let answer = sent.send().await.expect("the table answers");
-    let status = StatusCode::from_u16(answer.status().as_u16()).expect("a status");
-    let content = answer.bytes().await.expect("an answer");
-    (
-        status,
-        [("content-type", "application/x-amz-json-1.0")],
-        content,
-    )
-        .into_response()
-}
-
 /// Whether a pattern of IAM fits.
 fn fits(pattern: &str, value: &str) -> bool {
     match pattern.split_once('*') {
@@ -232,8 +139,8 @@ async fn no_route_writes_what_its_role_may_not() {
         let method = route.method.as_str();
         let answer = app.anon.send(method, path, body, &headers).await;
         assert_eq!(answer.status, 200, "{}: {}", route.name, answer.text);
-        let (allowed, written) = (writes(route.name, Some(&route)), recorder.take());
-        for (action, key) in written {
+        let allowed = writes(route.name, Some(&route));
+        for (action, key) in recorder.take().iter().flat_map(Call::writes) {
             let counted = action == "UpdateItem" && may_write(&[Rows::Keys, Rows::Rates], &key);
             assert!(
                 counted || may_write(&allowed, &key),
@@ -249,7 +156,7 @@ async fn no_route_writes_what_its_role_may_not() {
     let works = shared::ports::Work::ALL.map(|work| writes(work.function(), None));
     let others = ["relay-stream", "sweep"].map(|name| writes(name, None));
     let allowed: Vec<Rows> = works.into_iter().chain(others).flatten().collect();
-    for (action, key) in recorder.take() {
+    for (action, key) in recorder.take().iter().flat_map(Call::writes) {
         assert!(may_write(&allowed, &key), "{action} on {key}");
     }
 }

@@ -1,6 +1,6 @@
-//! `cargo bench --bench stations`: how long searching among 100,000 stations takes, and confirming a reservation there; how
-//! many calls to the table each makes, how many of them one after the other, and what capacity they take. Figures for
-//! comparing one change with another on one machine; nothing is asserted.
+//! `cargo bench --workspace --bench stations`: how long searching among 100,000 stations takes, and confirming a
+//! reservation there; how many calls to the table each makes, how many of them one after the other, and what capacity
+//! they take. Figures for comparing one change with another on one machine; nothing is asserted.
 //!
 //! `STATIONS` takes another number of stations.
 #![allow(clippy::print_stdout, clippy::expect_used)]
@@ -26,8 +26,8 @@ const CONFIRMATIONS: usize = 500;
 const AT_A_TIME: usize = 5_000;
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // On one thread, calls that are made together begin before any of them ends.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     runtime.expect("a runtime").block_on(async {

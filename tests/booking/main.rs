@@ -1,8 +1,8 @@
 //! The proof that nothing is booked twice: rivals for few connectors and few vehicles, on a table that fails, and a
 //! checker that reads nothing but reservations and events.
 //!
-//! `BOOKING_ROUNDS=200 cargo test --workspace --test booking` makes the proof of a release, `STORE_URL` on another
-//! DynamoDB; `BOOKING_SEED` is the seed of the first round.
+//! `BOOKING_ROUNDS=200 cargo test --profile bench --workspace --test booking rivals` makes the proof of a release,
+//! `STORE_URL` on another DynamoDB; `BOOKING_SEED` is the seed of the first round.
 
 mod checker;
 mod seeds;

@@ -4,6 +4,9 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Futures that are not optimised take more than the two megabytes a thread has by itself.
+const STACK: usize = 32 << 20;
+
 /// The seeds that nobody has taken yet.
 pub struct Seeds {
     next: AtomicU64,
@@ -44,7 +47,11 @@ pub fn share_out<T: Send>(seeds: Range<u64>, work: impl AsyncFn(&Seeds) -> T + S
         runtime.expect("a runtime").block_on(work(&seeds))
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let start = |_| {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            thread.spawn_scoped(scope, worker).expect("a thread")
+        };
+        let workers: Vec<_> = (0..workers).map(start).collect();
         workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))

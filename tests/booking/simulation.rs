@@ -1,14 +1,15 @@
 //! The whole life of reservations, step by step, by a seed: they are made, changed, cancelled, confirmed, moved, used and
 //! given up, while connectors break, messages come twice or not at all, and the table fails. A seed replays exactly.
 //!
-//! `SIMULATION_SEEDS=1000 SIMULATION_STEPS=1000 cargo test --workspace --test booking simulation` makes the long run;
-//! `SIMULATION_SEED` is the first seed.
+//! `SIMULATION_SEEDS=1000 SIMULATION_STEPS=1000 cargo test --profile bench --workspace --test booking simulation` makes
+//! the long run; `SIMULATION_SEED` is the first seed.
 
 use serde_json::{Value, json};
 use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
 use shared::models::reservation::Reservation;
 use shared::origin::{Mode, Origin};
 use shared::ports::Clock as _;
+use shared::store::row::Row;
 use shared::{Id, Kind, Timestamp};
 use tests::records::Records;
 use tests::stage::{Outside, Stage, setting};
@@ -73,7 +74,7 @@ async fn simulate(seed: u64, steps: u64) -> Run {
     for step in 0..steps {
         simulation.step().await;
         simulation.settle(records, step).await;
-        if step % 5 == 4 {
+        if step % 10 == 9 {
             checker::check_overlaps(test, &simulation.stage.tenant, seed).await;
             if !simulation.stage.is_lossy() {
                 simulation.check_connectors().await;
@@ -282,20 +283,18 @@ impl<'a> Simulation<'a> {
         let now = self.stage.clock.now();
         let ids: Vec<Id> = self.reservations.iter().cloned().map(Id::from).collect();
         let rows = store.get_all::<Reservation>(&self.stage.tenant, &ids).await;
+        let stations = store.get_all::<ChargingStation>(&self.stage.tenant, &self.stations);
+        let stations = stations.await.expect("the stations");
         for row in rows.expect("rows") {
             let sought = row.private.displaced && row.private.due.is_some_and(|due| due > now);
-            let promised = row.object.promised(&row.private, now).is_some() && !sought;
-            let (Some(id), Some(connector), true) = (
-                &row.object.charging_station,
-                &row.object.connector,
-                promised,
-            ) else {
+            if row.object.promised(&row.private, now).is_none() || sought {
                 continue;
-            };
-            let station = store.load::<ChargingStation>(&self.stage.tenant, id).await;
-            let station = station.expect("a station").object;
+            }
+            let of = |station: &&Row<ChargingStation>| row.object.is_for(&station.object.id);
+            let station = stations.iter().find(of).expect("its station");
+            let connector = row.object.connector.as_deref().expect("its connector");
             assert!(
-                station.can_promise(connector),
+                station.object.can_promise(connector),
                 "seed {}: {:?} is promised {connector} of {station:?}",
                 self.stage.seed,
                 row.object

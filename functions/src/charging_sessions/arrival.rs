@@ -93,6 +93,7 @@ impl Arrival {
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
         let plan = Plan {
             station: Some(&self.station),
+            area: None,
             windows: &[Window::moment(now)],
             currency: self.currency,
             zone: &Fleet::zone(fleet),

@@ -41,6 +41,7 @@ pub async fn handle(
     let judge = |currency| {
         let plan = Plan {
             station: Some(&station),
+            area: None,
             windows: &[Window::moment(caller.now())],
             currency,
             zone: &Fleet::zone(Some(&fleet.object)),

@@ -4,7 +4,7 @@
 use shared::charging::calendar::Window;
 use shared::charging::matching::{self, MatchSummary};
 use shared::charging::policies::{Limits, Plan};
-use shared::charging::search::{Circle, Spot};
+use shared::charging::search::Spot;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
@@ -76,10 +76,6 @@ async fn look_ahead(
 }
 
 async fn look(app: &App, tenant: &Tenant, wish: Wish) -> Result<Seen, Error> {
-    let circle = Circle {
-        center: wish.location.center(),
-        meters: wish.location.radius,
-    };
     let fleet = async {
         match &wish.fleet {
             Some(fleet) => app.store.find::<Fleet>(tenant, fleet).await,
@@ -90,7 +86,7 @@ async fn look(app: &App, tenant: &Tenant, wish: Wish) -> Result<Seen, Error> {
         app.store.find::<Driver>(tenant, &wish.driver),
         app.store.find::<Vehicle>(tenant, &wish.vehicle),
         fleet,
-        app.store.spots_in(tenant, circle),
+        app.store.spots_in(tenant, wish.location.circle()),
     )?;
     Ok(Seen {
         wish,
@@ -174,6 +170,7 @@ async fn attempt(
     let windows: Vec<_> = promised.into_iter().chain(others).collect();
     let plan = Plan {
         station: None,
+        area: None,
         windows: &windows,
         currency: row.object.currency,
         zone: &Fleet::zone(fleet.as_ref()),

@@ -58,6 +58,7 @@ pub async fn handle(
     let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
     let plan = Plan {
         station: None,
+        area: Some(reservation.location.circle()),
         windows: &matching::windows(&reservation, caller.now()),
         currency,
         zone: &Fleet::zone(fleet.as_ref()),

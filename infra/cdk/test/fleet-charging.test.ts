@@ -44,9 +44,13 @@ function alike(value: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-test("every resource is the one of the template, but for where its code lies", () => {
+function written(): Record<string, unknown> {
   const document = parseDocument(fs.readFileSync(TEMPLATE, "utf8"), { logLevel: "silent" });
-  const wanted = alike((meaning(document.contents) as { Resources: unknown }).Resources) as Resources;
+  return alike(meaning(document.contents)) as Record<string, unknown>;
+}
+
+test("every resource is the one of the template, but for where its code lies", () => {
+  const wanted = written()["Resources"] as Resources;
   const found = alike(synthesized().toJSON().Resources) as Resources;
   assert.deepEqual(Object.keys(found).sort(), Object.keys(wanted).sort());
   for (const [name, resource] of Object.entries(found)) {
@@ -60,6 +64,35 @@ test("every resource is the one of the template, but for where its code lies", (
       delete resource.Properties?.["CodeUri"];
     }
     assert.deepEqual(resource, expected, name);
+  }
+});
+
+/** By the handler of each function, what starts it and what its role may do. */
+function promises(resources: Resources): Record<string, { events: unknown; role: unknown }> {
+  const functions = Object.values(resources).filter((one) => one.Type === "AWS::Serverless::Function");
+  const entries = functions.map((one) => {
+    const { Handler, Events, Role } = one.Properties as { Handler: string; Events: unknown; Role: { "Fn::GetAtt": string } };
+    const role = Role["Fn::GetAtt"].split(".")[0] ?? "";
+    return [Handler, { events: Events ?? {}, role: resources[role]?.Properties }] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+test("functions, routes and permissions are those of the template", () => {
+  const found = promises(alike(synthesized().toJSON().Resources) as Resources);
+  assert.deepEqual(found, promises(written()["Resources"] as Resources));
+  const events = Object.values(found).flatMap((one) => Object.values(one.events as Record<string, { Type: string }>));
+  assert.ok(events.filter((one) => one.Type === "HttpApi").length > 75);
+  assert.ok(Object.values(found).every((one) => one.role));
+});
+
+test("what all functions have in common, and what the stack tells, are those of the template", () => {
+  const found = alike(synthesized().toJSON()) as Record<string, unknown>;
+  const wanted = written();
+  delete (wanted["Globals"] as { Function: Record<string, unknown> }).Function["CodeUri"];
+  delete (found["Globals"] as { Function: Record<string, unknown> }).Function["CodeUri"];
+  for (const section of ["Globals", "Conditions", "Outputs"]) {
+    assert.deepEqual(found[section], wanted[section], section);
   }
 });
 

@@ -1,5 +1,5 @@
-//! `cargo bench`: how long requests take on the embedded table, in memory and on disk, and how many go through at 16
-//! clients. Figures for comparing one change with another on one machine; nothing is asserted.
+//! `cargo bench --workspace --bench requests`: how long requests take on the embedded table, in memory and on disk, and
+//! how many go through at 16 clients. Figures for comparing one change with another on one machine; nothing is asserted.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use std::time::{Duration, Instant};

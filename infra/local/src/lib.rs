@@ -28,6 +28,7 @@ use shared::error::{Error, Result};
 use shared::http::Versions;
 use shared::http::errors;
 use shared::http::rate_limit::Rates;
+use shared::metrics::Metrics;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
 use shared::ports::payments::Providers;
@@ -189,6 +190,7 @@ impl Running {
             targets: Targets::PublicAndLoopback,
             slack: options.slack,
             versions: options.versions.clone(),
+            metrics: Metrics::default(),
         };
         let app = App::new(
             store,

@@ -55,7 +55,9 @@ fn introduce(running: &Running, json: bool) -> std::io::Result<()> {
     let (url, key, account) = (&running.base_url, &running.api_key, &running.account);
     let mut out = std::io::stdout().lock();
     if json {
-        let line = serde_json::json!({"base_url": url, "api_key": key, "account": account});
+        let (store, table) = (&running.store_url, &running.table);
+        let line = serde_json::json!({"base_url": url, "api_key": key, "account": account, "store": store,
+            "table": table});
         writeln!(out, "{line}")?;
     } else {
         let store = &running.store_url;

@@ -1,25 +1,30 @@
 //! The ports on AWS: SQS, EventBridge Scheduler and S3, and how clients start quickly.
 
+mod http;
+mod s3;
+
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_dynamodb::config::endpoint::{Endpoint, EndpointFuture, Params, ResolveEndpoint};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::error::DisplayErrorContext;
-use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target,
 };
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_types::SdkConfig;
 use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
-use crate::ports::files::{Files, LINK};
 use crate::ports::{Clock, Message, Queue, Schedules, Work};
 use crate::time::Timestamp;
+
+pub use http::Http;
+pub use s3::S3;
 
 /// A variable of the environment that is set to something.
 pub fn variable(name: &str) -> Option<String> {
@@ -29,12 +34,11 @@ pub fn variable(name: &str) -> Option<String> {
 /// The settings all clients share. Credentials come from the environment alone, as Lambda sets them, and TLS is rustls on
 /// ring: both keep a cold start short.
 pub fn config() -> SdkConfig {
-    let region = variable("AWS_REGION")
-        .or_else(|| variable("AWS_DEFAULT_REGION"))
-        .unwrap_or_else(|| "us-east-1".into());
-    let http = aws_smithy_http_client::Builder::new()
-        .tls_provider(Provider::Rustls(CryptoMode::Ring))
-        .build_https();
+    config_over(Http::default())
+}
+
+/// The same over connections that others use as well.
+pub fn config_over(http: Http) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(2))
@@ -42,11 +46,17 @@ pub fn config() -> SdkConfig {
         .build();
     SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
-        .region(Region::new(region))
+        .region(Region::new(region()))
         .credentials_provider(SharedCredentialsProvider::new(credentials()))
         .http_client(http)
         .timeout_config(timeouts)
         .build()
+}
+
+fn region() -> String {
+    variable("AWS_REGION")
+        .or_else(|| variable("AWS_DEFAULT_REGION"))
+        .unwrap_or_else(|| "us-east-1".into())
 }
 
 /// The credentials of the environment. Without any, a stand-in that only a local endpoint accepts.
@@ -62,11 +72,46 @@ fn credentials() -> Credentials {
     }
 }
 
+/// The endpoint of the table in the environment, where it is another than AWS's own.
+fn endpoint() -> Option<String> {
+    variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"))
+}
+
+/// The address of the table in the region, or that of the environment.
+fn address() -> String {
+    let region = region();
+    let domain = domain(&region);
+    endpoint().unwrap_or_else(|| format!("https://dynamodb.{region}.{domain}"))
+}
+
+/// The domain under which the services of a region are.
+fn domain(region: &str) -> &'static str {
+    if region.starts_with("cn-") {
+        "amazonaws.com.cn"
+    } else {
+        "amazonaws.com"
+    }
+}
+
+/// Connects to the table ahead of the first call. Where that fails, the first call does it.
+pub async fn connect(http: &Http) {
+    http.connect(&address()).await;
+}
+
+/// One address for everything: working it out from the SDK's tables of regions takes longer than all else about a client.
+#[derive(Debug)]
+struct At(Endpoint);
+
+impl ResolveEndpoint for At {
+    fn resolve_endpoint<'a>(&'a self, _: &'a Params) -> EndpointFuture<'a> {
+        EndpointFuture::ready(Ok(self.0.clone()))
+    }
+}
+
 /// The table's client. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own.
 pub fn dynamodb(config: &SdkConfig) -> aws_sdk_dynamodb::Client {
-    let endpoint = variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"));
-    let mut settings = crate::store::client::tuned(config, 1);
-    settings.set_endpoint_url(endpoint);
+    let settings = crate::store::client::tuned(config, 1)
+        .endpoint_resolver(At(Endpoint::builder().url(address()).build()));
     aws_sdk_dynamodb::Client::from_conf(settings.build())
 }
 
@@ -83,22 +128,31 @@ impl Clock for SystemClock {
 }
 
 /// SQS: one queue per function that works on messages. `<FUNCTION>_QUEUE_URL` names each.
+/// The client is made when it is first needed.
 #[derive(Debug, Clone)]
 pub struct Sqs {
-    client: aws_sdk_sqs::Client,
+    config: SdkConfig,
+    client: OnceLock<aws_sdk_sqs::Client>,
     urls: HashMap<Work, String>,
 }
 
 impl Sqs {
     pub fn from_env(config: &SdkConfig) -> Self {
-        let endpoint = variable("AWS_ENDPOINT_URL_SQS").or_else(|| variable("AWS_ENDPOINT_URL"));
-        let mut settings = aws_sdk_sqs::config::Builder::from(config);
-        settings.set_endpoint_url(endpoint);
-        let urls = per_work("QUEUE_URL");
         Self {
-            client: aws_sdk_sqs::Client::from_conf(settings.build()),
-            urls,
+            config: config.clone(),
+            client: OnceLock::new(),
+            urls: per_work("QUEUE_URL"),
         }
+    }
+
+    fn client(&self) -> &aws_sdk_sqs::Client {
+        self.client.get_or_init(|| {
+            let endpoint =
+                variable("AWS_ENDPOINT_URL_SQS").or_else(|| variable("AWS_ENDPOINT_URL"));
+            let mut settings = aws_sdk_sqs::config::Builder::from(&self.config);
+            settings.set_endpoint_url(endpoint);
+            aws_sdk_sqs::Client::from_conf(settings.build())
+        })
     }
 }
 
@@ -108,7 +162,7 @@ impl Queue for Sqs {
             let url = target(&self.urls, message.work(), "queue")?;
             let body = serde_json::to_string(message).map_err(Error::internal)?;
             let call = self
-                .client
+                .client()
                 .send_message()
                 .queue_url(url)
                 .message_body(body)
@@ -122,10 +176,11 @@ impl Queue for Sqs {
 }
 
 /// EventBridge Scheduler, aimed at the same queues. `<FUNCTION>_QUEUE_ARN` names each, `SCHEDULER_ROLE_ARN` the role that
-/// may send to them.
+/// may send to them. The client is made when it is first needed.
 #[derive(Debug, Clone)]
 pub struct Scheduler {
-    client: aws_sdk_scheduler::Client,
+    config: SdkConfig,
+    client: OnceLock<aws_sdk_scheduler::Client>,
     arns: HashMap<Work, String>,
     role: Option<String>,
     group: Option<String>,
@@ -133,16 +188,23 @@ pub struct Scheduler {
 
 impl Scheduler {
     pub fn from_env(config: &SdkConfig) -> Self {
-        let endpoint =
-            variable("AWS_ENDPOINT_URL_SCHEDULER").or_else(|| variable("AWS_ENDPOINT_URL"));
-        let mut settings = aws_sdk_scheduler::config::Builder::from(config);
-        settings.set_endpoint_url(endpoint);
         Self {
-            client: aws_sdk_scheduler::Client::from_conf(settings.build()),
+            config: config.clone(),
+            client: OnceLock::new(),
             arns: per_work("QUEUE_ARN"),
             role: variable("SCHEDULER_ROLE_ARN"),
             group: variable("SCHEDULE_GROUP"),
         }
+    }
+
+    fn client(&self) -> &aws_sdk_scheduler::Client {
+        self.client.get_or_init(|| {
+            let endpoint =
+                variable("AWS_ENDPOINT_URL_SCHEDULER").or_else(|| variable("AWS_ENDPOINT_URL"));
+            let mut settings = aws_sdk_scheduler::config::Builder::from(&self.config);
+            settings.set_endpoint_url(endpoint);
+            aws_sdk_scheduler::Client::from_conf(settings.build())
+        })
     }
 }
 
@@ -172,7 +234,7 @@ impl Schedules for Scheduler {
                 .map_err(Error::internal)?;
             let expression = format!("at({})", &at.to_string()[..19]);
             let made = self
-                .client
+                .client()
                 .create_schedule()
                 .name(name)
                 .set_group_name(self.group.clone())
@@ -191,7 +253,7 @@ impl Schedules for Scheduler {
                         .is_some_and(|error| error.is_conflict_exception()) =>
                 {
                     let moved = self
-                        .client
+                        .client()
                         .update_schedule()
                         .name(name)
                         .set_group_name(self.group.clone())
@@ -208,80 +270,6 @@ impl Schedules for Scheduler {
                 }
                 Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
             }
-        })
-    }
-}
-
-/// S3: the bucket `REPORTS_BUCKET`.
-#[derive(Debug, Clone)]
-pub struct S3 {
-    client: aws_sdk_s3::Client,
-    bucket: Option<String>,
-}
-
-impl S3 {
-    pub fn from_env(config: &SdkConfig) -> Self {
-        let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
-        // A file takes longer than a row.
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(Duration::from_secs(1))
-            .operation_attempt_timeout(Duration::from_secs(30))
-            .operation_timeout(Duration::from_secs(60))
-            .build();
-        // Buckets of other services than AWS's own have no host names.
-        let mut settings = aws_sdk_s3::config::Builder::from(config)
-            .force_path_style(endpoint.is_some())
-            .timeout_config(timeouts);
-        settings.set_endpoint_url(endpoint);
-        Self {
-            client: aws_sdk_s3::Client::from_conf(settings.build()),
-            bucket: variable("REPORTS_BUCKET"),
-        }
-    }
-
-    fn bucket(&self) -> Result<&str> {
-        let missing = || Error::internal("REPORTS_BUCKET is not set");
-        self.bucket.as_deref().ok_or_else(missing)
-    }
-}
-
-impl Files for S3 {
-    fn put<'a>(
-        &'a self,
-        key: &'a str,
-        content_type: &'static str,
-        content: Vec<u8>,
-    ) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let put = self.client.put_object().bucket(self.bucket()?).key(key);
-            let put = put.content_type(content_type).body(content.into());
-            put.send()
-                .await
-                .map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
-            Ok(())
-        })
-    }
-
-    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>> {
-        Box::pin(async move {
-            let get = self.client.get_object().bucket(self.bucket()?).key(key);
-            let found = get
-                .send()
-                .await
-                .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
-            let content = found.body.collect().await.map_err(Error::unavailable)?;
-            Ok(content.to_vec())
-        })
-    }
-
-    fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
-        Box::pin(async move {
-            let get = self.client.get_object().bucket(self.bucket()?).key(key);
-            let holds = PresigningConfig::expires_in(LINK).map_err(Error::internal)?;
-            let signed = get.presigned(holds).await;
-            let signed =
-                signed.map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
-            Ok(signed.uri().to_owned())
         })
     }
 }

@@ -412,6 +412,7 @@ mod tests {
         let policies = [policy.unwrap()];
         let plan = crate::charging::policies::Plan {
             station: None,
+            area: None,
             windows: &windows,
             currency: Currency::USD,
             zone: &jiff::tz::TimeZone::UTC,
@@ -490,6 +491,7 @@ mod tests {
         let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
         let plan = crate::charging::policies::Plan {
             station: None,
+            area: None,
             windows: &windows,
             currency: Currency::USD,
             zone: &jiff::tz::TimeZone::UTC,

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::calendar::Window;
 use super::geo::distance_meters;
 use super::opening_hours;
-use super::search::joined;
+use super::search::{Circle, joined};
 use crate::error::{Code, Error};
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, Price, PriceType};
@@ -94,6 +94,8 @@ impl Breach {
 pub struct Plan<'a> {
     /// Where; none while no station is assigned, and then no rule about stations is broken.
     pub station: Option<&'a ChargingStation>,
+    /// Where one is sought, as long as none is assigned: somewhere in there every policy has to allow one.
+    pub area: Option<Circle>,
     /// When: one of these will do, and the first is preferred. A window without length is a moment. Empty, no rule about
     /// times is broken.
     pub windows: &'a [Window],
@@ -116,9 +118,7 @@ pub struct Verdict {
 pub fn judge(policies: &[Policy], plan: &Plan<'_>) -> Verdict {
     let limits = Limits::new(policies, plan);
     let first_of = |policy: &&Policy| {
-        let rule = plan
-            .station
-            .and_then(|station| broken_by(station, &policy.rules, plan.currency).next())?;
+        let rule = broken_in(plan, &policy.rules).next()?;
         Some(Breach::of(policy, rule))
     };
     let by_station = limits.enforced.iter().find_map(first_of);
@@ -130,10 +130,7 @@ pub fn judge(policies: &[Policy], plan: &Plan<'_>) -> Verdict {
     };
     let suggested = active(policies, PolicyMode::Suggestion);
     let warnings = suggested.flat_map(|policy| {
-        let by_station = plan
-            .station
-            .into_iter()
-            .flat_map(|station| broken_by(station, &policy.rules, plan.currency));
+        let by_station = broken_in(plan, &policy.rules);
         let times = Times::of(&policy.rules, plan);
         let possible = limits.windows.iter().any(|window| times.allow(window));
         let by_time = (!limits.windows.is_empty() && !possible).then_some(Rule::TimeWindows);
@@ -191,6 +188,25 @@ fn active(policies: &[Policy], mode: PolicyMode) -> impl Iterator<Item = &Policy
     policies
         .iter()
         .filter(move |policy| policy.is_active() && policy.mode == mode)
+}
+
+/// The rules about stations that the plan's station breaks, or whichever might be found in its area.
+fn broken_in<'a>(plan: &Plan<'a>, rules: &'a Rules) -> impl Iterator<Item = Rule> + 'a {
+    let station = plan.station;
+    let by_station = station.map(|station| broken_by(station, rules, plan.currency));
+    let meets = |area: Circle| {
+        rules.geofences.iter().any(|fence| {
+            let apart = distance_meters(fence.center.into(), area.center);
+            apart <= f64::from(area.meters) + fence.radius_meters.meters()
+        })
+    };
+    let elsewhere = plan
+        .area
+        .filter(|_| station.is_none() && !rules.geofences.is_empty());
+    let by_area = elsewhere
+        .filter(|area| !meets(*area))
+        .map(|_| Rule::Geofences);
+    by_station.into_iter().flatten().chain(by_area)
 }
 
 /// The rules about stations that this one breaks.
@@ -337,6 +353,7 @@ mod tests {
     fn at_station(policies: &[Policy], station: &ChargingStation) -> Option<Rule> {
         let plan = Plan {
             station: Some(station),
+            area: None,
             windows: &[],
             currency: Currency::USD,
             zone: &TimeZone::UTC,
@@ -351,6 +368,7 @@ mod tests {
         let zone = TimeZone::get(zone).unwrap();
         let plan = Plan {
             station: None,
+            area: None,
             windows,
             currency: Currency::USD,
             zone: &zone,
@@ -594,6 +612,7 @@ mod tests {
         let station = station();
         let plan = Plan {
             station: Some(&station),
+            area: None,
             windows: &windows,
             currency: Currency::USD,
             zone: &TimeZone::UTC,
@@ -627,6 +646,7 @@ mod tests {
         let station = station();
         let plan = Plan {
             station: Some(&station),
+            area: None,
             windows: &[],
             currency: Currency::USD,
             zone: &TimeZone::UTC,

@@ -119,6 +119,11 @@ pub async fn deliver(
         },
     };
     let concluded = app.now();
+    if wanted.is_some() {
+        let delay = (attempt == 1).then(|| now.millis_since(event.object.created));
+        let metrics = &app.settings.metrics;
+        metrics.delivered(concluded, outcome.succeeded(), outcome.latency_ms, delay);
+    }
     let delivery = next(&outcome, wanted.is_some(), attempt, concluded, jitter()?);
     let log = WebhookDelivery {
         id: WebhookDelivery::id_of(&event.object.id, endpoint, attempt, now),

@@ -142,6 +142,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
         app.store
             .add_event(&origin, &with_deliveries(event, deliveries))
             .await?;
+        app.settings.metrics.happened(origin.now, kind);
     }
     Ok(())
 }

@@ -395,6 +395,7 @@ fn finish(
     let mut response = match error {
         None => response,
         Some(error) => {
+            app.settings.metrics.refused(app.now(), &error);
             if let Error::Internal(_) | Error::Unavailable(_) = &*error {
                 tracing::error!(request.id = %request, %error, "a request failed");
             }

@@ -13,6 +13,7 @@ use super::transaction::{Movement, Transaction, TransactionStatus, TransactionTy
 use super::vehicle::{ConnectorType, Vehicle};
 use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
+use crate::charging::search::Circle;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -612,6 +613,13 @@ impl Area {
         Point {
             latitude: self.latitude,
             longitude: self.longitude,
+        }
+    }
+
+    pub fn circle(&self) -> Circle {
+        Circle {
+            center: self.center(),
+            meters: self.radius,
         }
     }
 

@@ -1,0 +1,490 @@
+"""Runs the executable as Lambda does, without Lambda: behind a runtime API of its own, on the table of the local runner, over
+TLS, with the share of a processor that Lambda gives to a function of so much memory. Prints a table for README.md.
+
+python measure.py path/to/functions path/to/local [--update] [--cold N] [--warm N]
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import pathlib
+import re
+import selectors
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+import zipfile
+from datetime import datetime, timedelta, timezone
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+README = ROOT / "README.md"
+MARKS = ("<!-- speed -->\n", "<!-- /speed -->")
+# How much memory makes one processor, and the period in which Lambda hands it out.
+MEGABYTES_PER_CPU, PERIOD_US = 1769, 20_000
+# The system's roots: reading them is part of a cold start.
+ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+
+
+def message(buffer):
+    """The first message of HTTP/1.1 in the buffer: its first line, headers, body and the rest. None while it is incomplete."""
+    head, end, rest = buffer.partition(b"\r\n\r\n")
+    if not end:
+        return None
+    first, *lines = head.split(b"\r\n")
+    headers = {name.strip().lower().decode(): value.strip().decode() for name, _, value in (one.partition(b":") for one in lines)}
+    if headers.get("transfer-encoding") == "chunked":
+        body = b""
+        while True:
+            size, end, rest = rest.partition(b"\r\n")
+            if not end or len(rest) < int(size, 16) + 2:
+                return None
+            length = int(size, 16)
+            body, rest = body + rest[:length], rest[length + 2 :]
+            if length == 0:
+                return first.decode(), headers, body, rest
+    length = int(headers.get("content-length", 0))
+    if len(rest) < length:
+        return None
+    return first.decode(), headers, rest[:length], rest[length:]
+
+
+def certificates(folder):
+    """An authority, a certificate of localhost, and the system's roots with that authority among them."""
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    (folder / "extensions").write_text("subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=speed", "-days", "1")
+    openssl("req", *key, "-keyout", "key.pem", "-out", "request.pem", "-subj", "/CN=localhost")
+    signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "extensions", "-days", "1"]
+    openssl("x509", "-req", "-in", "request.pem", "-out", "certificate.pem", *signing)
+    roots = next((pathlib.Path(path).read_text() for path in ROOTS if os.path.exists(path)), "")
+    bundle = folder / "roots.pem"
+    bundle.write_text(roots + (folder / "ca.pem").read_text())
+    return bundle
+
+
+class Table(multiprocessing.Process):
+    """The table behind TLS, in a process of its own. Notes the calls while it is told to."""
+
+    def __init__(self, upstream, folder):
+        super().__init__(daemon=True)
+        self.upstream = upstream.rsplit("/", 1)[1].split(":")
+        self.folder = folder
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        self.control, self.controlled = multiprocessing.Pipe()
+        self.noting, self.noted, self.connections = False, [], 0
+
+    def take(self, noting):
+        """What was noted and how many connections were made since the last time, and whether to note from now on."""
+        self.control.send(noting)
+        return self.control.recv()
+
+    def run(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.folder / "certificate.pem", self.folder / "key.pem")
+        context.set_alpn_protocols(["http/1.1"])
+        threading.Thread(target=self.obey, daemon=True).start()
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.pass_on, args=(client, context), daemon=True).start()
+
+    def obey(self):
+        while True:
+            self.noting = self.controlled.recv()
+            self.controlled.send((self.noted, self.connections))
+            self.noted, self.connections = [], 0
+
+    def pass_on(self, client, context):
+        with contextlib.suppress(OSError):
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client = context.wrap_socket(client, server_side=True)
+            table = socket.create_connection(self.upstream)
+            table.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.connections += 1
+            incoming = outgoing = b""
+            while True:
+                while (request := message(incoming)) is None:
+                    if not (more := client.recv(1 << 20)):
+                        return
+                    incoming += more
+                first, headers, body, rest = request
+                sent, incoming = incoming[: len(incoming) - len(rest)], rest
+                action = headers.get("x-amz-target", "").rsplit(".", 1)[-1]
+                if self.noting and action:
+                    body = json.dumps({**json.loads(body), "ReturnConsumedCapacity": "INDEXES"}).encode()
+                    headers = {**headers, "content-length": str(len(body))}
+                    sent = "\r\n".join([first, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode() + body
+                table.sendall(sent)
+                while (answer := message(outgoing)) is None:
+                    if not (more := table.recv(1 << 20)):
+                        return
+                    outgoing += more
+                received, outgoing = outgoing, b""
+                if self.noting and action:
+                    self.noted.append((action, capacity(json.loads(answer[2]))))
+                client.sendall(received)
+
+
+def capacity(answer):
+    found = answer.get("ConsumedCapacity", [])
+    return sum(one["CapacityUnits"] for one in (found if isinstance(found, list) else [found]))
+
+
+class Runtime:
+    """The runtime API of Lambda, for one process at a time."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.listener, selectors.EVENT_READ)
+        self.buffers = {}
+        self.waiting = None
+
+    def address(self):
+        return "127.0.0.1:%d" % self.listener.getsockname()[1]
+
+    def close_connections(self):
+        for one in list(self.buffers):
+            self.selector.unregister(one)
+            one.close()
+        self.buffers, self.waiting = {}, None
+
+    def until(self, process, reached):
+        """Serves until the process has asked for the next event or answered one."""
+        end = time.monotonic() + 20
+        while not reached():
+            assert process.poll() is None, f"the executable has ended with {process.returncode}"
+            assert time.monotonic() < end, "no answer"
+            for key, _ in self.selector.select(0.5):
+                if key.fileobj is self.listener:
+                    connection, _ = self.listener.accept()
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    self.selector.register(connection, selectors.EVENT_READ)
+                    self.buffers[connection] = b""
+                else:
+                    self.read(key.fileobj)
+
+    def read(self, connection):
+        more = connection.recv(1 << 20)
+        if not more:
+            self.selector.unregister(connection)
+            del self.buffers[connection]
+            return
+        self.buffers[connection] += more
+        while (request := message(self.buffers[connection])) is not None:
+            first, _, body, self.buffers[connection] = request
+            if first.startswith("GET") and "/invocation/next" in first:
+                self.waiting = connection
+            else:
+                self.answered_at = time.perf_counter_ns()
+                self.answer = body if "/response " in first else first.encode() + body
+                connection.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}")
+
+    def ready(self, process):
+        self.until(process, lambda: self.waiting)
+
+    def invoke(self, process, event):
+        """The answer and how long it took, in nanoseconds."""
+        self.ready(process)
+        body = json.dumps(event).encode()
+        head = (
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nLambda-Runtime-Aws-Request-Id: 1\r\n"
+            f"Lambda-Runtime-Deadline-Ms: {int(time.time() * 1000) + 10_000}\r\n"
+            "Lambda-Runtime-Invoked-Function-Arn: arn:aws:lambda:eu-west-1:123456789012:function:speed\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        connection, self.waiting, self.answer = self.waiting, None, None
+        started = time.perf_counter_ns()
+        connection.sendall(head.encode() + body)
+        self.until(process, lambda: self.answer is not None)
+        answer = json.loads(self.answer)
+        assert answer.get("statusCode") == 200, answer
+        return answer, self.answered_at - started
+
+
+class Share:
+    """The share of a processor that comes with so much memory. Lambda grants it after the start, which has a whole one."""
+
+    def __init__(self, megabytes):
+        common, own = pathlib.Path("/sys/fs/cgroup"), f"speed-{os.getpid()}-{megabytes}"
+        quota = PERIOD_US * megabytes // MEGABYTES_PER_CPU
+        if (common / "cgroup.controllers").exists():
+            self.folder = common / own
+            self.folder.mkdir()
+            (self.folder / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+        else:
+            self.folder = common / "cpu" / own
+            self.folder.mkdir()
+            (self.folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (self.folder / "cpu.cfs_quota_us").write_text(str(quota))
+
+    def holds(self, process):
+        (self.folder / "cgroup.procs").write_text(str(process.pid))
+
+    def close(self):
+        for _ in range(50):
+            with contextlib.suppress(OSError):
+                return self.folder.rmdir()
+            time.sleep(0.1)
+
+
+class Measured:
+    """The executable with everything around it."""
+
+    def __init__(self, executable, table, bundle, name):
+        self.executable, self.table, self.name, self.runtime = executable, table, name, Runtime()
+        self.environment = {
+            "AWS_LAMBDA_RUNTIME_API": self.runtime.address(), "_HANDLER": "", "AWS_REGION": "eu-west-1",
+            "AWS_LAMBDA_FUNCTION_NAME": "speed", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128",
+            "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST", "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+            "AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/speed", "AWS_LAMBDA_LOG_STREAM_NAME": "speed",
+            "AWS_LAMBDA_LOG_FORMAT": "JSON", "AWS_LAMBDA_LOG_LEVEL": "INFO", "LANG": "en_US.UTF-8",
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": ":UTC",
+            "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "local" * 200,
+            "AWS_ENDPOINT_URL_DYNAMODB": f"https://localhost:{table.port}", "SSL_CERT_FILE": str(bundle),
+            "TABLE_NAME": name, "RATE_TEST": "1000000",
+        }  # fmt: skip
+
+    @contextlib.contextmanager
+    def process(self, handler):
+        log = open(os.devnull, "w")
+        started = time.perf_counter_ns()
+        environment = {**self.environment, "_HANDLER": handler}
+        process = subprocess.Popen([self.executable], env=environment, stdout=log, stderr=log)
+        process.started = started
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            self.runtime.close_connections()
+
+    def cold(self, handler, event, share=None):
+        """Milliseconds from the start to the first answer, of them until it was ready for it, and of processor time."""
+        with self.process(handler) as process:
+            self.runtime.ready(process)
+            ready = time.perf_counter_ns()
+            if share:
+                share.holds(process)
+            self.runtime.invoke(process, event())
+            wall, used = self.runtime.answered_at - process.started, processor_time(process)
+            return wall / 1e6, (ready - process.started) / 1e6, used / 1e6
+
+    def warm(self, handler, event, times):
+        """Microseconds of processor time for one event, the median from event to answer, and peak memory in MB."""
+        with self.process(handler) as process:
+            for _ in range(20):
+                self.runtime.invoke(process, event())
+            self.table.take(False)
+            self.runtime.ready(process)
+            before, walls = processor_time(process), []
+            for _ in range(times):
+                walls.append(self.runtime.invoke(process, event())[1])
+            self.runtime.ready(process)
+            used = (processor_time(process) - before) / times
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            peak = int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) / 1024
+            return used / 1e3, statistics.median(walls) / 1e3, peak
+
+    def calls(self, handler, event):
+        """The calls of the table for an event whose key is known, with their capacity, and connections from the start on."""
+        with self.process(handler) as process:
+            self.table.take(False)
+            self.runtime.invoke(process, event())
+            self.runtime.ready(process)
+            _, connections = self.table.take(True)
+            self.runtime.invoke(process, event())
+            self.runtime.ready(process)
+            noted, more = self.table.take(False)
+            return noted, connections + more
+
+
+def processor_time(process):
+    """Of all its threads, in nanoseconds: clock_getcpuclockid(3)."""
+    return time.clock_gettime_ns((~process.pid << 3) | 2)
+
+
+class Service:
+    """The local runner: its table, its stations, and objects made through it."""
+
+    def __init__(self, executable):
+        arguments = [executable, "--json", "--memory", "--port", "0", "--rate", "1000000"]
+        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
+        told = json.loads(self.process.stdout.readline())
+        self.url, self.key, self.store, self.name = told["base_url"], told["api_key"], told["store"], told["table"]
+
+    def post(self, path, body):
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}/v1/{path}", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)["id"]
+
+    def event(self, method, path, body=None, key=None):
+        """An event of the API's gateway."""
+        path, _, query = path.partition("?")
+        event = json.loads((ROOT / "events/create-fleet.json").read_text())
+        event.update(rawPath=path, rawQueryString=query, routeKey=f"{method} {path}")
+        event["requestContext"]["http"].update(method=method, path=path)
+        event["requestContext"]["routeKey"] = event["routeKey"]
+        event["headers"]["authorization"] = f"Bearer {self.key}"
+        event["headers"].pop("idempotency-key", None)
+        if key:
+            event["headers"]["idempotency-key"] = key
+        event.pop("body")
+        if body is not None:
+            event["body"] = json.dumps(body)
+        return event
+
+
+def moment(minutes):
+    return (datetime.now(timezone.utc) + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def classes(service):
+    """One route of each class: its name, its function, and events for it, each with a key of its own."""
+    fleet = json.loads(json.loads((ROOT / "events/create-fleet.json").read_text())["body"])
+    first = [service.post("fleets", fleet) for _ in range(10)][0]
+    driver = service.post("drivers", {"name": "Ada Byron", "email": "ada@fleet.example"})
+    service.post(f"drivers/{driver}/attach", {"fleet": first})
+    vehicle = service.post(
+        "vehicles",
+        {"fleet": first, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001", "battery_capacity": 60000,
+         "charging_standard": "Type2"},
+    )  # fmt: skip
+    near = {"latitude": 51.507, "longitude": -0.128, "radius": 5000}
+    wish = {
+        "driver": driver, "vehicle": vehicle, "connector_type": ["Type2"], "location": near,
+        "ideal_start": moment(3000), "ideal_end": moment(3060),
+    }  # fmt: skip
+    reservation = service.post("reservations", wish)
+    made = iter(range(1 << 30))
+
+    def sending(method, path, body=None):
+        return lambda: service.event(method, path, body, f"speed-{next(made)}" if body else None)
+
+    place = "&".join(f"{name}={value}" for name, value in near.items())
+    return [
+        ("retrieve", "retrieve-reservation", sending("GET", f"/v1/reservations/{reservation}")),
+        ("list of 10", "list-fleets", sending("GET", "/v1/fleets?limit=10")),
+        ("search by place", "list-charging-stations", sending("GET", f"/v1/charging_stations?{place}&limit=10")),
+        ("create", "create-fleet", sending("POST", "/v1/fleets", fleet)),
+        ("update", "update-fleet", sending("POST", f"/v1/fleets/{first}", {"name": "Day shift"})),
+        ("create a reservation", "create-reservation", sending("POST", "/v1/reservations", wish)),
+    ]
+
+
+def megabytes(count):
+    return f"{count / 1e6:.2f} MB"
+
+
+def machine(executable):
+    """What an executable runs on, as its ELF header says."""
+    with open(executable, "rb") as file:
+        return {0x3E: "x86_64", 0xB7: "arm64"}.get(int.from_bytes(file.read(20)[18:], "little"), "another")
+
+
+def zipped(executable):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(executable, "bootstrap")
+    return len(packed.getvalue())
+
+
+def told(noted):
+    """Calls by their actions, and what they take from the table."""
+    actions = [action for action, _ in noted]
+    reads = sum(units for action, units in noted if action in ("GetItem", "Query", "BatchGetItem"))
+    writes = sum(units for _, units in noted) - reads
+    units = [f"{count:g} {unit}" for count, unit in ((reads, "RCU"), (writes, "WCU")) if count]
+    counted = [f"{actions.count(action)} {action}" for action in dict.fromkeys(actions)]
+    return " + ".join(counted), ", ".join(units)
+
+
+def figures(options, service, measured):
+    kinds = classes(service)
+    _, handler, event = kinds[0]
+    shares = {}
+    try:
+        for memory in (128, 256):
+            shares[memory] = Share(memory)
+    except OSError as error:
+        print(f"no quota of processor time can be set here, so there is no cold start with one: {error}", file=sys.stderr)
+    measured.cold(handler, event)
+    rounds = {None: [], **{memory: [] for memory in shares}}
+    # In turns, so that what else the machine does hits all alike.
+    for _ in range(options.cold):
+        for memory, found in rounds.items():
+            found.append(measured.cold(handler, event, shares.get(memory)))
+    for share in shares.values():
+        share.close()
+    medians = {memory: [statistics.median(column) for column in zip(*found)] for memory, found in rounds.items()}
+    wall, ready, used = medians[None]
+    lines = [
+        "| The executable | |",
+        "|---|---|",
+        f"| cold start of a retrieve, processor time | {used:.1f} ms |",
+        f"| cold start, wall time on a whole processor (until it is ready) | {wall:.1f} ms ({ready:.1f} ms) |",
+    ]
+    for memory in shares:
+        lines.append(f"| cold start, wall time with {memory} MB | {medians[memory][0]:.1f} ms |")
+    rows = []
+    for name, handler, event in kinds:
+        used, median, peak = measured.warm(handler, event, options.warm)
+        noted, connections = measured.calls(handler, event)
+        calls, units = told(noted)
+        rows.append(
+            f"| {name} | {used:.0f} µs | {median / 1000:.2f} ms | {peak:.1f} MB | {connections} | {calls} | {units} |"
+        )
+    for path in (measured.executable, pathlib.Path(measured.executable).parent.parent / "lambda/functions/bootstrap"):
+        if os.path.exists(path):
+            lines.append(f"| executable, {machine(path)} | {megabytes(os.path.getsize(path))}, {megabytes(zipped(path))} zipped |")
+    lines += [
+        "",
+        "| Request | Processor | Wall | Memory | Connections | Calls of the table | Capacity |",
+        "|---|---|---|---|---|---|---|",
+        *rows,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("executable")
+    parser.add_argument("local")
+    parser.add_argument("--update", action="store_true", help="write the figures into README.md")
+    parser.add_argument("--cold", type=int, default=30, help="how many cold starts of each kind")
+    parser.add_argument("--warm", type=int, default=1000, help="how many requests of each class")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        bundle = certificates(folder)
+        service = Service(options.local)
+        try:
+            table = Table(service.store, folder)
+            table.start()
+            found = figures(options, service, Measured(options.executable, table, bundle, service.name))
+        finally:
+            service.process.terminate()
+            service.process.wait()
+    print(found, end="")
+    if options.update:
+        text = README.read_text()
+        before, rest = text.split(MARKS[0])
+        README.write_text(before + MARKS[0] + found + MARKS[1] + rest.split(MARKS[1])[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+//! S3: the bucket `REPORTS_BUCKET`. Three signed requests, which are all that is wanted of it: the SDK's client for S3 would
+//! be a tenth of the executable.
+
+use std::time::{Duration, SystemTime};
+
+use aws_credential_types::Credentials;
+use aws_sigv4::http_request::{
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SignatureLocation,
+    SigningSettings, UriPathNormalizationMode, sign,
+};
+use aws_sigv4::sign::v4;
+use aws_smithy_types::body::SdkBody;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{Method, Request, header};
+use futures::future::BoxFuture;
+use tokio::time::timeout;
+
+use super::{Http, SystemClock, credentials, domain, region, variable};
+use crate::error::{Error, Result};
+use crate::ports::Clock;
+use crate::ports::files::{Files, LINK};
+use crate::time::Timestamp;
+
+/// How long a file may take on its way.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a request is sent that fails in a way that passes.
+const TRIES: u32 = 3;
+
+#[derive(Debug, Clone)]
+pub struct S3 {
+    http: Http,
+    region: String,
+    credentials: Credentials,
+    /// The address that keys are appended to.
+    bucket: Option<String>,
+}
+
+impl S3 {
+    /// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own. Its buckets have no host names.
+    pub fn from_env(http: Http) -> Self {
+        let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
+        let region = region();
+        let address = |bucket: String| match &endpoint {
+            Some(endpoint) => format!("{}/{bucket}", endpoint.trim_end_matches('/')),
+            None => {
+                format!("https://{bucket}.s3.{region}.{}", domain(&region))
+            }
+        };
+        let bucket = variable("REPORTS_BUCKET").map(address);
+        Self {
+            http,
+            region,
+            credentials: credentials(),
+            bucket,
+        }
+    }
+
+    /// The address of a file.
+    fn address(&self, key: &str) -> Result<String> {
+        let bucket = self
+            .bucket
+            .as_deref()
+            .ok_or_else(|| Error::internal("REPORTS_BUCKET is not set"))?;
+        Ok(format!("{bucket}/{}", escaped(key)))
+    }
+
+    /// Signs a request: by its headers, or by its address for whoever has that until it expires.
+    fn signed<B>(
+        &self,
+        mut request: Request<B>,
+        body: SignableBody<'_>,
+        expires_in: Option<Duration>,
+        now: Timestamp,
+    ) -> Result<Request<B>> {
+        let mut settings = SigningSettings::default();
+        settings.percent_encoding_mode = PercentEncodingMode::Single;
+        settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
+        if expires_in.is_some() {
+            settings.signature_location = SignatureLocation::QueryParams;
+            settings.expires_in = expires_in;
+        } else {
+            settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
+        }
+        let identity = self.credentials.clone().into();
+        let parameters = v4::SigningParams::builder()
+            .identity(&identity)
+            .region(&self.region)
+            .name("s3")
+            .time(SystemTime::UNIX_EPOCH + Duration::from_millis(now.unix_millis().unsigned_abs()))
+            .settings(settings)
+            .build()
+            .map_err(Error::internal)?
+            .into();
+        let uri = request.uri().to_string();
+        let headers = request
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default()));
+        let signable = SignableRequest::new(request.method().as_str(), uri, headers, body)
+            .map_err(Error::internal)?;
+        let (signature, _) = sign(signable, &parameters)
+            .map_err(Error::internal)?
+            .into_parts();
+        signature.apply_to_request_http1x(&mut request);
+        Ok(request)
+    }
+
+    /// Sends a request as often as it takes, and gives the body of the answer.
+    async fn send(
+        &self,
+        method: Method,
+        key: &str,
+        content_type: Option<&'static str>,
+        content: Bytes,
+    ) -> Result<Bytes> {
+        let address = self.address(key)?;
+        let mut wait = Duration::from_millis(100);
+        for attempt in 1.. {
+            let mut request = Request::builder().method(method.clone()).uri(&address);
+            if let Some(content_type) = content_type {
+                request = request.header(header::CONTENT_TYPE, content_type);
+            }
+            let request = request
+                .body(SdkBody::from(content.clone()))
+                .map_err(Error::internal)?;
+            let body = SignableBody::Bytes(&content);
+            let request = self.signed(request, body, None, SystemClock.now())?;
+            let sent = timeout(PATIENCE, self.exchange(request)).await;
+            match sent.unwrap_or_else(|_| Err(Error::unavailable("the file took too long"))) {
+                Err(Error::Unavailable(_)) if attempt < TRIES => tokio::time::sleep(wait).await,
+                answered => return answered,
+            }
+            wait *= 4;
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    async fn exchange(&self, request: Request<SdkBody>) -> Result<Bytes> {
+        let answer = self.http.send(request).await.map_err(Error::unavailable)?;
+        let status = answer.status();
+        let body = to_bytes(Body::new(answer.into_body()), usize::MAX)
+            .await
+            .map_err(Error::unavailable)?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        let text = format!("S3 answered {status}: {}", String::from_utf8_lossy(&body));
+        Err(if status.is_server_error() {
+            Error::unavailable(text)
+        } else {
+            Error::internal(text)
+        })
+    }
+
+    fn link(&self, key: &str, now: Timestamp) -> Result<String> {
+        let request = Request::get(self.address(key)?).body(());
+        let request = request.map_err(Error::internal)?;
+        let signed = self.signed(request, SignableBody::UnsignedPayload, Some(LINK), now)?;
+        Ok(signed.uri().to_string())
+    }
+}
+
+impl Files for S3 {
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        content_type: &'static str,
+        content: Vec<u8>,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let sent = self.send(Method::PUT, key, Some(content_type), content.into());
+            sent.await.map(drop)
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move {
+            let found = self.send(Method::GET, key, None, Bytes::new()).await?;
+            Ok(found.to_vec())
+        })
+    }
+
+    fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move { self.link(key, SystemClock.now()) })
+    }
+}
+
+/// A key as it stands in an address. S3 reads every byte but these as written.
+fn escaped(key: &str) -> String {
+    let mut escaped = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of AWS's "Authenticating Requests: Using Query Parameters".
+    #[test]
+    fn a_link_is_signed_as_the_documentation_of_s3_shows() {
+        let s3 = S3 {
+            http: Http::default(),
+            region: "us-east-1".into(),
+            credentials: Credentials::from_keys(
+                "AKIAIOSFODNN7EXAMPLE",
+                "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+                None,
+            ),
+            bucket: Some("https://examplebucket.s3.amazonaws.com".into()),
+        };
+        let now = Timestamp::parse("2013-05-24T00:00:00Z").unwrap();
+        let request = Request::get(s3.address("test.txt").unwrap())
+            .body(())
+            .unwrap();
+        let day = Some(Duration::from_secs(86_400));
+        let signed = s3.signed(request, SignableBody::UnsignedPayload, day, now);
+        let signed = signed.unwrap().uri().to_string();
+        assert!(signed.starts_with("https://examplebucket.s3.amazonaws.com/test.txt?"));
+        let signature = "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404";
+        assert!(
+            signed.contains(&format!("X-Amz-Signature={signature}")),
+            "{signed}"
+        );
+    }
+
+    #[test]
+    fn keys_are_escaped_but_for_their_slashes() {
+        assert_eq!(
+            escaped("stations/São Paulo+1.json"),
+            "stations/S%C3%A3o%20Paulo%2B1.json"
+        );
+    }
+}
