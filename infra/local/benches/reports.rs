@@ -120,7 +120,12 @@ async fn answer(
         return (StatusCode::OK, page(start, table.sessions));
     }
     let mut request = table.behind.post(&table.url).body(body);
-    for name in ["x-amz-target", "content-type", "authorization"] {
+    for name in [
+        "x-amz-target",
+        "x-amz-date",
+        "content-type",
+        "authorization",
+    ] {
         if let Some(value) = headers.get(name) {
             request = request.header(name, value);
         }
