@@ -52,9 +52,10 @@ impl Fake {
         TestApp::start_with(|options| options.payments = providers).await
     }
 
+    /// The next answers, whatever was to come before.
     fn answer_next(&self, answers: &[(u16, Value)]) {
         let mut desk = self.desk.lock().expect("the desk");
-        desk.answers.extend(answers.iter().cloned());
+        desk.answers = answers.iter().cloned().collect();
     }
 
     fn asked(&self) -> Vec<String> {
@@ -358,7 +359,7 @@ async fn in_live_mode_a_card_is_what_stripe_says_it_is() {
 
 #[tokio::test]
 async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_key() {
-    // In test mode it is easier to set up what is to be paid. The demo has a card as well.
+    // In test mode it is easier to set up what is to be paid. The demo of an embedded table has a card as well.
     let fake = Fake::start(&[method()]).await;
     let app = fake.service(fake.stripe.clone()).await;
     let receiver = Receiver::start().await;
