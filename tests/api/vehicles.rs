@@ -400,3 +400,17 @@ async fn a_driver_names_every_vehicle_made_at_the_same_time() {
         made
     );
 }
+
+#[tokio::test]
+async fn a_number_too_small_for_the_table_is_zero() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let speck = json!({"battery": {"level": 2.6e-145}});
+    app.alice.post(&path, speck).await.expect(200);
+    assert_eq!(app.alice.get(&path).await.body["battery"]["level"], 0.0);
+    let mut body = app.reservation(&crew, 60);
+    body["location"] = json!({"latitude": 51.5, "longitude": -1e-200, "radius": 5000});
+    app.alice.post("/v1/reservations", body).await.expect(200);
+    app.drain().await;
+}

@@ -208,7 +208,23 @@ fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     if let AttributeValue::M(members) = &mut value {
         members.retain(|_, member| !member.is_null());
     }
+    without_specks(&mut value);
     Ok(value)
+}
+
+/// The least that the table can hold besides zero.
+const LEAST: f64 = 1e-130;
+
+/// Numbers that are too small for the table are zero to it.
+fn without_specks(value: &mut AttributeValue) {
+    match value {
+        AttributeValue::N(number) if number.parse().is_ok_and(|n: f64| n.abs() < LEAST) => {
+            *number = "0".into();
+        }
+        AttributeValue::L(values) => values.iter_mut().for_each(without_specks),
+        AttributeValue::M(members) => members.values_mut().for_each(without_specks),
+        _ => {}
+    }
 }
 
 /// Records with their private parts, and what differs from the defaults.
@@ -495,5 +511,15 @@ mod tests {
             .to_item(&origin())
             .unwrap();
         assert!(!done.contains_key("due_pk") && !done.contains_key("due_at"));
+    }
+
+    #[test]
+    fn a_number_too_small_for_the_table_is_zero() {
+        let numbers =
+            json!({"specks": [2.6e-145, -5e-324], "small": 1e-130, "zero": 0, "one": 1.5});
+        let stored: Value =
+            serde_dynamo::from_attribute_value(without_nulls(&numbers).unwrap()).unwrap();
+        let want = json!({"specks": [0, 0], "small": 1e-130, "zero": 0, "one": 1.5});
+        assert_eq!(stored, want);
     }
 }
