@@ -6,9 +6,10 @@
 //! [`take`] does either.
 
 use shared::http::Caller;
+use shared::models::event::EventType;
 use shared::models::payment_method::{Card, Payer, PaymentMethod, PaymentMethodType};
 use shared::models::transaction::{
-    Movement, TopUp, Transaction, TransactionStatus, TransactionType,
+    Movement, TopUp, Transaction, TransactionPrivate, TransactionStatus, TransactionType,
 };
 use shared::money::Currency;
 use shared::origin::{Mode, Origin};
@@ -93,6 +94,15 @@ pub async fn take_from(
         Some(method) => take(app, origin, changes, &method, bill).await,
         None => Ok(Outcome::Declined("payment_method_gone".to_owned())),
     }
+}
+
+/// The row of a charge as it ended, told of as `service.succeeded` or `service.failed`. `key` is that of its [`Bill`].
+pub fn record(transaction: Transaction, key: String) -> Row<Transaction> {
+    let told = match transaction.status {
+        TransactionStatus::Succeeded => EventType::ServiceSucceeded,
+        TransactionStatus::Failed | TransactionStatus::Pending => EventType::ServiceFailed,
+    };
+    Row::with_private(transaction, TransactionPrivate::charged(key)).announcing(told)
 }
 
 /// Gives back what a charge took, to where it came from. To a wallet it goes with `changes`, as in [`take`].

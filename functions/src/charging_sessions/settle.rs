@@ -2,12 +2,9 @@
 //! come by the same queue.
 
 use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::models::event::EventType;
-use shared::models::transaction::TransactionPrivate;
 use shared::origin::{Origin, Tenant};
 use shared::ports::payments::Outcome;
 use shared::store::Changes;
-use shared::store::row::Row;
 use shared::{App, Error, Id};
 
 use crate::payments::{self, Bill};
@@ -32,12 +29,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let mut changes = Changes::new();
     let outcome = charge(app, &origin, &mut changes, &row.object).await?;
     let transaction = row.object.settle(&mut row.private, &outcome, now);
-    let told = match outcome {
-        Outcome::Succeeded => EventType::ServiceSucceeded,
-        Outcome::Declined(_) => EventType::ServiceFailed,
-    };
-    let private = TransactionPrivate::charged(row.object.id.to_string());
-    let transaction = Row::with_private(transaction, private).announcing(told);
+    let transaction = payments::record(transaction, row.object.id.to_string());
     app.store.replace(&mut changes, &origin, &row)?;
     app.store.create(&mut changes, &origin, &transaction)?;
     app.store.commit_later(&origin, changes).await

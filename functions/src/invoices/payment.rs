@@ -5,7 +5,7 @@ use shared::http::Caller;
 use shared::models::event::EventType;
 use shared::models::invoice::{Attempt, Invoice};
 use shared::models::payment_method::PaymentMethod;
-use shared::models::transaction::{Transaction, TransactionPrivate};
+use shared::models::transaction::Transaction;
 use shared::origin::Origin;
 use shared::ports::payments::Outcome;
 use shared::store::row::Row;
@@ -83,13 +83,11 @@ async fn charge(
     let transaction: Transaction =
         row.object
             .end_payment(&mut row.private, &attempt, succeeded, origin.now);
-    let (told, service) = if succeeded {
-        (EventType::InvoicePaid, EventType::ServiceSucceeded)
-    } else {
-        (EventType::InvoicePaymentFailed, EventType::ServiceFailed)
+    let transaction = payments::record(transaction, bill.key);
+    let told = match succeeded {
+        true => EventType::InvoicePaid,
+        false => EventType::InvoicePaymentFailed,
     };
-    let private = TransactionPrivate::charged(bill.key);
-    let transaction = Row::with_private(transaction, private).announcing(service);
     app.store
         .replace(changes, origin, &row.clone().announcing(told))?;
     app.store.create(changes, origin, &transaction)?;

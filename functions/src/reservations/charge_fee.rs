@@ -1,12 +1,9 @@
 //! `settle-session`, of a reservation that is over: takes its fee from its payment method, once.
 
-use shared::models::event::EventType;
 use shared::models::reservation::Reservation;
-use shared::models::transaction::TransactionPrivate;
 use shared::origin::{Origin, Tenant};
 use shared::ports::payments::Outcome;
 use shared::store::Changes;
-use shared::store::row::Row;
 use shared::{App, Error, Id};
 
 use crate::payments::{self, Bill};
@@ -23,12 +20,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let mut changes = Changes::new();
     let outcome = charge(app, &origin, &mut changes, &row.object).await?;
     let transaction = row.object.settle_fee(&mut row.private, &outcome, now);
-    let told = match outcome {
-        Outcome::Succeeded => EventType::ServiceSucceeded,
-        Outcome::Declined(_) => EventType::ServiceFailed,
-    };
-    let private = TransactionPrivate::charged(row.object.id.to_string());
-    let transaction = Row::with_private(transaction, private).announcing(told);
+    let transaction = payments::record(transaction, row.object.id.to_string());
     app.store.replace(&mut changes, &origin, &row)?;
     app.store.create(&mut changes, &origin, &transaction)?;
     app.store.commit_later(&origin, changes).await
