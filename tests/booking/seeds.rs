@@ -31,10 +31,11 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Has one worker for each processor take seeds until none is left, each on a thread and a runtime of its own.
+/// Has two workers for each processor take seeds until none is left, each on a thread and a runtime of its own: half of
+/// the time they wait for a call to be tried again.
 pub fn share_out<T: Send>(seeds: Range<u64>, work: impl AsyncFn(&Seeds) -> T + Sync) -> Vec<T> {
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let workers = processors.min(seeds.end - seeds.start);
+    let workers = (2 * processors).min(seeds.end - seeds.start);
     let seeds = Seeds {
         next: AtomicU64::new(seeds.start),
         end: seeds.end,

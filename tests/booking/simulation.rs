@@ -180,7 +180,7 @@ impl<'a> Simulation<'a> {
         let vehicle = self.stage.one_of(&self.vehicles);
         let wish = with(
             json!({"driver": self.driver, "vehicle": vehicle, "connector_type": ["Type2"],
-                "location": {"latitude": self.latitude, "longitude": 170.0, "radius": 1200}}),
+                "location": {"latitude": self.latitude, "longitude": 170.0, "radius": 600}}),
             self.window(),
         );
         let (status, made) = self.stage.post("/v1/reservations", wish).await;
