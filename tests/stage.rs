@@ -245,13 +245,16 @@ impl Stage {
     }
 
     async fn until_done(&self, work: impl AsyncFn() -> Result<()>) {
+        let mut last = None;
         for _ in 0..DELIVERIES {
-            if let Some(Ok(())) = under_faults(self.dice.below(u64::MAX), work()).await {
-                return;
+            match under_faults(self.dice.below(u64::MAX), work()).await {
+                Some(Ok(())) => return,
+                Some(Err(error)) => last = Some(error),
+                None => {}
             }
         }
         panic!(
-            "seed {}: a piece of work was delivered too often",
+            "seed {}: a piece of work was delivered too often, and failed last with {last:?}",
             self.seed
         );
     }

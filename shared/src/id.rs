@@ -48,6 +48,7 @@ kinds! {
     Event "event" "evt_" None,
     Fleet "fleet" "flt_" Some(Code::FleetNotFound),
     Invoice "invoice" "inv_" Some(Code::InvoiceNotFound),
+    LineItem "line_item" "li_" None,
     PaymentMethod "payment_method" "pm_" Some(Code::PaymentMethodNotFound),
     Policy "policy" "pol_" Some(Code::PolicyNotFound),
     Report "report" "rpt_" Some(Code::ReportNotFound),
@@ -116,6 +117,13 @@ impl Id {
     /// Whether this is a well-formed id of that kind. Only such an id can name a row.
     pub fn is(&self, kind: Kind) -> bool {
         self.number(kind).is_some()
+    }
+
+    /// The id of another kind with the same number; the id itself if it is malformed.
+    #[must_use]
+    pub fn as_kind(&self, kind: Kind) -> Self {
+        let own = self.kind().and_then(|own| self.number(own));
+        own.map_or_else(|| self.clone(), |number| Self::from_number(kind, number))
     }
 
     /// The kind of a well-formed id.

@@ -61,8 +61,9 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
     let created = shared::Timestamp::parse(made.body["created"].as_str().expect("a time"));
     let due = created.expect("a time").plus_seconds(30 * 86_400);
     let ended = &made.body["line_items"][0]["description"];
-    let line = json!({"amount": 1190, "charging_session": session, "description": ended, "energy_wh": 30_000, "net": 1000,
-        "quantity": 1, "tax": 190, "type": "energy_session", "unit_amount": 1190});
+    let id = session.replace("cs_", "li_");
+    let line = json!({"id": id, "amount": 1190, "charging_session": session, "description": ended, "energy_wh": 30_000,
+        "net": 1000, "quantity": 1, "reservation": null, "tax": 190, "type": "energy_session", "unit_amount": 1190});
     let want = json!({"id": made.id(), "object": "invoice", "amount_due": 1190, "amount_paid": null,
         "created": made.body["created"], "currency": "usd", "description": "Memo", "due_date": due, "fleet": crew.fleet,
         "line_items": [line], "line_items_has_more": false, "metadata": {"k": "v"}, "paid_at": null, "payment_method": null,
@@ -77,6 +78,94 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
         .expect(200);
     assert_eq!(lines.body["data"], json!([line]));
     app.drain().await;
+}
+
+/// A reservation whose vehicle did not come, with that payment method for its fee.
+async fn no_show(app: &TestApp, crew: &Crew, method: Option<&str>) -> String {
+    let body = with(app.reservation(crew, 60), json!({"payment_method": method}));
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    app.drain().await;
+    app.advance(90 * 60).await;
+    app.drain().await;
+    id
+}
+
+#[tokio::test]
+async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+    let crew = app.crew(&app.alice).await;
+    let other = app.crew(&app.alice).await;
+    let good = app.payment_method("tok_success", json!({})).await;
+    let poor = app.payment_method("tok_declined", json!({})).await;
+    let before = app.now();
+    let unpaid = no_show(&app, &crew, None).await;
+    let declined = no_show(&app, &crew, Some(&poor)).await;
+    no_show(&app, &crew, Some(&good)).await;
+    let elsewhere = no_show(&app, &other, None).await;
+    let session = app.completed_session(&crew, json!({})).await;
+    let fee_due = async |id: &str| {
+        let path = format!("/v1/reservations/{id}");
+        app.alice.get(&path).await.expect(200).body["fee_due"].clone()
+    };
+    let body =
+        json!({"period_start": before, "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let make = async || app.alice.post("/v1/invoices", body.clone()).await;
+    let made = make().await;
+    let id = made.id();
+    let fee = |id: &str| {
+        json!({"id": id.replace("res_", "li_"), "amount": 300, "charging_session": null,
+            "description": format!("Fee of reservation {id}"), "energy_wh": 0, "net": 300, "quantity": 1, "reservation": id,
+            "tax": 0, "type": "reservation_fee", "unit_amount": 300})
+    };
+    let lines = made.body["line_items"].as_array().expect("lines").clone();
+    // The session began two hours ago, between the reservations.
+    let fees: Vec<_> = lines
+        .iter()
+        .filter(|line| line["type"] != "energy_session")
+        .collect();
+    assert_eq!(fees, [&fee(&declined), &fee(&unpaid)]);
+    assert_eq!(
+        (lines.len(), &made.body["amount_due"]),
+        (3, &json!(1190 + 600))
+    );
+    let listed = app
+        .alice
+        .get(&format!("/v1/invoices/{id}/line_items"))
+        .await;
+    assert_eq!(listed.expect(200).body["data"], json!(lines));
+    // No other invoice has them, until this one is void.
+    assert_eq!(make().await.body["line_items"], json!([]));
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    act(&app.alice, &id, "void", json!({})).await.expect(200);
+    assert_eq!(fee_due(&unpaid).await, 300);
+    let id = make().await.id();
+    act(&app.alice, &id, "finalize", json!({}))
+        .await
+        .expect(200);
+    let paid = act(&app.alice, &id, "pay", json!({"payment_method": good})).await;
+    assert_eq!(paid.expect(200).body["amount_paid"], 1190 + 600);
+    app.drain().await;
+    assert_eq!(
+        (fee_due(&unpaid).await, fee_due(&declined).await),
+        (json!(0), json!(0))
+    );
+    let session = app
+        .alice
+        .get(&format!("/v1/charging_sessions/{session}"))
+        .await;
+    assert_eq!(session.expect(200).body["amount_due"], 0);
+    assert_eq!(make().await.body["line_items"], json!([]));
+    // The account's own invoice takes the other fleet's.
+    assert_eq!(fee_due(&elsewhere).await, 300);
+    let whole = with(body.clone(), json!({"fleet": null}));
+    let whole = app.alice.post("/v1/invoices", whole).await.expect(200);
+    assert_eq!(whole.body["line_items"], json!([fee(&elsewhere)]));
+    // A fee that was owed before the window is on no invoice of it.
+    let late = json!({"period_start": app.now(), "period_end": app.in_minutes(1)});
+    let late = app.alice.post("/v1/invoices", late).await.expect(200);
+    assert_eq!(late.body["line_items"], json!([]));
 }
 
 #[tokio::test]
@@ -701,7 +790,7 @@ async fn cut_short(
         .await
         .expect("sessions");
     let mut rest = Changes::new();
-    let claimed = store.claim_sessions(&mut rest, &origin, &collected).await;
+    let claimed = store.claim_billed(&mut rest, &origin, &collected).await;
     claimed.expect("claims");
     (origin, rest)
 }
@@ -754,10 +843,10 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
         .collect(&later, &new, Currency::USD)
         .await
         .expect("sessions");
-    assert_eq!((collected.begun, collected.sessions.len()), (before, 120));
+    assert_eq!((collected.begun, collected.billed.len()), (before, 120));
     let mut rest = Changes::new();
     store
-        .claim_sessions(&mut rest, &later, &collected)
+        .claim_billed(&mut rest, &later, &collected)
         .await
         .expect("claims");
     store

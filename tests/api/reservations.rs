@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use shared::models::reservation::Reservation;
 use shared::ports::Message;
+use shared::store::keys::connector_calendar;
 use shared::{Id, Mode, Tenant};
 use tests::meter::{Call, Meter, in_a_row};
 use tests::{TestApp, with};
@@ -563,6 +564,49 @@ async fn a_reservation_whose_connector_breaks_moves_to_another() {
     app.change_station(&second, change).await;
     assert_eq!(ranges(&second).await, Some(2));
     app.drain().await;
+}
+
+#[tokio::test]
+async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_nothing_behind() {
+    let app = TestApp::start().await;
+    let day = shared::time::DAY;
+    let evening = (day - app.now().unix_millis() % day) / 1000 + 22 * 3600;
+    app.advance(u32::try_from(evening).expect("later")).await;
+    let crew = app.crew(&app.alice).await;
+    let station = app.station(json!({})).await;
+    let body = with(
+        app.reservation(&crew, 60),
+        json!({"location": lonely(), "latest_end": app.in_minutes(240)}),
+    );
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    let path = format!("/v1/reservations/{id}");
+    app.advance(31 * 60).await;
+    let made = app.alice.get(&path).await.body;
+    assert_eq!(made["status"], "confirmed");
+    app.change_station(&station, json!({"status": "maintenance"}))
+        .await;
+    app.advance(95 * 60).await;
+    app.change_station(&station, json!({})).await;
+    app.advance(6 * 60).await;
+    let moved = app.alice.get(&path).await.body;
+    assert_eq!(moved["status"], "confirmed");
+    assert_eq!(
+        events(&app, &path).await.last().expect("events"),
+        "reservation.reassigned"
+    );
+    let day_of = |one: &Value| one["reserved_start"].as_str().expect("a time")[..10].to_owned();
+    assert!(day_of(&made) < day_of(&moved), "{moved}");
+    // Somebody else may have what it was promised first, as far as the calendars go.
+    let connector = made["connector"].as_str().expect("a connector");
+    let window = |name: &str| shared::Timestamp::parse(made[name].as_str().expect("a time"));
+    let promised = shared::charging::calendar::Window {
+        from: window("reserved_start").expect("a time"),
+        until: window("reserved_end").expect("a time"),
+    };
+    let whose = connector_calendar(&Id::from(station.as_str()), connector);
+    let pages = promised.utc_days().map(|day| (whose.clone(), day));
+    let calendars = app.app().store.calendars(Mode::Test, pages.collect()).await;
+    assert_eq!(calendars.expect("calendars").entries(&whose), []);
 }
 
 #[tokio::test]

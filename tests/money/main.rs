@@ -1,5 +1,5 @@
 //! The life of money, step by step, by a seed: sessions begin and end, invoices are drafted, finalized, paid, voided and
-//! deleted, charges refunded and wallets topped up, by hand and by schedule, over a switch of the clocks and in currencies
+//! deleted, reservations paid for and not used, charges refunded and wallets topped up, by hand and by schedule, over a switch of the clocks and in currencies
 //! of two, no and three decimals. Meanwhile the table fails, the payment provider answers late or not at all, and messages
 //! come twice or never. In the end every cent at the provider and in the wallet has exactly one reason.
 //!
@@ -21,6 +21,9 @@ use tests::faulty::Dice;
 use tests::records::Records;
 use tests::stage::{Outside, Stage, setting};
 use tests::{TestApp, with};
+
+/// What a reservation costs, in minor units.
+const FEE: i64 = 250;
 
 /// A payment provider that keeps books, and does not always say what it did.
 struct Till {
@@ -105,7 +108,7 @@ struct World {
 async fn money_is_neither_made_nor_lost_whatever_happens() {
     let (seeds, steps) = (setting("MONEY_SEEDS", 3), setting("MONEY_STEPS", 60));
     let first = setting("MONEY_SEED", 1);
-    let test = TestApp::start().await;
+    let test = TestApp::start_with(|options| options.reservation_fee = FEE).await;
     let mut records = Records::of(&test).await;
     let (mut paid, mut silences) = (0, 0);
     for seed in first..first + seeds {
@@ -204,6 +207,7 @@ impl World {
             79..=83 => self.act("invoices", "void", json!({})).await,
             84..=86 => self.delete().await,
             87..=92 => self.act("transactions", "refund", json!({})).await,
+            93..=95 => self.reserve().await,
             _ => self.top_up().await,
         }
     }
@@ -215,6 +219,17 @@ impl World {
         let body = json!({"charging_station": self.station, "connector": (["1", "2"][place]), "driver": self.driver,
             "vehicle": self.vehicles[place], "payment_method": method});
         self.stage.post("/v1/charging_sessions", body).await;
+    }
+
+    /// Mostly nobody comes, and the fee is owed.
+    async fn reserve(&mut self) {
+        let method = self.methods.get(self.stage.dice.below(6) as usize).cloned();
+        let soon = |minutes: i64| self.stage.app.now().plus_seconds(minutes * 60);
+        let body = json!({"driver": self.driver, "vehicle": self.stage.one_of(&self.vehicles), "connector_type": ["Type2"],
+            "ideal_start": soon(40), "ideal_end": soon(70), "payment_method": method,
+            "location": {"latitude": 10.0, "longitude": 10.0, "radius": 500}});
+        let (status, made) = self.stage.post("/v1/reservations", body).await;
+        assert_eq!(status, 200, "seed {}: {made}", self.stage.seed);
     }
 
     async fn stop(&mut self) {
@@ -265,7 +280,7 @@ impl World {
         }
     }
 
-    /// Ends every session, lets everything come to rest, and has the rest billed and paid.
+    /// Ends every session and reservation, lets everything come to rest, and has the rest billed and paid.
     async fn close(&mut self, records: &mut Records) {
         for session in self.all("charging_sessions").await {
             if session["status"] == "active" {
@@ -274,6 +289,7 @@ impl World {
                 self.stage.post(&path, json!({})).await;
             }
         }
+        // The last reservation begins in 40 minutes, and waits for 15.
         self.rest(records).await;
         let (status, invoice) = self.invoice().await;
         assert_eq!(status, 200, "{invoice}");
@@ -314,17 +330,41 @@ impl World {
         let sessions = self.all("charging_sessions").await;
         let invoices = self.all("invoices").await;
         let transactions = self.all("transactions").await;
-        let paid = self.check_transactions(&sessions, &transactions).await;
+        let fees = self.fees(&self.all("reservations").await);
+        let paid = self.check_transactions(&sessions, &fees, &transactions);
+        let paid = paid.await;
         self.check_events(&transactions).await;
-        self.check_invoices(&sessions, &invoices);
+        self.check_invoices(&sessions, &fees, &invoices);
         for session in &sessions {
             assert_eq!(session["status"], "completed", "seed {seed}: {session}");
         }
         paid
     }
 
-    /// What sessions show as paid, what transactions tell, what the provider took and what the wallet holds agree.
-    async fn check_transactions(&self, sessions: &[Value], transactions: &[Value]) -> i64 {
+    /// What reservations cost that were over and not free: the fee, what is due of it, and what is paid.
+    fn fees(&self, reservations: &[Value]) -> Vec<Value> {
+        let fees = reservations
+            .iter()
+            .filter_map(|one| match one["status"].as_str() {
+                Some("completed" | "expired") => {
+                    let (fee, due) = (amount(one, "reservation_fee"), amount(one, "fee_due"));
+                    assert_eq!(fee, FEE, "seed {}: {one}", self.stage.seed);
+                    Some(json!({"id": one["id"], "amount_due": due, "amount_paid": fee - due}))
+                }
+                // It found no connector: nothing is owed.
+                Some("failed") if one["fee_due"] == 0 => None,
+                _ => panic!("seed {}: {one}", self.stage.seed),
+            });
+        fees.collect()
+    }
+
+    /// What sessions and reservations show as paid, what transactions tell, what the provider took and what the wallet holds agree.
+    async fn check_transactions(
+        &self,
+        sessions: &[Value],
+        fees: &[Value],
+        transactions: &[Value],
+    ) -> i64 {
         let seed = self.stage.seed;
         let done = transactions.iter().filter(|one| one["status"] != "failed");
         let done: Vec<&Value> = done.collect();
@@ -338,7 +378,8 @@ impl World {
         let charge = |one: &Value| one["type"] == "charge";
         let tops_up = |one: &Value| one["description"] == "Wallet top-up";
         let by_wallet = |one: &Value| one["payment_method"] == json!(self.methods[2]);
-        let paid: i64 = sessions.iter().map(|one| amount(one, "amount_paid")).sum();
+        let bills = sessions.iter().chain(fees);
+        let paid: i64 = bills.map(|one| amount(one, "amount_paid")).sum();
         let charged = sum(&|one| charge(one) && !tops_up(one));
         assert_eq!(paid, charged, "seed {seed}: paid and charged");
         let (taken, given) = self.check_till();
@@ -401,11 +442,12 @@ impl World {
         assert!(told.is_empty(), "seed {}: {told:?}", self.stage.seed);
     }
 
-    /// A session is on one invoice that counts, and the lines add up.
-    fn check_invoices(&self, sessions: &[Value], invoices: &[Value]) {
+    /// A session or a fee is on one invoice that counts, and the lines add up.
+    fn check_invoices(&self, sessions: &[Value], fees: &[Value], invoices: &[Value]) {
         let seed = self.stage.seed;
         let by_id: BTreeMap<_, _> = sessions
             .iter()
+            .chain(fees)
             .map(|one| (one["id"].to_string(), one))
             .collect();
         let mut billed = BTreeMap::new();
@@ -416,22 +458,26 @@ impl World {
             let whole = amount(invoice, "amount_due") + amount(invoice, "amount_paid");
             assert_eq!(total, whole, "seed {seed}: {invoice}");
             for line in lines {
-                let session = by_id[&line["charging_session"].to_string()];
-                let before = billed.insert(session["id"].to_string(), &invoice["status"]);
-                assert_eq!(before, None, "seed {seed}: {session} is billed twice");
-                let gross = amount(session, "amount_due") + amount(session, "amount_paid");
+                let what = match line["type"].as_str() {
+                    Some("reservation_fee") => &line["reservation"],
+                    _ => &line["charging_session"],
+                };
+                let one = by_id[&what.to_string()];
+                let before = billed.insert(one["id"].to_string(), &invoice["status"]);
+                assert_eq!(before, None, "seed {seed}: {one} is billed twice");
+                let gross = amount(one, "amount_due") + amount(one, "amount_paid");
                 assert_eq!(amount(line, "amount"), gross, "seed {seed}: {line}");
                 assert_eq!(amount(line, "net") + amount(line, "tax"), gross);
             }
         }
-        for session in sessions {
-            let open = match billed.get(&session["id"].to_string()) {
+        for one in sessions.iter().chain(fees) {
+            let open = match billed.get(&one["id"].to_string()) {
                 Some(status) => **status != "paid",
                 None => false,
             };
             // Everything was billed or paid at the end, and what is on no open invoice is paid.
-            let due = amount(session, "amount_due");
-            assert!(due == 0 || open, "seed {seed}: {session}");
+            let due = amount(one, "amount_due");
+            assert!(due == 0 || open, "seed {seed}: {one}");
         }
     }
 }

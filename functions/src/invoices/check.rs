@@ -8,7 +8,7 @@ use shared::store::Changes;
 use shared::store::row::Row;
 use shared::{App, Error, Id};
 
-use super::{finalize, payment, sessions};
+use super::{finalize, pay_off, payment};
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
@@ -17,7 +17,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let origin = Origin::later(tenant.clone(), app.now());
     match row.object.concern(&row.private, origin.now) {
         None => Ok(()),
-        Some(Concern::UnpaidSessions) => sessions::pay_off(app, &origin, row).await,
+        Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, row).await,
         Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
         Some(Concern::Final) => {
             let row = finalize::finalized(row, origin.now)?;

@@ -1,4 +1,5 @@
-//! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window and that no other invoice bills.
+//! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window, and of fees that reservations owe
+//! since then, as far as no other invoice bills them.
 
 use std::time::Duration;
 
@@ -35,10 +36,10 @@ pub async fn handle(
     let collected = app.store.collect(origin, &new, currency).await?;
     let mut changes = Changes::new();
     app.store
-        .claim_sessions(&mut changes, origin, &collected)
+        .claim_billed(&mut changes, origin, &collected)
         .await?;
     let (id, begun) = (collected.invoice, collected.begun);
-    let invoice = Invoice::new(new, id, currency, collected.sessions, begun)?;
+    let invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
     let answer = caller.answer(&invoice)?;
     let row = Row::new(invoice).announcing(EventType::InvoiceCreated);
     app.store.create(&mut changes, origin, &row)?;

@@ -1,4 +1,4 @@
-//! `GET /v1/invoices/{id}/line_items`: all line items of an invoice, the newest session first.
+//! `GET /v1/invoices/{id}/line_items`: all line items of an invoice, the newest session or reservation first.
 
 use axum::extract::State;
 use shared::http::{Caller, ListQuery, PathId, Route};
@@ -20,9 +20,9 @@ pub async fn handle(
     PathId(id): PathId,
     query: ListQuery,
 ) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::ChargingSession);
+    let (tenant, kind) = (caller.tenant(), Kind::LineItem);
     let slice = query.slice(tenant, kind)?;
     let invoice = app.store.get::<Invoice>(tenant, &id).await?.object;
     let found = app.store.lines(tenant, &invoice, &slice).await?;
-    query.answer(&caller, found, |line| &line.charging_session, kind)
+    query.answer(&caller, found, |line| &line.id, kind)
 }

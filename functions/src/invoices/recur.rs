@@ -37,6 +37,18 @@ pub async fn draft_all(
     period: Window,
 ) -> Result<bool, Error> {
     let mut currencies = BTreeMap::new();
+    for row in app.store.fees(&origin.tenant).await? {
+        let (reservation, private, currency) = (&row.object, &row.private, row.object.currency);
+        let ours = private.fleet.as_ref() == Some(&fleet.id);
+        if ours && reservation.is_unsettled(private, period.until) {
+            return Ok(false);
+        }
+        let new = body(fleet, period, currency);
+        let billed = new.bills_fee(currency, reservation, private, row.version);
+        if billed.is_some() {
+            currencies.insert(currency.as_str(), currency);
+        }
+    }
     let mut pages = app
         .store
         .sessions_around(&origin.tenant, Some(&fleet.id), period);
@@ -79,15 +91,15 @@ async fn draft(
     }
     let new = body(fleet, period, currency);
     let collected = app.store.collect(origin, &new, currency).await?.under(id);
-    if collected.sessions.is_empty() {
+    if collected.billed.is_empty() {
         return Ok(());
     }
     let mut changes = Changes::new();
     app.store
-        .claim_sessions(&mut changes, origin, &collected)
+        .claim_billed(&mut changes, origin, &collected)
         .await?;
     let (id, begun) = (collected.invoice, collected.begun);
-    let invoice = Invoice::new(new, id, currency, collected.sessions, begun)?;
+    let invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
     let mut private = InvoicePrivate::default();
     invoice.finalize_later(&mut private, begun.plus_millis(DRAFT));
     let row = Row::with_private(invoice, private).announcing(EventType::InvoiceCreated);

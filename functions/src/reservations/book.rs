@@ -33,7 +33,10 @@ pub(super) async fn book(
         .iter()
         .map(|candidate| connector_calendar(&candidate.station, &candidate.connector));
     let whose: BTreeSet<String> = connectors.chain([vehicle.clone()]).chain(left).collect();
-    let mut calendars = read(app, origin, &whose, windows).await?;
+    // What was promised before may lie on a day that no window touches any more.
+    let promised = before.iter().map(|promise| promise.window);
+    let touched: Vec<Window> = windows.iter().copied().chain(promised).collect();
+    let mut calendars = read(app, origin, &whose, &touched).await?;
     for _ in 0..ROUNDS {
         summary.refused.booked = booked(&row.object, windows, candidates, &calendars);
         let Some((window, candidate)) = choose(&row.object, windows, candidates, &calendars) else {
@@ -60,7 +63,7 @@ pub(super) async fn book(
                 let connector = connector_calendar(&candidate.station, &candidate.connector);
                 let left = before.iter().flat_map(|promise| promise.whose.clone());
                 let whose = left.chain([connector, vehicle.clone()]).collect();
-                calendars.update(read(app, origin, &whose, windows).await?);
+                calendars.update(read(app, origin, &whose, &touched).await?);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Invoices: what the charging sessions of a window cost, as one bill.
+//! Invoices: what the charging sessions of a window cost, and what reservations that were over in it still owe, as one bill.
 //!
 //! draft → open → paid | void | uncollectible; uncollectible → void. A draft can also be deleted. Overdue is an open
 //! invoice past its due date, not a status of its own.
@@ -10,6 +10,7 @@ use super::charging_session::{ChargingSession, SessionPrivate, SessionStatus};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::payment_method::{PaymentMethod, PaymentMethodPrivate};
+use super::reservation::{Reservation, ReservationPrivate};
 use super::text::Description;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use crate::error::{Code, Error, Result};
@@ -40,7 +41,7 @@ pub struct Invoice {
     pub due_date: Timestamp,
     /// Null for an invoice of the whole account.
     pub fleet: Option<Id>,
-    /// One for each session, the newest first; at most 100 are shown here.
+    /// One for each session and each fee, the newest first; at most 100 are shown here.
     pub line_items: Vec<LineItem>,
     /// Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all.
     pub line_items_has_more: bool,
@@ -79,14 +80,19 @@ pub enum InvoiceFilter {
 /// One entry of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LineItem {
+    /// The number of the session or the reservation that the line bills.
+    pub id: Id,
     /// Minor units, tax included: `quantity` times `unit_amount`.
     pub amount: i64,
-    pub charging_session: Id,
+    /// Null for the fee of a reservation.
+    pub charging_session: Option<Id>,
     pub description: String,
     pub energy_wh: i64,
     /// Minor units without tax.
     pub net: i64,
     pub quantity: u32,
+    /// The reservation whose fee this is.
+    pub reservation: Option<Id>,
     /// Minor units of tax.
     pub tax: i64,
     #[serde(rename = "type")]
@@ -186,15 +192,17 @@ pub struct Payment {
     pub payment_method: Option<Id>,
 }
 
-/// A session that an invoice may bill.
+/// A session, or a reservation with its fee, that an invoice may bill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Billable {
     pub line: LineItem,
+    /// Its id.
+    pub what: Id,
     /// Minor units that were paid already.
     pub paid: i64,
-    /// The version of the session's row.
+    /// The version of its row.
     pub version: u64,
-    /// The invoice that claimed the session.
+    /// The invoice that claimed it.
     pub claimed_by: Option<Id>,
 }
 
@@ -235,7 +243,31 @@ impl NewInvoice {
             && self.fleet.as_ref().is_none_or(|id| *id == session.fleet);
         bills.then(|| Billable {
             line: LineItem::of(session, private, ended),
+            what: session.id.clone(),
             paid: session.amount_paid,
+            version,
+            claimed_by: private.invoice.clone(),
+        })
+    }
+
+    /// The line of a reservation's fee, if an invoice in this currency bills it: still owed, by a reservation that was over
+    /// within the window, and not about to be charged from its own payment method.
+    pub fn bills_fee(
+        &self,
+        currency: Currency,
+        reservation: &Reservation,
+        private: &ReservationPrivate,
+        version: u64,
+    ) -> Option<Billable> {
+        let over = private.owed_since?;
+        let bills = private.due.is_none()
+            && reservation.currency == currency
+            && (self.period_start..self.period_end).contains(&over)
+            && (self.fleet.is_none() || self.fleet == private.fleet);
+        bills.then(|| Billable {
+            line: LineItem::of_fee(reservation),
+            what: reservation.id.clone(),
+            paid: 0,
             version,
             claimed_by: private.invoice.clone(),
         })
@@ -264,21 +296,40 @@ impl LineItem {
             session.energy_consumed % 1000,
         );
         Self {
+            id: session.id.as_kind(Kind::LineItem),
             amount: gross,
-            charging_session: session.id.clone(),
+            charging_session: Some(session.id.clone()),
             description: format!("Charging, {kwh}.{wh:03} kWh, ended {ended}"),
             energy_wh: session.energy_consumed,
             net: private.net,
             quantity: 1,
+            reservation: None,
             tax: private.tax,
             kind: LineType::EnergySession,
             unit_amount: gross,
         }
     }
+
+    /// Fees are free of tax: nothing tells of one.
+    fn of_fee(reservation: &Reservation) -> Self {
+        Self {
+            id: reservation.id.as_kind(Kind::LineItem),
+            amount: reservation.fee_due,
+            charging_session: None,
+            description: reservation.fee_description(),
+            energy_wh: 0,
+            net: reservation.fee_due,
+            quantity: 1,
+            reservation: Some(reservation.id.clone()),
+            tax: 0,
+            kind: LineType::ReservationFee,
+            unit_amount: reservation.fee_due,
+        }
+    }
 }
 
 impl Invoice {
-    /// A new draft of these sessions, newest first.
+    /// A new draft of these sessions and fees, newest first.
     ///
     /// # Errors
     /// Metadata beyond its limits.
@@ -286,11 +337,11 @@ impl Invoice {
         new: NewInvoice,
         id: Id,
         currency: Currency,
-        sessions: Vec<Billable>,
+        billed: Vec<Billable>,
         now: Timestamp,
     ) -> Result<Self> {
-        let total: i64 = sessions.iter().map(|one| one.line.amount).sum();
-        let paid: i64 = sessions.iter().map(|one| one.paid).sum();
+        let total: i64 = billed.iter().map(|one| one.line.amount).sum();
+        let paid: i64 = billed.iter().map(|one| one.paid).sum();
         Ok(Self {
             id,
             object: Kind::Invoice,
@@ -301,8 +352,8 @@ impl Invoice {
             description: new.description,
             due_date: now.plus_millis(TERM),
             fleet: new.fleet,
-            line_items_has_more: sessions.len() > SHOWN_LINES,
-            line_items: sessions
+            line_items_has_more: billed.len() > SHOWN_LINES,
+            line_items: billed
                 .into_iter()
                 .take(SHOWN_LINES)
                 .map(|one| one.line)

@@ -82,6 +82,12 @@ pub struct ReservationPrivate {
     /// The promised connector is out of order: when the reservation is due, another is sought.
     #[serde(default)]
     pub displaced: bool,
+    /// Since when the reservation is over and its fee is owed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owed_since: Option<Timestamp>,
+    /// The invoice that claimed the fee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invoice: Option<Id>,
 }
 
 impl ReservationPrivate {
@@ -98,6 +104,8 @@ impl Default for ReservationPrivate {
             charging_standard: ConnectorType::Type2,
             fleet: None,
             displaced: false,
+            owed_since: None,
+            invoice: None,
         }
     }
 }
@@ -317,7 +325,7 @@ impl Reservation {
             due: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
             fleet: Some(vehicle.fleet.clone()),
-            displaced: false,
+            ..ReservationPrivate::default()
         };
         Ok((reservation, private))
     }
@@ -557,10 +565,27 @@ impl Reservation {
         self.ask_for_fee(private, now);
     }
 
-    /// Has the fee charged that is owed at the end, where there is something to charge it to.
+    /// Has the fee charged that is owed at the end, where there is something to charge it to. Otherwise, and when the charge
+    /// is declined, it waits for an invoice.
     fn ask_for_fee(&self, private: &mut ReservationPrivate, now: Timestamp) {
-        let charged = self.fee_due > 0 && self.payment_method.is_some();
-        private.due = charged.then_some(now);
+        let owed = self.fee_due > 0;
+        private.owed_since = owed.then_some(now);
+        private.due = (owed && self.payment_method.is_some()).then_some(now);
+    }
+
+    /// Whether the charge of a fee that was owed before that moment is still under way: an invoice would come too early.
+    pub fn is_unsettled(&self, private: &ReservationPrivate, until: Timestamp) -> bool {
+        private.due.is_some() && private.owed_since.is_some_and(|since| since < until)
+    }
+
+    /// The invoice that bills the fee was paid. Says whether there was anything left to pay.
+    pub fn pay_off(&mut self, private: &mut ReservationPrivate, now: Timestamp) -> bool {
+        private.owed_since = None;
+        let owed = std::mem::take(&mut self.fee_due) > 0;
+        if owed {
+            self.updated = now;
+        }
+        owed
     }
 
     /// Whether the fee is to be charged now.
@@ -595,8 +620,7 @@ impl Reservation {
         };
         private.due = None;
         if *outcome == Outcome::Succeeded {
-            self.fee_due = 0;
-            self.updated = now;
+            self.pay_off(private, now);
             return Transaction::new(movement, TransactionStatus::Succeeded, now);
         }
         Transaction::new(movement, TransactionStatus::Failed, now)

@@ -1,7 +1,8 @@
-//! Invoices: which sessions one may bill, and their claims.
+//! Invoices: which sessions and fees one may bill, and their claims.
 //!
 //! A session is on at most one invoice that is not void: its row names the invoice, and every such claim is conditional on
-//! the row as it was read. A claim by an invoice that is void or does not exist counts for nothing.
+//! the row as it was read. A claim by an invoice that is void or does not exist counts for nothing. The same holds for a
+//! reservation with its fee.
 //!
 //! A few sessions are claimed in the transaction that writes the invoice. For more there is first a row that says the
 //! invoice is in the making: while it is fresh, claims by an invoice that does not exist yet are respected. It goes in the
@@ -14,13 +15,15 @@ use aws_sdk_dynamodb::types::{AttributeValue, Delete, DeleteRequest, Update, Wri
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::commit::{Changes, Write};
-use super::keys::Key;
+use super::keys::{Key, Partition};
 use super::list::{Found, From, Slice, page_of_ids};
+use super::row::Row;
 use super::{Item, Store, client, key_item, n, s, string};
 use crate::charging::calendar::Window;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
+use crate::models::reservation::Reservation;
 use crate::money::Currency;
 use crate::origin::{Origin, Tenant};
 use crate::time::{SECOND, Timestamp};
@@ -39,7 +42,7 @@ const MAKING: i64 = 40 * SECOND;
 #[derive(Debug, Clone)]
 pub struct Collected {
     /// The newest first.
-    pub sessions: Vec<Billable>,
+    pub billed: Vec<Billable>,
     pub invoice: Id,
     /// When the invoice was begun.
     pub begun: Timestamp,
@@ -77,7 +80,7 @@ impl Collected {
 }
 
 impl Store {
-    /// Finds what a new invoice bills: the sessions of its window that no other invoice has claimed.
+    /// Finds what a new invoice bills: the sessions and fees of its window that no other invoice has claimed.
     ///
     /// # Errors
     /// The table's; contended while another invoice of the same sessions is in the making; 409 `idempotency_error` when
@@ -92,17 +95,22 @@ impl Store {
             from: new.period_start,
             until: new.period_end,
         };
-        let mut sessions = Vec::new();
+        let fees = self.fees(&origin.tenant).await?;
+        let mut billed: Vec<Billable> = fees
+            .iter()
+            .filter_map(|row| new.bills_fee(currency, &row.object, &row.private, row.version))
+            .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
             let billable = page
                 .iter()
                 .filter_map(|row| new.bills(currency, &row.object, &row.private, row.version));
-            sessions.extend(billable);
+            billed.extend(billable);
         }
-        let claimants: BTreeSet<Id> = sessions
+        billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
+        let claimants: BTreeSet<Id> = billed
             .iter()
-            .filter_map(|session| session.claimed_by.clone())
+            .filter_map(|one| one.claimed_by.clone())
             .collect();
         let mut valid = BTreeSet::new();
         let mut making = None;
@@ -114,8 +122,8 @@ impl Store {
                 Claim::Ours(another) => self.give_up(&origin.tenant, &another).await?,
             }
         }
-        sessions.retain(|session| {
-            let claimed_by = session.claimed_by.as_ref();
+        billed.retain(|one| {
+            let claimed_by = one.claimed_by.as_ref();
             claimed_by.is_none_or(|claimant| !valid.contains(claimant))
         });
         let (invoice, begun) = match &making {
@@ -123,32 +131,52 @@ impl Store {
             None => (Id::new(Kind::Invoice, origin.now), origin.now),
         };
         Ok(Collected {
-            sessions,
+            billed,
             invoice,
             begun,
             making,
         })
     }
 
-    /// Adds to the changes that write an invoice that its sessions are claimed. Many are claimed before.
+    /// The reservations that are over and owe their fee.
     ///
     /// # Errors
-    /// The table's; contended when a session has changed meanwhile.
-    pub async fn claim_sessions(
+    /// The table's.
+    pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Row<Reservation>>> {
+        let (index, _, value) = Partition::Fees { tenant }.place();
+        let pages = self.client.query().table_name(&self.table);
+        let items: Vec<Item> = pages
+            .index_name(index)
+            .key_condition_expression("fleet_pk = :pk")
+            .expression_attribute_values(":pk", s(value))
+            .into_paginator()
+            .items()
+            .send()
+            .try_collect()
+            .await
+            .map_err(client::failure)?;
+        items.into_iter().map(Row::from_item).collect()
+    }
+
+    /// Adds to the changes that write an invoice that what it bills is claimed. Much is claimed before.
+    ///
+    /// # Errors
+    /// The table's; contended when a session or a reservation has changed meanwhile.
+    pub async fn claim_billed(
         &self,
         changes: &mut Changes,
         origin: &Origin,
         collected: &Collected,
     ) -> Result<()> {
         let Collected {
-            sessions,
+            billed,
             invoice,
             making,
             ..
         } = collected;
-        if sessions.len() <= AT_ONCE && making.is_none() {
-            for session in sessions {
-                self.claim_session(changes, origin, invoice, session)?;
+        if billed.len() <= AT_ONCE && making.is_none() {
+            for one in billed {
+                self.claim_one(changes, origin, invoice, one)?;
             }
             return Ok(());
         }
@@ -160,17 +188,17 @@ impl Store {
             idempotency: None,
             ..origin.clone()
         };
-        let unclaimed: Vec<&Billable> = sessions
+        let unclaimed: Vec<&Billable> = billed
             .iter()
-            .filter(|session| session.claimed_by.as_ref() != Some(invoice))
+            .filter(|one| one.claimed_by.as_ref() != Some(invoice))
             .collect();
         let batches: Vec<Changes> = unclaimed
             .chunks(BATCH)
             .map(|batch| {
                 let mut changes = Changes::new();
-                for session in batch {
-                    self.claim_session(&mut changes, &alone, invoice, session)?;
-                    self.add_line(&mut changes, &alone, invoice, &session.line)?;
+                for one in batch {
+                    self.claim_one(&mut changes, &alone, invoice, one)?;
+                    self.add_line(&mut changes, &alone, invoice, &one.line)?;
                 }
                 Ok(changes)
             })
@@ -187,17 +215,17 @@ impl Store {
         Ok(())
     }
 
-    /// Claims one session. One that this invoice has claimed already may be claimed again.
-    fn claim_session(
+    /// Claims one session or reservation. One that this invoice has claimed already may be claimed again.
+    fn claim_one(
         &self,
         changes: &mut Changes,
         origin: &Origin,
         invoice: &Id,
-        session: &Billable,
+        one: &Billable,
     ) -> Result<()> {
         let key = Key::Object {
             tenant: &origin.tenant,
-            id: &session.line.charging_session,
+            id: &one.what,
         };
         let update = Update::builder()
             .table_name(&self.table)
@@ -210,7 +238,7 @@ impl Store {
             .expression_attribute_names("#invoice", "invoice")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":invoice", s(invoice.as_str()))
-            .expression_attribute_values(":read", n(session.version))
+            .expression_attribute_values(":read", n(one.version))
             .expression_attribute_values(":one", n(1));
         changes.push(
             Write::Update(update.build().map_err(Error::internal)?),
@@ -229,7 +257,7 @@ impl Store {
         let mut item = key_item(Key::Line {
             tenant: &origin.tenant,
             invoice,
-            session: &line.charging_session,
+            line: &line.id,
         });
         let line = serde_dynamo::to_attribute_value(line).map_err(Error::internal)?;
         item.insert("line".into(), line);
@@ -252,10 +280,10 @@ impl Store {
             let mut lines: BTreeMap<&Id, &LineItem> = invoice
                 .line_items
                 .iter()
-                .map(|line| (&line.charging_session, line))
+                .map(|line| (&line.id, line))
                 .collect();
             let ids = lines.keys().map(|id| (*id).clone()).collect();
-            let found = page_of_ids(ids, Kind::ChargingSession, slice);
+            let found = page_of_ids(ids, Kind::LineItem, slice);
             let rows = found.rows.iter().filter_map(|id| lines.remove(id).cloned());
             return Ok(Found {
                 rows: rows.collect(),
@@ -263,7 +291,7 @@ impl Store {
                 older: found.older,
             });
         }
-        let Some((low, high)) = slice.bounds(Kind::ChargingSession) else {
+        let Some((low, high)) = slice.bounds(Kind::LineItem) else {
             return Ok(Found::page(Vec::new(), slice));
         };
         let (pk, _) = Key::Object {
@@ -301,13 +329,13 @@ impl Store {
             id: invoice,
         }
         .pair();
-        let prefix = Kind::ChargingSession.prefix();
+        let prefix = Kind::LineItem.prefix();
         let pages = self.client.query().table_name(&self.table);
         let keys: Vec<Item> = pages
-            .key_condition_expression("pk = :pk AND begins_with(sk, :session)")
+            .key_condition_expression("pk = :pk AND begins_with(sk, :line)")
             .projection_expression("pk, sk")
             .expression_attribute_values(":pk", s(pk))
-            .expression_attribute_values(":session", s(prefix))
+            .expression_attribute_values(":line", s(prefix))
             .into_paginator()
             .items()
             .send()

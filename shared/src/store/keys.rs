@@ -2,7 +2,7 @@
 //!
 //! | What | `pk` | `sk` | Index |
 //! |---|---|---|---|
-//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
+//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; of reservations that owe their fee `fleet`: `<acct>#<mode>#FEES` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
@@ -10,7 +10,7 @@
 //! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
 //! | delivery attempt | `<acct>#<mode>#<wh>` | `<dlv>` | `ttl` 30 days |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
-//! | line of an invoice | `<acct>#<mode>#<inv>` | `<cs>` | |
+//! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
@@ -62,7 +62,7 @@ pub enum Key<'a> {
     Line {
         tenant: &'a Tenant,
         invoice: &'a Id,
-        session: &'a Id,
+        line: &'a Id,
     },
     Making {
         tenant: &'a Tenant,
@@ -111,8 +111,8 @@ impl Key<'_> {
             Self::Line {
                 tenant,
                 invoice,
-                session,
-            } => (of_tenant(tenant, invoice.as_str()), session.to_string()),
+                line,
+            } => (of_tenant(tenant, invoice.as_str()), line.to_string()),
             Self::Making { tenant, invoice } => {
                 (of_tenant(tenant, invoice.as_str()), MAKING.into())
             }
@@ -134,6 +134,8 @@ pub enum Partition<'a> {
         fleet: &'a Id,
         kind: Kind,
     },
+    /// The reservations that are over and owe their fee.
+    Fees { tenant: &'a Tenant },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
@@ -154,6 +156,7 @@ impl Partition<'_> {
                 fleet,
                 kind,
             } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
+            Self::Fees { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "FEES")),
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
             Self::Stations { mode } => (
                 "list",
@@ -258,7 +261,7 @@ mod tests {
             Key::Line {
                 tenant: &tenant,
                 invoice: &id,
-                session: &other,
+                line: &other,
             },
             Key::Making {
                 tenant: &tenant,

@@ -284,6 +284,12 @@ records! {
     }
 
     Reservation ReservationPrivate {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, private: &'a ReservationPrivate) -> Vec<Partition<'a>> {
+            let all = Partition::Kind { tenant, kind: Self::KIND };
+            let owes = private.owed_since.map(|_| Partition::Fees { tenant });
+            std::iter::once(all).chain(owes).collect()
+        }
+
         fn due(private: &ReservationPrivate) -> Option<Timestamp> {
             private.due
         }
