@@ -81,7 +81,7 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
 }
 
 /// A reservation whose vehicle did not come, with that payment method for its fee.
-async fn no_show(app: &TestApp, crew: &Crew, method: Option<&str>) -> String {
+pub async fn no_show(app: &TestApp, crew: &Crew, method: Option<&str>) -> String {
     let body = with(app.reservation(crew, 60), json!({"payment_method": method}));
     let id = app.alice.post("/v1/reservations", body).await.id();
     app.drain().await;
