@@ -1,10 +1,16 @@
 //! The table's stream, read without faults.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodbstreams::Client;
+use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::types::ShardIteratorType;
 use functions::stream::relay::Change;
 
 use crate::TestApp;
+
+/// The machine may be busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(40);
 
 pub struct Records {
     client: Client,
@@ -16,6 +22,8 @@ impl Records {
     pub async fn of(test: &TestApp) -> Self {
         let mut settings = aws_sdk_dynamodbstreams::config::Builder::from(&shared::aws::config());
         settings.set_endpoint_url(Some(test.running().store_url.clone()));
+        let patient = TimeoutConfig::builder().operation_timeout(PATIENCE);
+        settings.set_timeout_config(Some(patient.build()));
         let client = Client::from_conf(settings.build());
         let stream = test.app().store.stream().await.expect("a stream");
         let shown = client.describe_stream().stream_arn(&stream).send().await;

@@ -7,7 +7,8 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
 use shared::origin::Tenant;
-use tests::TestApp;
+use shared::store::client;
+use tests::{SLACK, TestApp};
 
 /// Fails unless every reservation is settled, explained and alone where it is. Says how many were ever confirmed.
 pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) -> usize {
@@ -125,7 +126,7 @@ fn text(value: &Value) -> String {
 
 /// The rows of a kind, as they are.
 async fn rows(test: &TestApp, tenant: &Tenant, kind: &str) -> Vec<Value> {
-    let mut settings = aws_sdk_dynamodb::config::Builder::from(&shared::aws::config());
+    let mut settings = client::tuned(&shared::aws::config(), SLACK);
     settings.set_endpoint_url(Some(test.running().store_url.clone()));
     let client = Client::from_conf(settings.build());
     let partition = format!("{}#{}#{kind}", tenant.account, tenant.mode);
