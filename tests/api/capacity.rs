@@ -127,7 +127,7 @@ const DEARER: &[(&str, &str)] = &[
     ),
     (
         "create-fleet",
-        "the account is read for what a fleet takes over from it, and with its next bill the row is above 1 KB and in one more index",
+        "the account is read for what a fleet takes over from it",
     ),
     (
         "list-payment-methods",

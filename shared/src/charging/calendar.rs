@@ -7,11 +7,28 @@ use serde::{Deserialize, Serialize};
 use crate::id::Id;
 use crate::time::Timestamp;
 
-/// A half-open span of time: `until` no longer belongs to it.
+/// A half-open span of time: `until` no longer belongs to it. Rows hold it as two numbers, milliseconds since 1970: a third
+/// of the room that two texts take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[i64; 2]", into = "[i64; 2]")]
 pub struct Window {
     pub from: Timestamp,
     pub until: Timestamp,
+}
+
+impl From<[i64; 2]> for Window {
+    fn from([from, until]: [i64; 2]) -> Self {
+        Self {
+            from: Timestamp::from_unix_millis(from),
+            until: Timestamp::from_unix_millis(until),
+        }
+    }
+}
+
+impl From<Window> for [i64; 2] {
+    fn from(window: Window) -> Self {
+        [window.from.unix_millis(), window.until.unix_millis()]
+    }
 }
 
 impl Window {
