@@ -140,6 +140,13 @@ impl Stage {
         self.send("POST", path, Some(body), Some(key)).await
     }
 
+    /// Sends a request once, without an idempotency key. Nobody may learn what becomes of it.
+    pub async fn post_once(&self, path: &str, body: Value) {
+        let request = self.request("POST", path, Some(&body), None);
+        let work = self.router.clone().oneshot(request);
+        drop(under_faults(self.dice.below(u64::MAX), work).await);
+    }
+
     /// Makes an object, and says what its id is.
     pub async fn make(&mut self, path: &str, body: Value) -> String {
         let (status, made) = self.post(path, body).await;
@@ -164,21 +171,8 @@ impl Stage {
         body: Option<Value>,
         key: Option<String>,
     ) -> (u16, Value) {
-        let authorization = format!("Bearer {}", self.client.key.as_deref().expect("a key"));
         for _ in 0..DELIVERIES {
-            let mut request = Request::builder()
-                .method(method)
-                .uri(path)
-                .header("authorization", &authorization)
-                .header("host", "api.example.com");
-            if let Some(key) = &key {
-                request = request.header("idempotency-key", key);
-            }
-            if body.is_some() {
-                request = request.header("content-type", "application/json");
-            }
-            let text = body.as_ref().map(Value::to_string).unwrap_or_default();
-            let request = request.body(Body::from(text)).expect("a request");
+            let request = self.request(method, path, body.as_ref(), key.as_deref());
             let work = self.router.clone().oneshot(request);
             let Some(answer) = under_faults(self.dice.below(u64::MAX), work).await else {
                 continue;
@@ -195,6 +189,29 @@ impl Stage {
             }
         }
         panic!("seed {}: {method} {path} was sent too often", self.seed);
+    }
+
+    fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> Request<Body> {
+        let authorization = format!("Bearer {}", self.client.key.as_deref().expect("a key"));
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", authorization)
+            .header("host", "api.example.com");
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        let text = body.map(Value::to_string).unwrap_or_default();
+        request.body(Body::from(text)).expect("a request")
     }
 
     /// Relays what has changed and delivers what is due, some of it twice, some of it never.

@@ -212,17 +212,6 @@ pub async fn answered(app: &App, origin: &Origin) -> Result<Option<Answer>, Erro
     }
 }
 
-/// What makes a request's charge recognisable when the request is repeated: its idempotency key, else the request itself,
-/// which runs again when it loses against a concurrent change. Another charge under the same key is refused by the
-/// provider, also while the first is under way.
-pub fn key_of(origin: &Origin) -> Result<String, Error> {
-    match (&origin.idempotency, &origin.request) {
-        (Some(idempotency), _) => Ok(format!("idempotency key {}", idempotency.key)),
-        (None, Some(request)) => Ok(request.to_string()),
-        (None, None) => Err(Error::internal("a charge without a request behind it")),
-    }
-}
-
 /// The refusal of a payment that was declined.
 pub fn declined(code: &str) -> Error {
     Code::PaymentAuthorizationFailed
@@ -239,14 +228,16 @@ pub enum ToppedUp {
     Answered(Answer),
 }
 
-/// Charges a payment method for a wallet.
+/// Charges a payment method for the wallet of an account, a driver or a fleet.
 ///
 /// # Errors
-/// 404 or 400 for a payment method that is not there, not the payer's, or a wallet itself.
+/// 404 or 400 for a payment method that is not there, not the payer's, or a wallet itself; 503 where the provider is out of
+/// reach, or none is configured for live mode.
 pub async fn top_up(
     app: &App,
     caller: &Caller,
     body: &TopUp,
+    wallet: &Id,
     payer: Payer<'_>,
     currency: Currency,
 ) -> Result<ToppedUp, Error> {
@@ -262,33 +253,101 @@ pub async fn top_up(
             .because("A wallet cannot be topped up from a wallet.")
             .at(param));
     }
-    let description = "Wallet top-up";
+    app.payments.of(origin.tenant.mode)?;
     let movement = Movement {
         kind: TransactionType::Charge,
         amount: body.amount.minor_units(),
         currency,
-        description: description.into(),
+        description: "Wallet top-up".into(),
         payment_method: Some(method.object.id.clone()),
         driver: payer.driver.cloned(),
         fleet: payer.fleet.cloned(),
         vehicle: None,
         charging_session: None,
     };
-    let (amount, key) = (movement.amount, key_of(origin)?);
-    let charged = pay(app, origin, &method, amount, currency, &key, description).await?;
-    let record = |status| Row::new(Transaction::new(movement, status, caller.now()));
-    match charged {
-        Outcome::Succeeded => {
-            let paid = Box::new(record(TransactionStatus::Succeeded));
-            Ok(ToppedUp::Paid(paid))
-        }
+    let mut row = begin_top_up(app, origin, movement, wallet).await?;
+    let outcome = charge_top_up(app, origin, &method, &row.object).await?;
+    row.object
+        .end(&mut row.private, outcome == Outcome::Succeeded);
+    match outcome {
+        Outcome::Succeeded => Ok(ToppedUp::Paid(Box::new(row))),
         Outcome::Declined(code) => {
             let answer = caller.refusal(&declined(&code));
             let mut changes = Changes::new();
-            let failed = record(TransactionStatus::Failed);
-            app.store.create(&mut changes, origin, &failed)?;
+            write_top_up(app, origin, &mut changes, &row)?;
             let answer = app.store.commit(origin, changes, answer).await?;
             Ok(ToppedUp::Answered(answer))
         }
+    }
+}
+
+/// The transaction of a top-up that begins. A request with an idempotency key is repeated when it is cut short after the
+/// charge. Any other would be forgotten, so its transaction is written down before, and `give-back` brings it to its end.
+async fn begin_top_up(
+    app: &App,
+    origin: &Origin,
+    movement: Movement,
+    wallet: &Id,
+) -> Result<Row<Transaction>, Error> {
+    let begun = Transaction::new(movement, TransactionStatus::Pending, origin.now);
+    let Some(request) = origin
+        .request
+        .as_ref()
+        .filter(|_| origin.idempotency.is_none())
+    else {
+        return Ok(Row::new(begun));
+    };
+    let id = request.as_kind(Kind::Transaction);
+    // The request runs again when it loses against a concurrent change.
+    match app.store.find::<Transaction>(&origin.tenant, &id).await? {
+        None => {}
+        Some(row) if row.object.status == TransactionStatus::Pending => return Ok(row),
+        Some(_) => return Err(Error::Contended),
+    }
+    let private = TransactionPrivate::topping_up(wallet.clone(), origin.now);
+    let mut row = Row::with_private(Transaction { id, ..begun }, private);
+    let mut changes = Changes::new();
+    app.store.create(&mut changes, origin, &row)?;
+    app.store.commit_later(origin, changes).await?;
+    row.version += 1;
+    Ok(row)
+}
+
+/// Charges a top-up, once however often it is repeated: under the request's idempotency key, else its transaction's id.
+///
+/// # Errors
+/// 503: the provider is out of reach, or none is configured for live mode.
+pub async fn charge_top_up(
+    app: &App,
+    origin: &Origin,
+    method: &Row<PaymentMethod>,
+    transaction: &Transaction,
+) -> Result<Outcome, Error> {
+    let key = match &origin.idempotency {
+        Some(idempotency) => format!("idempotency key {}", idempotency.key),
+        None => transaction.id.to_string(),
+    };
+    let Transaction {
+        amount,
+        currency,
+        description,
+        ..
+    } = transaction;
+    pay(app, origin, method, *amount, *currency, &key, description).await
+}
+
+/// Adds the transaction of a top-up as it ended to the changes.
+///
+/// # Errors
+/// The row cannot be written as an item.
+pub fn write_top_up(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    row: &Row<Transaction>,
+) -> Result<(), Error> {
+    match row.version {
+        0 => app.store.create(changes, origin, row),
+        _ => app.store.replace(changes, origin, row),
     }
 }

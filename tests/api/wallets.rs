@@ -414,11 +414,8 @@ impl Payments for Notes {
     }
 }
 
-#[tokio::test]
-async fn a_repeated_top_up_is_charged_under_the_same_key_and_counts_once() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let method = card(&app.alice, "tok_success", json!({})).await;
+/// A client of the service with such a provider.
+async fn noted(app: &TestApp) -> (Arc<Notes>, Client) {
     let notes = Arc::new(Notes::default());
     let parts = app.app();
     let noted = shared::App::new(
@@ -435,7 +432,69 @@ async fn a_repeated_top_up_is_charged_under_the_same_key_and_counts_once() {
         .expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(async move { axum::serve(listener, functions::router(noted)).await });
-    let client = Client::new(&url, app.alice.key.as_deref());
+    (notes, Client::new(&url, app.alice.key.as_deref()))
+}
+
+#[tokio::test]
+async fn a_top_up_that_was_cut_short_is_brought_to_its_end_without_its_request() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    for (token, status, balance) in [
+        ("tok_success", "succeeded", 300),
+        ("tok_declined", "failed", 0),
+    ] {
+        let method = card(&app.alice, token, json!({})).await;
+        for owner in [
+            format!("/v1/fleets/{}", crew.fleet),
+            format!("/v1/drivers/{}", crew.driver),
+            format!(
+                "/v1/accounts/{}",
+                app.alice.account.clone().expect("an account")
+            ),
+        ] {
+            let before = app.alice.get(&owner).await.body["wallet_balance"].clone();
+            let (notes, client) = noted(&app).await;
+            let cut = client
+                .post(&format!("{owner}/top_up"), top_up(&method, 300))
+                .await;
+            assert_eq!(
+                (cut.status, notes.keys.lock().expect("notes").len()),
+                (503, 1)
+            );
+            let newest =
+                async || app.alice.get("/v1/transactions?limit=1").await.body["data"][0].clone();
+            let pending = newest().await;
+            assert_eq!(
+                (&pending["status"], &pending["amount"]),
+                (&json!("pending"), &json!(300))
+            );
+            // The request may still be at it.
+            app.advance(50).await;
+            assert_eq!(newest().await, pending);
+            app.advance(15).await;
+            let ended = newest().await;
+            assert_eq!(
+                (&ended["id"], &ended["status"]),
+                (&pending["id"], &json!(status))
+            );
+            let after = app.alice.get(&owner).await.body["wallet_balance"].clone();
+            assert_eq!(
+                after.as_i64(),
+                before.as_i64().map(|before| before + balance),
+                "{owner}"
+            );
+            app.advance(600).await;
+            assert_eq!(app.alice.get(&owner).await.body["wallet_balance"], after);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_top_up_is_charged_under_the_same_key_and_counts_once() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let method = card(&app.alice, "tok_success", json!({})).await;
+    let (notes, client) = noted(&app).await;
     let path = format!("/v1/fleets/{}/top_up", crew.fleet);
     let send = async |amount: i64, key: &str| {
         let body = top_up(&method, amount).to_string();

@@ -261,7 +261,11 @@ impl World {
         let body =
             json!({"amount": 1 + self.stage.dice.below(3000), "payment_method": self.methods[0]});
         let path = format!("/v1/fleets/{}/top_up", self.fleet);
-        self.stage.post(&path, body).await;
+        if self.stage.dice.percent(50) {
+            self.stage.post_once(&path, body).await;
+        } else {
+            self.stage.post(&path, body).await;
+        }
     }
 
     /// One of the newest objects of a kind.

@@ -31,7 +31,7 @@ pub async fn handle(
     let tenant = caller.tenant();
     let account = app.store.account(tenant, &id).await?.object;
     let (payer, currency) = (Payer::account(), account.default_currency);
-    let transaction = match payments::top_up(&app, &caller, &body, payer, currency).await? {
+    let transaction = match payments::top_up(&app, &caller, &body, &id, payer, currency).await? {
         ToppedUp::Paid(transaction) => transaction,
         ToppedUp::Answered(answer) => return Ok(answer),
     };
@@ -41,7 +41,6 @@ pub async fn handle(
     let answer = caller.answer(&row.seen_in(tenant.mode))?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store
-        .create(&mut changes, &caller.origin, &transaction)?;
+    payments::write_top_up(&app, &caller.origin, &mut changes, &transaction)?;
     app.store.commit(&caller.origin, changes, answer).await
 }

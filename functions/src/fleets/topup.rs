@@ -34,7 +34,7 @@ pub async fn handle(
         .preferences
         .default_currency;
     let transaction =
-        match payments::top_up(&app, &caller, &body, Payer::fleet(&id), currency).await? {
+        match payments::top_up(&app, &caller, &body, &id, Payer::fleet(&id), currency).await? {
             ToppedUp::Paid(transaction) => transaction,
             ToppedUp::Answered(answer) => return Ok(answer),
         };
@@ -45,7 +45,6 @@ pub async fn handle(
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store
-        .create(&mut changes, &caller.origin, &transaction)?;
+    payments::write_top_up(&app, &caller.origin, &mut changes, &transaction)?;
     app.store.commit(&caller.origin, changes, answer).await
 }

@@ -1,4 +1,4 @@
-//! `give-back`: gives back what a charge took, once.
+//! `give-back`: gives back what a charge took, once. Top-ups that were cut short come by the same queue.
 
 use shared::models::event::EventType;
 use shared::models::payment_method::PaymentMethod;
@@ -8,17 +8,19 @@ use shared::ports::payments::Outcome;
 use shared::store::Changes;
 use shared::{App, Error, Id};
 
+use super::finish_top_up;
 use crate::payments;
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Transaction>(tenant, id).await? else {
         return Ok(());
     };
-    let pending = row.object.status == TransactionStatus::Pending;
-    if !pending || row.object.kind != TransactionType::Refund {
-        return Ok(());
-    }
     let origin = Origin::later(tenant.clone(), app.now());
+    match (row.object.status, row.object.kind) {
+        (TransactionStatus::Pending, TransactionType::Refund) => {}
+        (TransactionStatus::Pending, _) => return finish_top_up::handle(app, &origin, row).await,
+        _ => return Ok(()),
+    }
     let mut changes = Changes::new();
     let method = match &row.object.payment_method {
         Some(method) => app.store.find::<PaymentMethod>(tenant, method).await?,
@@ -29,7 +31,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         None => Outcome::Declined("payment_method_gone".to_owned()),
     };
     let succeeded = outcome == Outcome::Succeeded;
-    row.object.end_refund(&mut row.private, succeeded);
+    row.object.end(&mut row.private, succeeded);
     let told = match succeeded {
         true => EventType::ServiceRefunded,
         false => EventType::ServiceFailed,

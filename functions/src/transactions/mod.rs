@@ -1,3 +1,4 @@
+mod finish_top_up;
 pub mod give_back;
 pub mod list;
 pub mod refund;

@@ -1,4 +1,4 @@
-//! `cargo bench --bench reports`: how many sessions a second go into a report, and in how much memory, from the answers of
+//! `cargo bench --workspace --bench reports`: how many sessions a second go into a report, and in how much memory, from the answers of
 //! the table to the file. The table is the embedded one, but for the sessions: a server in front of it makes up those of a
 //! year, page by page, and its work is in the figures as well. Fails when the process needs more than 128 MB.
 #![allow(clippy::print_stdout, clippy::expect_used)]

@@ -7,7 +7,7 @@ use super::patch::Change;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::Timestamp;
+use crate::time::{MINUTE, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Transaction {
@@ -28,6 +28,9 @@ pub struct Transaction {
     pub vehicle: Option<Id>,
 }
 
+/// How long a request has to bring a top-up to its end before that is done for it, in milliseconds.
+const LEASE: i64 = MINUTE;
+
 /// What the transaction's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionPrivate {
@@ -35,8 +38,11 @@ pub struct TransactionPrivate {
     pub bill: Option<String>,
     /// The refund of this charge.
     pub refund: Option<Id>,
-    /// Since when a pending refund is to be made.
+    /// Since when a pending refund is to be made, or a pending top-up counts as cut short.
     pub due: Option<Timestamp>,
+    /// Whose wallet a pending charge tops up: an account's, a driver's or a fleet's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wallet: Option<Id>,
 }
 
 impl TransactionPrivate {
@@ -44,6 +50,15 @@ impl TransactionPrivate {
     pub fn charged(bill: String) -> Self {
         Self {
             bill: Some(bill),
+            ..Self::default()
+        }
+    }
+
+    /// What is kept of a top-up that begins.
+    pub fn topping_up(wallet: Id, now: Timestamp) -> Self {
+        Self {
+            due: Some(now.plus_millis(LEASE)),
+            wallet: Some(wallet),
             ..Self::default()
         }
     }
@@ -124,14 +139,14 @@ impl Transaction {
         private.refund = Some(refund.id.clone());
         let waiting = TransactionPrivate {
             bill: private.bill.clone(),
-            refund: None,
             due: Some(now),
+            ..TransactionPrivate::default()
         };
         Ok((refund, waiting))
     }
 
-    /// Writes down how a pending refund ended.
-    pub fn end_refund(&mut self, private: &mut TransactionPrivate, succeeded: bool) {
+    /// Writes down how what was pending ended.
+    pub fn end(&mut self, private: &mut TransactionPrivate, succeeded: bool) {
         self.status = match succeeded {
             true => TransactionStatus::Succeeded,
             false => TransactionStatus::Failed,

@@ -10,7 +10,7 @@ use super::keys::Key;
 use super::row::Row;
 use super::{Store, key_item, n, s};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::models::account::Account;
 use crate::models::driver::Driver;
 use crate::models::fleet::Fleet;
@@ -43,6 +43,16 @@ impl<'a> Wallet<'a> {
             (Some(driver), _) => Self::Driver(driver),
             (None, Some(fleet)) => Self::Fleet(fleet),
             (None, None) => Self::Account(&tenant.account),
+        }
+    }
+
+    /// The wallet of an account, a driver or a fleet.
+    pub fn owned_by(id: &'a Id) -> Option<Self> {
+        match id.kind()? {
+            Kind::Account => Some(Self::Account(id)),
+            Kind::Driver => Some(Self::Driver(id)),
+            Kind::Fleet => Some(Self::Fleet(id)),
+            _ => None,
         }
     }
 
