@@ -403,8 +403,11 @@ async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_k
     let keys = fake.keys();
     assert_eq!(keys.len(), 3);
     assert!(keys[0] != keys[1] && keys[1] == keys[2], "{keys:?}");
+    // The last two are of one moment: either may come first.
+    let mut told = receiver.types();
+    told[1..].sort();
     assert_eq!(
-        receiver.types(),
+        told,
         ["service.failed", "invoice.paid", "service.succeeded"]
     );
 }
