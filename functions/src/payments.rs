@@ -86,14 +86,30 @@ pub async fn take_from(
     method: Option<&Id>,
     bill: &Bill,
 ) -> Result<Outcome, Error> {
-    let method = match method {
-        Some(id) => app.store.find::<PaymentMethod>(&origin.tenant, id).await?,
-        None => None,
-    };
-    match method {
+    match find_method(app, origin, method).await? {
         Some(method) => take(app, origin, changes, &method, bill).await,
-        None => Ok(Outcome::Declined("payment_method_gone".to_owned())),
+        None => Ok(gone()),
     }
+}
+
+/// A payment method that may be gone by now.
+///
+/// # Errors
+/// The table's.
+pub async fn find_method(
+    app: &App,
+    origin: &Origin,
+    method: Option<&Id>,
+) -> Result<Option<Row<PaymentMethod>>, Error> {
+    match method {
+        Some(id) => app.store.find::<PaymentMethod>(&origin.tenant, id).await,
+        None => Ok(None),
+    }
+}
+
+/// How a payment ends whose method is gone.
+pub fn gone() -> Outcome {
+    Outcome::Declined("payment_method_gone".to_owned())
 }
 
 /// The row of a charge as it ended, told of as `service.succeeded` or `service.failed`. `key` is that of its [`Bill`].

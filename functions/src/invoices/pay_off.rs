@@ -6,7 +6,7 @@ use shared::models::reservation::Reservation;
 use shared::origin::Origin;
 use shared::store::Changes;
 use shared::store::list::{From, Slice};
-use shared::store::row::Row;
+use shared::store::row::{ById, Row};
 use shared::{App, Error, Id};
 
 /// How many sessions and reservations are written at once.
@@ -20,11 +20,18 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Row<Invoice>) -> Result
         let page = app.store.lines(&origin.tenant, &row.object, &slice).await?;
         let lines = page.rows;
         let of = |id: fn(_) -> Option<Id>| lines.iter().filter_map(id).collect::<Vec<Id>>();
+        let (invoice, now) = (Some(&row.object.id), origin.now);
         let mut changes = Changes::new();
         let sessions = of(|line| line.charging_session.clone());
-        pay_sessions(app, origin, &mut changes, &row.object.id, &sessions).await?;
+        let pay = |row: &mut Row<ChargingSession>| {
+            row.private.invoice.as_ref() == invoice && row.object.pay_off(now)
+        };
+        replace_paid(app, origin, &mut changes, &sessions, pay).await?;
         let reservations = of(|line| line.reservation.clone());
-        pay_fees(app, origin, &mut changes, &row.object.id, &reservations).await?;
+        let pay = |row: &mut Row<Reservation>| {
+            row.private.invoice.as_ref() == invoice && row.object.pay_off(&mut row.private, now)
+        };
+        replace_paid(app, origin, &mut changes, &reservations, pay).await?;
         app.store.commit_later(origin, changes).await?;
         match lines.last() {
             Some(last) if page.older => slice.from = From::After(last.id.clone()),
@@ -37,34 +44,16 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Row<Invoice>) -> Result
     app.store.commit_later(origin, changes).await
 }
 
-async fn pay_sessions(
+/// Adds the rows to the changes in which `pay` found something to pay.
+async fn replace_paid<T: ById>(
     app: &App,
     origin: &Origin,
     changes: &mut Changes,
-    invoice: &Id,
     ids: &[Id],
+    pay: impl Fn(&mut Row<T>) -> bool,
 ) -> Result<(), Error> {
-    let rows = app.store.get_all::<ChargingSession>(&origin.tenant, ids);
-    for mut row in rows.await? {
-        let billed = row.private.invoice.as_ref() == Some(invoice);
-        if billed && row.object.pay_off(origin.now) {
-            app.store.replace(changes, origin, &row)?;
-        }
-    }
-    Ok(())
-}
-
-async fn pay_fees(
-    app: &App,
-    origin: &Origin,
-    changes: &mut Changes,
-    invoice: &Id,
-    ids: &[Id],
-) -> Result<(), Error> {
-    let rows = app.store.get_all::<Reservation>(&origin.tenant, ids);
-    for mut row in rows.await? {
-        let billed = row.private.invoice.as_ref() == Some(invoice);
-        if billed && row.object.pay_off(&mut row.private, origin.now) {
+    for mut row in app.store.get_all::<T>(&origin.tenant, ids).await? {
+        if pay(&mut row) {
             app.store.replace(changes, origin, &row)?;
         }
     }

@@ -1,7 +1,6 @@
 //! `give-back`, of a top-up that was cut short: charges what was to be charged, under the same key, and adds it to the
 //! wallet.
 
-use shared::models::payment_method::PaymentMethod;
 use shared::models::transaction::Transaction;
 use shared::origin::Origin;
 use shared::ports::payments::Outcome;
@@ -18,17 +17,10 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Row<Transaction>) -> Re
     let Some(wallet) = owner.as_ref().and_then(Wallet::owned_by) else {
         return Ok(());
     };
-    let method = match &row.object.payment_method {
-        Some(method) => {
-            app.store
-                .find::<PaymentMethod>(&origin.tenant, method)
-                .await?
-        }
-        None => None,
-    };
-    let outcome = match method {
+    let method = row.object.payment_method.as_ref();
+    let outcome = match payments::find_method(app, origin, method).await? {
         Some(method) => payments::charge_top_up(app, origin, &method, &row.object).await?,
-        None => Outcome::Declined("payment_method_gone".to_owned()),
+        None => payments::gone(),
     };
     let mut changes = Changes::new();
     let succeeded = outcome == Outcome::Succeeded;

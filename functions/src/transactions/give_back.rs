@@ -1,7 +1,6 @@
 //! `give-back`: gives back what a charge took, once. Top-ups that were cut short come by the same queue.
 
 use shared::models::event::EventType;
-use shared::models::payment_method::PaymentMethod;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::origin::{Origin, Tenant};
 use shared::ports::payments::Outcome;
@@ -22,13 +21,10 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         _ => return Ok(()),
     }
     let mut changes = Changes::new();
-    let method = match &row.object.payment_method {
-        Some(method) => app.store.find::<PaymentMethod>(tenant, method).await?,
-        None => None,
-    };
-    let outcome = match method {
+    let method = row.object.payment_method.as_ref();
+    let outcome = match payments::find_method(app, &origin, method).await? {
         Some(method) => payments::give_back(app, &origin, &mut changes, &method, &row).await?,
-        None => Outcome::Declined("payment_method_gone".to_owned()),
+        None => payments::gone(),
     };
     let succeeded = outcome == Outcome::Succeeded;
     row.object.end(&mut row.private, succeeded);

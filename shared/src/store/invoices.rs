@@ -143,18 +143,7 @@ impl Store {
     /// # Errors
     /// The table's.
     pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Row<Reservation>>> {
-        let (index, _, value) = Partition::Fees { tenant }.place();
-        let pages = self.client.query().table_name(&self.table);
-        let items: Vec<Item> = pages
-            .index_name(index)
-            .key_condition_expression("fleet_pk = :pk")
-            .expression_attribute_values(":pk", s(value))
-            .into_paginator()
-            .items()
-            .send()
-            .try_collect()
-            .await
-            .map_err(client::failure)?;
+        let items = self.items_in(Partition::Fees { tenant }).await?;
         items.into_iter().map(Row::from_item).collect()
     }
 

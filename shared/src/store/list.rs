@@ -138,6 +138,24 @@ impl Store {
         found.try_map(Row::from_item)
     }
 
+    /// All items of a partition, for one that holds few.
+    ///
+    /// # Errors
+    /// The table's.
+    pub(super) async fn items_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
+        let (index, attribute, value) = partition.place();
+        let pages = self.client.query().table_name(&self.table);
+        let items = pages
+            .index_name(index)
+            .key_condition_expression("#pk = :pk")
+            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_values(":pk", s(value))
+            .into_paginator()
+            .items()
+            .send();
+        items.try_collect().await.map_err(client::failure)
+    }
+
     /// The id of the newest object of a list that has these values, if any has.
     ///
     /// # Errors

@@ -280,19 +280,7 @@ impl Store {
     }
 
     async fn stations_in(&self, mode: Mode, cell: String, size: CellSize) -> Result<Vec<Item>> {
-        let (index, attribute, value) = partition(mode, &cell, size).place();
-        let pages = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .index_name(index)
-            .key_condition_expression("#pk = :pk")
-            .expression_attribute_names("#pk", attribute)
-            .expression_attribute_values(":pk", s(value))
-            .into_paginator()
-            .items()
-            .send();
-        pages.try_collect().await.map_err(client::failure)
+        self.items_in(partition(mode, &cell, size)).await
     }
 
     /// Adds to the changes that a connector has another status now. It goes through as long as the connector is as it
