@@ -1,8 +1,8 @@
 //! A table that fails: an HTTP client for the SDK that refuses calls, loses acknowledgements, and ends whoever calls.
 
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_smithy_runtime_api::client::http::{
@@ -15,7 +15,8 @@ use aws_smithy_runtime_api::http::StatusCode;
 use shared::store::{Store, client};
 use tokio::sync::Notify;
 
-use crate::SLACK;
+/// Times the limits of Lambda: under faults, no time-out must decide what happens, lest a seed replay otherwise.
+pub const UNHURRIED: u32 = 100;
 
 /// Repeatable numbers that look random (SplitMix64).
 #[derive(Debug)]
@@ -56,8 +57,10 @@ enum Fault {
 
 /// What happens to the calls of one piece of work.
 #[derive(Debug)]
-pub struct Fate {
-    dice: Dice,
+struct Fate {
+    seed: u64,
+    /// The ids of the SDK's calls, in the order in which they were first tried.
+    calls: Mutex<Vec<String>>,
     killed: Notify,
 }
 
@@ -71,7 +74,8 @@ tokio::task_local! {
 /// Does a piece of work under faults. Nothing when it was killed.
 pub async fn under_faults<T>(seed: u64, work: impl Future<Output = T>) -> Option<T> {
     let fate = Arc::new(Fate {
-        dice: Dice::new(seed),
+        seed,
+        calls: Mutex::default(),
         killed: Notify::new(),
     });
     let killed = fate.clone();
@@ -82,9 +86,28 @@ pub async fn under_faults<T>(seed: u64, work: impl Future<Output = T>) -> Option
 }
 
 impl Fate {
-    fn draw(&self, operation: &str) -> Option<Fault> {
+    /// The dice of one try: the same whenever it comes, since calls that run beside each other are tried again after
+    /// waits of random length.
+    fn dice(&self, request: &HttpRequest) -> Dice {
+        let header = |name| request.headers().get(name).unwrap_or_default();
+        let (id, attempt) = (header("amz-sdk-invocation-id"), header("amz-sdk-request"));
+        let mut calls = self.calls.lock().expect("the calls");
+        let known = calls.iter().position(|call| call == id);
+        let place = known.unwrap_or_else(|| {
+            calls.push(id.to_owned());
+            calls.len() - 1
+        });
+        let attempt = attempt
+            .split(';')
+            .find_map(|part| part.trim().strip_prefix("attempt="))
+            .and_then(|attempt| attempt.parse::<u64>().ok())
+            .expect("the number of the attempt");
+        Dice::new(self.seed ^ (place as u64) << 8 ^ attempt)
+    }
+
+    fn draw(dice: &Dice, operation: &str) -> Option<Fault> {
         let writes = operation.ends_with("TransactWriteItems");
-        let fault = match self.dice.below(100) {
+        let fault = match dice.below(100) {
             0 => Fault::Refused(400, "ThrottlingException"),
             1 => Fault::Refused(400, "ProvisionedThroughputExceededException"),
             2 => Fault::Refused(500, "InternalServerError"),
@@ -104,7 +127,7 @@ impl Fate {
 /// A store on the table behind that address, for work under faults.
 pub fn store(url: &str, table: &str) -> Store {
     let config = shared::aws::config();
-    let mut settings = client::tuned(&config, SLACK);
+    let mut settings = client::tuned(&config, UNHURRIED);
     settings.set_endpoint_url(Some(url.to_owned()));
     let inner = config.http_client().expect("a client");
     settings.set_http_client(Some(SharedHttpClient::new(Faulty(inner))));
@@ -137,7 +160,8 @@ impl HttpConnector for Line {
             return inner.call(request);
         };
         let operation = request.headers().get("x-amz-target").unwrap_or_default();
-        let fault = fate.draw(operation);
+        let dice = fate.dice(&request);
+        let fault = Fate::draw(&dice, operation);
         let writes = items(&request);
         HttpConnectorFuture::new(async move {
             match fault {
@@ -145,7 +169,7 @@ impl HttpConnector for Line {
                 Some(Fault::Refused(status, name)) => refusal(status, name, ""),
                 Some(Fault::Conflict) => {
                     let name = "TransactionCanceledException";
-                    refusal(400, name, &reasons(writes, &fate.dice))
+                    refusal(400, name, &reasons(writes, &dice))
                 }
                 Some(Fault::Lost) => {
                     drop(inner.call(request).await);

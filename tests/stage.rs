@@ -9,6 +9,7 @@ use axum::http::Request;
 use functions::stream::{relay, sweep};
 use futures::future::BoxFuture;
 use serde_json::Value;
+use shared::app::Settings;
 use shared::error::Result;
 use shared::ports::files::Files;
 use shared::ports::payments::Providers;
@@ -17,7 +18,7 @@ use shared::{App, Mode, Tenant, Timestamp};
 use tower::ServiceExt as _;
 
 use crate::clock::Hand;
-use crate::faulty::{self, Dice, under_faults};
+use crate::faulty::{self, Dice, UNHURRIED, under_faults};
 use crate::records::Records;
 use crate::{Client, TestApp};
 
@@ -105,7 +106,10 @@ impl Stage {
             post,
             outside.payments,
             outside.files,
-            parts.settings.clone(),
+            Settings {
+                slack: UNHURRIED,
+                ..parts.settings.clone()
+            },
         );
         let account = client.account.clone().expect("an account");
         Self {

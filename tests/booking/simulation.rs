@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
-use shared::models::reservation::Reservation;
+use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::origin::{Mode, Origin};
 use shared::ports::Clock as _;
 use shared::store::row::Row;
@@ -29,6 +29,8 @@ struct Simulation<'a> {
     stations: Vec<Id>,
     latitude: f64,
     reservations: Vec<String>,
+    /// Those that are not known to be over.
+    open: Vec<Id>,
     sessions: Vec<String>,
 }
 
@@ -122,6 +124,7 @@ impl<'a> Simulation<'a> {
             stations,
             latitude,
             reservations: Vec::new(),
+            open: Vec::new(),
             sessions: Vec::new(),
         }
     }
@@ -185,8 +188,9 @@ impl<'a> Simulation<'a> {
         );
         let (status, made) = self.stage.post("/v1/reservations", wish).await;
         assert_eq!(status, 200, "seed {}: {made}", self.stage.seed);
-        self.reservations
-            .push(made["id"].as_str().expect("an id").into());
+        let id = made["id"].as_str().expect("an id");
+        self.reservations.push(id.to_owned());
+        self.open.push(id.into());
     }
 
     async fn change(&mut self) {
@@ -204,14 +208,25 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// The reservations that wait for something yet, in the order in which they were made.
+    async fn open(&mut self) -> Vec<Row<Reservation>> {
+        let store = &self.test.app().store;
+        let rows = store.get_all::<Reservation>(&self.stage.tenant, &self.open);
+        let mut rows = rows.await.expect("rows");
+        rows.retain(|row| {
+            use ReservationStatus::{Confirmed, Pending};
+            matches!(row.object.status, Pending | Confirmed)
+        });
+        self.open = rows.iter().map(|row| row.object.id.clone()).collect();
+        rows
+    }
+
     /// A connector breaks, or is repaired: every other time one that somebody is promised, if there is one.
     async fn outage(&mut self) {
+        let rows = self.open().await;
         let store = &self.test.app().store;
-        let ids: Vec<Id> = self.reservations.iter().cloned().map(Id::from).collect();
-        let rows = store.get_all::<Reservation>(&self.stage.tenant, &ids).await;
         let now = self.stage.clock.now();
         let promised: Vec<_> = rows
-            .expect("rows")
             .into_iter()
             .filter(|row| row.object.promised(&row.private, now).is_some())
             .map(|row| (row.object.charging_station, row.object.connector))
@@ -278,14 +293,13 @@ impl<'a> Simulation<'a> {
     }
 
     /// Fails when somebody is promised a connector that is out of order, and no other is sought soon.
-    async fn check_connectors(&self) {
+    async fn check_connectors(&mut self) {
+        let rows = self.open().await;
         let store = &self.test.app().store;
         let now = self.stage.clock.now();
-        let ids: Vec<Id> = self.reservations.iter().cloned().map(Id::from).collect();
-        let rows = store.get_all::<Reservation>(&self.stage.tenant, &ids).await;
         let stations = store.get_all::<ChargingStation>(&self.stage.tenant, &self.stations);
         let stations = stations.await.expect("the stations");
-        for row in rows.expect("rows") {
+        for row in rows {
             let sought = row.private.displaced && row.private.due.is_some_and(|due| due > now);
             if row.object.promised(&row.private, now).is_none() || sought {
                 continue;
