@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use shared::Timestamp;
 use tests::{Client, Receiver, driver, fleet, vehicle, verify};
 
 /// The runner's executable as the sources stand now, which lies beside the tests'.
@@ -116,7 +117,7 @@ impl Drop for Process {
     }
 }
 
-/// A fleet, a driver and a vehicle, and a reservation two hours ahead. The reservation's id.
+/// A fleet, a driver and a vehicle, and a reservation two hours after this minute began. The reservation's id.
 async fn reserve(client: &Client) -> String {
     let fleet = client.post("/v1/fleets", fleet()).await.id();
     let driver = client.post("/v1/drivers", driver()).await.id();
@@ -129,7 +130,8 @@ async fn reserve(client: &Client) -> String {
         .expect(200);
     let vehicle = client.post("/v1/vehicles", vehicle(&fleet)).await.id();
     let created = client.get(&format!("/v1/vehicles/{vehicle}")).await.body["created"].clone();
-    let now: shared::Timestamp = serde_json::from_value(created).expect("a time");
+    let now: Timestamp = serde_json::from_value(created).expect("a time");
+    let now = Timestamp::from_unix_millis(now.unix_millis() / 60_000 * 60_000);
     let body = json!({"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"],
         "ideal_start": now.plus_seconds(7200), "ideal_end": now.plus_seconds(10_800),
         "location": {"latitude": 51.507, "longitude": -0.128, "radius": 8000}});
@@ -194,6 +196,36 @@ async fn work_that_fell_due_while_the_service_was_down_is_done_at_the_next_start
     }
     assert_eq!(second.client.get(&path).await.body["status"], "confirmed");
     second.kill();
+}
+
+#[tokio::test]
+async fn all_that_falls_due_while_the_time_is_moved_is_done_at_its_moment() {
+    let folder = Folder::new("moved");
+    let process = Process::start(&folder);
+    let client = &process.client;
+    let inbox = format!("{}/_local/inbox", process.base_url);
+    let hook = json!({"url": inbox, "enabled_events": ["reservation.confirmed"]});
+    client.post("/v1/webhook_endpoints", hook).await.expect(200);
+    let mut expected = 0;
+    for _ in 0..8 {
+        for _ in 0..4 {
+            reserve(client).await;
+            expected += 1;
+        }
+        process.advance(9000).await;
+        let received = client.get(&inbox).await.expect(200).body;
+        let received = received["data"].as_array().expect("deliveries");
+        assert_eq!(received.len(), expected);
+        for one in received {
+            let moment = |time: &Value| time.as_str().and_then(|time| Timestamp::parse(time).ok());
+            let told = moment(&one["received"]).expect("a time");
+            let event: Value =
+                serde_json::from_str(one["body"].as_str().expect("a body")).expect("JSON");
+            let confirmed = moment(&event["created"]).expect("a time");
+            assert!(told.millis_since(confirmed) < 60_000, "{one:#}");
+        }
+    }
+    process.kill();
 }
 
 #[tokio::test]

@@ -70,7 +70,8 @@ impl Engine {
     pub async fn run(self: Arc<Self>) {
         let mut swept = tokio::time::Instant::now();
         loop {
-            if let Err(error) = self.turn().await {
+            let turned = self.turn(&mut *self.streams.lock().await).await;
+            if let Err(error) = turned {
                 tracing::warn!(%error, "the stream was not read");
             }
             if swept.elapsed() > SWEEP {
@@ -92,9 +93,10 @@ impl Engine {
         self.nudged.notify_one();
     }
 
-    /// Relays what is new in the stream and starts on what is due. True when there was anything.
-    async fn turn(&self) -> Result<bool> {
-        let relayed = self.relay().await?;
+    /// Relays what is new in the stream and starts on what is due. True when there was anything. Whoever holds the
+    /// streams is the only one to start on anything.
+    async fn turn(&self, streams: &mut Streams) -> Result<bool> {
+        let relayed = self.relay(streams).await?;
         let due = self.timeline.take_due(self.clock.now());
         let any = !due.is_empty();
         for parcel in due {
@@ -110,8 +112,7 @@ impl Engine {
         Ok(relayed || any)
     }
 
-    async fn relay(&self) -> Result<bool> {
-        let mut streams = self.streams.lock().await;
+    async fn relay(&self, streams: &mut Streams) -> Result<bool> {
         let changes = streams.read().await?;
         let any = !changes.is_empty();
         let mut done = BTreeMap::new();
@@ -149,13 +150,13 @@ impl Engine {
     pub async fn settle(&self) -> Result<()> {
         let settled = async {
             loop {
-                let any = self.turn().await?;
-                // With every permit in hand, nobody is working.
+                let mut streams = self.streams.lock().await;
+                // With every permit in hand, nobody is working; with the streams in hand, nobody starts to.
                 let Ok(idle) = self.workers.acquire_many(WORKERS).await else {
                     return Err(Error::internal("the workers are gone"));
                 };
                 drop(idle);
-                if !any && self.timeline.next().is_none_or(|at| at > self.clock.now()) {
+                if !self.turn(&mut streams).await? {
                     return Ok(());
                 }
             }
@@ -213,7 +214,8 @@ impl Engine {
 
     /// Relays what the stream holds, and forgets every message.
     pub async fn lose_messages(&self) -> Result<()> {
-        while self.relay().await? {}
+        let mut streams = self.streams.lock().await;
+        while self.relay(&mut streams).await? {}
         self.timeline.forget();
         Ok(())
     }
