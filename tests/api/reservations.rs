@@ -1,10 +1,13 @@
 //! `/v1/reservations`, from the wish to the confirmation.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use shared::models::reservation::Reservation;
 use shared::ports::Message;
 use shared::store::keys::connector_calendar;
 use shared::{Id, Mode, Tenant};
+use tests::clock::Hand;
 use tests::meter::{Call, Meter, in_a_row};
 use tests::{TestApp, with};
 
@@ -477,6 +480,41 @@ async fn a_summary_adds_up() {
     assert_eq!(summary["stations_in_radius"], near);
     assert_eq!(made["status"], "confirmed");
     assert!(refused > 0 && refused < near, "{summary}");
+}
+
+#[tokio::test]
+async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
+    let app = TestApp::start().await;
+    let (_, station, made) = promised(&app, 60).await;
+    let only =
+        json!([{"id": made["connector"], "power": 22.0, "status": "available", "type": "Type2"}]);
+    app.change_station(&station, json!({"connectors": only}))
+        .await;
+    let crew = app.crew(&app.alice).await;
+    let window = json!({"location": lonely(), "ideal_start": made["ideal_start"], "ideal_end": made["ideal_end"]});
+    let body = with(app.reservation(&crew, 60), window);
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    app.drain().await;
+    let path = format!("/v1/reservations/{id}");
+    let waiting = app.alice.get(&path).await.body;
+    assert_eq!(waiting["match_summary"]["refused"]["booked"], 1);
+
+    let late = Arc::new(Hand::at(app.now().plus_seconds(40 * 60)));
+    let late = app.app_with(app.app().store.clone(), late);
+    let tenant = Tenant {
+        account: app.alice.account.clone().expect("an account"),
+        mode: Mode::Test,
+    };
+    let message = Message::Confirm {
+        tenant,
+        reservation: Id::from(id.as_str()),
+        wish: None,
+    };
+    functions::work(&late, &message).await.expect("an attempt");
+    let failed = app.alice.get(&path).await.body;
+    assert_eq!(failed["failed_reason"], "no_available_connectors");
+    assert_eq!(failed["match_summary"], waiting["match_summary"]);
+    app.drain().await;
 }
 
 /// A station alone in the world, and a reservation confirmed on it half an hour before its window.

@@ -168,6 +168,11 @@ async fn attempt(
     let others = matching::windows(&row.object, origin.now);
     let others = others.into_iter().filter(|one| Some(*one) != promised);
     let windows: Vec<_> = promised.into_iter().chain(others).collect();
+    if windows.is_empty() && !stays && row.object.match_summary.is_some() {
+        // It comes too late. What the attempt before found says why more than that.
+        let reason = FailedReason::NoAvailableConnectors;
+        return miss(app, origin, row, reason, None).await;
+    }
     let plan = Plan {
         station: None,
         area: None,

@@ -69,7 +69,7 @@ pub struct Refused {
     pub policy: u32,
     /// Every such connector, or the vehicle itself, is promised otherwise.
     pub booked: u32,
-    /// Not looked at: too many others are nearer or better.
+    /// Not looked at: too many others are nearer or better, or it is too late for any window.
     #[serde(default)]
     pub not_considered: u32,
 }
@@ -213,6 +213,8 @@ pub fn candidates(
             refused.out_of_order += 1;
         } else if is_too_dear(station, preferences) {
             refused.price += 1;
+        } else if windows.is_empty() {
+            refused.not_considered += 1;
         } else {
             let open: Vec<_> = windows
                 .iter()
