@@ -9,6 +9,7 @@ pub mod recorder;
 pub mod records;
 pub mod stage;
 pub mod template;
+pub mod tls;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,6 +20,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
+use axum::serve::Listener;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
@@ -36,6 +38,8 @@ use shared::store::list::Slice;
 use shared::store::row::{Record, Row};
 use shared::store::{Changes, Store};
 use shared::{App, Id, Kind, Timestamp};
+
+use crate::tls::TlsPort;
 
 /// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
 pub const SLACK: u32 = 8;
@@ -661,15 +665,24 @@ pub struct Received {
 
 impl Receiver {
     pub async fn start() -> Self {
+        let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+        let port = port.expect("a port");
+        let address = port.local_addr().expect("an address");
+        Self::on(port, format!("http://{address}/hook"))
+    }
+
+    /// One that speaks TLS.
+    pub fn behind(port: TlsPort) -> Self {
+        let url = format!("https://localhost:{}/hook", port.port());
+        Self::on(port, url)
+    }
+
+    fn on<L: Listener<Addr = SocketAddr>>(port: L, url: String) -> Self {
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let router = Router::new()
             .route("/hook", post(receive))
             .with_state(inbox.clone());
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-            .await
-            .expect("a port");
-        let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        tokio::spawn(async move { axum::serve(port, router).await });
         Self { url, inbox }
     }
 

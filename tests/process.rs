@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shared::Timestamp;
+use tests::tls::TlsPort;
 use tests::{Client, Receiver, driver, fleet, vehicle, verify};
 
 /// The runner's executable as the sources stand now, which lies beside the tests'.
@@ -70,9 +71,15 @@ struct Process {
 
 impl Process {
     fn start(folder: &Folder) -> Self {
-        let mut child = Command::new(executable())
+        Self::start_with(folder, |command| command)
+    }
+
+    fn start_with(folder: &Folder, change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
+        let mut command = Command::new(executable());
+        command
             .args(["--json", "--port", "0", "--data"])
-            .arg(&folder.0)
+            .arg(&folder.0);
+        let mut child = change(&mut command)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the runner starts");
@@ -322,6 +329,44 @@ async fn a_request_cut_off_by_a_kill_is_repeated_without_being_done_twice() {
     ids.sort();
     found.sort();
     assert_eq!(found, ids);
+    process.kill();
+}
+
+#[tokio::test]
+async fn webhooks_go_over_tls_to_whom_the_system_trusts_and_to_nobody_else() {
+    let folder = Folder::new("tls");
+    let (known, stranger) = (TlsPort::open().await, TlsPort::open().await);
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    let trusted = folder.0.join("trusted.pem");
+    std::fs::write(&trusted, &known.certificate).expect("a file");
+    let (known, stranger) = (Receiver::behind(known), Receiver::behind(stranger));
+    let process = Process::start_with(&folder, |command| command.env("SSL_CERT_FILE", &trusted));
+    let mut told = Vec::new();
+    for receiver in [&known, &stranger] {
+        let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+        let endpoint = process.client.post("/v1/webhook_endpoints", hook).await;
+        let endpoint = endpoint.expect(200).body;
+        let path = format!(
+            "/v1/webhook_endpoints/{}",
+            endpoint["id"].as_str().expect("an id")
+        );
+        let ping = format!("{path}/test");
+        process.client.post(&ping, json!({})).await.expect(200);
+        process.advance(1).await;
+        let tried = process.client.get(&format!("{path}/deliveries")).await;
+        let tried = tried.expect(200).body["data"][0].clone();
+        told.push((endpoint, tried));
+    }
+    let (endpoint, tried) = &told[0];
+    assert_eq!(tried["response_status"], 200, "{tried:#}");
+    assert_eq!(known.types(), ["ping"]);
+    let secret = endpoint["secret"].as_str().expect("a secret");
+    verify(&known.received()[0], secret);
+    let (_, tried) = &told[1];
+    assert_eq!(tried["response_status"], Value::Null, "{tried:#}");
+    let why = tried["response"].as_str().expect("a reason");
+    assert!(why.contains("certificate"), "{why}");
+    assert!(stranger.received().is_empty());
     process.kill();
 }
 

@@ -1,6 +1,6 @@
 //! The table of routes: no route escapes what holds for all of them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::json;
 use shared::http::Method;
@@ -163,9 +163,8 @@ fn body(name: &str, fleet: &str) -> serde_json::Value {
     }
 }
 
-#[tokio::test]
-async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
-    let app = TestApp::start().await;
+/// An object of each kind in alice's test mode, by the name of its resource.
+async fn one_of_each(app: &TestApp) -> BTreeMap<&'static str, String> {
     let crew = app.crew(&app.alice).await;
     let reservation = app
         .alice
@@ -200,6 +199,30 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
     let invoice = app.alice.post("/v1/invoices", window).await.id();
     let report = app.alice.post("/v1/reports", json!({})).await.id();
     let account = app.alice.account.clone().expect("an account").to_string();
+    BTreeMap::from([
+        ("accounts", account),
+        ("api_keys", key),
+        ("charging_sessions", session),
+        ("charging_stations", station),
+        ("drivers", crew.driver),
+        ("estimations", estimation),
+        ("events", event),
+        ("fleets", crew.fleet),
+        ("payment_methods", method),
+        ("policies", policy),
+        ("invoices", invoice),
+        ("reports", report),
+        ("reservations", reservation),
+        ("transactions", transaction),
+        ("vehicles", crew.vehicle),
+        ("webhook_endpoints", endpoint),
+    ])
+}
+
+#[tokio::test]
+async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
+    let app = TestApp::start().await;
+    let objects = one_of_each(&app).await;
     let strangers: [(Client, &str); 2] = [
         (app.other_account(Mode::Test).await, "test"),
         (app.other_account(Mode::Live).await, "live"),
@@ -212,27 +235,11 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
             .filter(|route| route.path.contains("{id}"))
         {
             let resource = route.path.split('/').nth(2).expect("a resource");
-            let id = match resource {
-                "accounts" => &account,
-                "api_keys" => &key,
-                "charging_sessions" => &session,
-                // Stations belong to everybody in their mode.
-                "charging_stations" if *mode == "test" => continue,
-                "charging_stations" => &station,
-                "drivers" => &crew.driver,
-                "estimations" => &estimation,
-                "events" => &event,
-                "fleets" => &crew.fleet,
-                "payment_methods" => &method,
-                "policies" => &policy,
-                "invoices" => &invoice,
-                "reports" => &report,
-                "reservations" => &reservation,
-                "transactions" => &transaction,
-                "vehicles" => &crew.vehicle,
-                "webhook_endpoints" => &endpoint,
-                other => panic!("no object of {other} to ask for"),
-            };
+            // Stations belong to everybody in their mode.
+            if resource == "charging_stations" && *mode == "test" {
+                continue;
+            }
+            let id = &objects[resource];
             let path = route.path.replace("{id}", id);
             let body =
                 (route.method == Method::Post).then(|| body(route.name, &own_fleet).to_string());
@@ -246,12 +253,15 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
     }
     // Nothing of alice's was touched.
     app.alice
-        .get(&format!("/v1/webhook_endpoints/{endpoint}"))
+        .get(&format!(
+            "/v1/webhook_endpoints/{}",
+            objects["webhook_endpoints"]
+        ))
         .await
         .expect(200);
     assert_eq!(
         app.alice
-            .get(&format!("/v1/reservations/{reservation}"))
+            .get(&format!("/v1/reservations/{}", objects["reservations"]))
             .await
             .body["status"],
         "pending"
@@ -318,63 +328,16 @@ async fn live_key(app: &TestApp, client: &Client) -> Client {
 #[tokio::test]
 async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
     let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let reservation = app
-        .alice
-        .post("/v1/reservations", app.reservation(&crew, 120))
-        .await
-        .id();
-    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
-    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
-    let key = app.alice.post("/v1/api_keys", json!({})).await.id();
-    let wallet = json!({"type": "wallet"});
-    let method = app.alice.post("/v1/payment_methods", wallet).await.id();
-    let transaction = app.transaction(&app.alice, json!({})).await;
-    let rules = json!({"name": "Anything", "rules": {}});
-    let policy = app.alice.post("/v1/policies", rules).await.id();
-    app.drain().await;
-    let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
-    let station = app
-        .alice
-        .get("/v1/charging_stations?limit=1")
-        .await
-        .ids()
-        .remove(0);
-    let depot = app.station(json!({})).await;
-    let body_of_session = app.session(&crew, &depot);
-    let session = app.alice.post("/v1/charging_sessions", body_of_session);
-    let session = session.await.id();
-    let body_of_estimation = json!({"charging_station": depot, "vehicle": crew.vehicle, "battery_level": 20,
-        "battery_target_level": 80});
-    let estimation = app.alice.post("/v1/estimations", body_of_estimation);
-    let estimation = estimation.await.id();
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let invoice = app.alice.post("/v1/invoices", window).await.id();
-    let report = app.alice.post("/v1/reports", json!({})).await.id();
+    let objects = one_of_each(&app).await;
     let live = live_key(&app, &app.alice).await;
     let own_fleet = live.post("/v1/fleets", fleet()).await.id();
     for route in functions::endpoints().iter().map(|one| one.route) {
         let resource = route.path.split('/').nth(2).expect("a resource");
-        let id = match resource {
-            // An account is one in both modes.
-            "accounts" => continue,
-            "api_keys" => &key,
-            "charging_sessions" => &session,
-            "charging_stations" => &station,
-            "drivers" => &crew.driver,
-            "estimations" => &estimation,
-            "events" => &event,
-            "fleets" => &crew.fleet,
-            "payment_methods" => &method,
-            "policies" => &policy,
-            "invoices" => &invoice,
-            "reports" => &report,
-            "reservations" => &reservation,
-            "transactions" => &transaction,
-            "vehicles" => &crew.vehicle,
-            "webhook_endpoints" => &endpoint,
-            other => panic!("no object of {other} to ask for"),
-        };
+        // An account is one in both modes.
+        if resource == "accounts" {
+            continue;
+        }
+        let id = &objects[resource];
         if route.path.contains("{id}") {
             let path = route.path.replace("{id}", id);
             let body =
@@ -386,7 +349,7 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
             assert!(!listed.contains(id), "{} shows {id}", route.name);
         }
     }
-    let attach = format!("/v1/drivers/{}/attach", crew.driver);
+    let attach = format!("/v1/drivers/{}/attach", objects["drivers"]);
     let across = json!({"fleet": own_fleet});
     assert_eq!(
         app.alice.post(&attach, across).await.error().2,

@@ -43,7 +43,7 @@ impl Rule {
         match self {
             Self::AllowedOperators => "does not allow the station's operator",
             Self::DeniedOperators => "denies the station's operator",
-            Self::Geofences => "does not allow the station's place",
+            Self::Geofences => "does not allow this place",
             Self::MaxPricePerKwh => "does not allow the station's price",
             Self::TimeWindows => "does not allow this time",
         }
