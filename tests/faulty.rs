@@ -59,8 +59,8 @@ enum Fault {
 #[derive(Debug)]
 struct Fate {
     seed: u64,
-    /// The ids of the SDK's calls, in the order in which they were first tried.
-    calls: Mutex<Vec<String>>,
+    /// The ids of the SDK's calls, in the order in which they were first tried, and how often each was tried.
+    calls: Mutex<Vec<(String, u64)>>,
     killed: Notify,
 }
 
@@ -89,20 +89,17 @@ impl Fate {
     /// The dice of one try: the same whenever it comes, since calls that run beside each other are tried again after
     /// waits of random length.
     fn dice(&self, request: &HttpRequest) -> Dice {
-        let header = |name| request.headers().get(name).unwrap_or_default();
-        let (id, attempt) = (header("amz-sdk-invocation-id"), header("amz-sdk-request"));
+        let id = request.headers().get("amz-sdk-invocation-id");
+        let id = id.expect("the SDK numbers its calls");
         let mut calls = self.calls.lock().expect("the calls");
-        let known = calls.iter().position(|call| call == id);
+        let known = calls.iter().position(|(call, _)| call == id);
         let place = known.unwrap_or_else(|| {
-            calls.push(id.to_owned());
+            calls.push((id.to_owned(), 0));
             calls.len() - 1
         });
-        let attempt = attempt
-            .split(';')
-            .find_map(|part| part.trim().strip_prefix("attempt="))
-            .and_then(|attempt| attempt.parse::<u64>().ok())
-            .expect("the number of the attempt");
-        Dice::new(self.seed ^ (place as u64) << 8 ^ attempt)
+        let (_, tries) = &mut calls[place];
+        *tries += 1;
+        Dice::new(self.seed ^ (place as u64) << 8 ^ *tries)
     }
 
     fn draw(dice: &Dice, operation: &str) -> Option<Fault> {

@@ -282,10 +282,7 @@ impl TestApp {
                 "tax_percent": "20", "type": "ENERGY"}],
         });
         let station = serde_json::from_value(with(station, change)).expect("a station");
-        let tenant = shared::Tenant {
-            account: self.alice.account.clone().expect("an account"),
-            mode: Mode::Test,
-        };
+        let tenant = self.alice.tenant();
         let origin = shared::Origin::later(tenant, self.now());
         let imported = self.app().store.import_stations(&origin, vec![station]);
         imported.await.expect("the station is stored");
@@ -307,11 +304,7 @@ impl TestApp {
 
     /// Writes a row of alice's as no client could.
     async fn store<T: Record>(&self, row: &Row<T>) -> String {
-        let account = self.alice.account.clone().expect("an account");
-        let tenant = Tenant {
-            account,
-            mode: Mode::Test,
-        };
+        let tenant = self.alice.tenant();
         let origin = Origin::later(tenant, self.now());
         let mut changes = Changes::new();
         let store = &self.app().store;
@@ -360,10 +353,7 @@ impl TestApp {
 
     /// A client's transactions in test mode, the newest first.
     pub async fn transactions(&self, client: &Client) -> Vec<Transaction> {
-        let tenant = Tenant {
-            account: client.account.clone().expect("an account"),
-            mode: Mode::Test,
-        };
+        let tenant = client.tenant();
         let partition = Partition::Kind {
             tenant: &tenant,
             kind: Kind::Transaction,
@@ -400,10 +390,7 @@ impl TestApp {
         };
         let transaction = Transaction::new(movement, status, self.now());
         let id = transaction.id.to_string();
-        let tenant = shared::Tenant {
-            account: client.account.clone().expect("an account"),
-            mode: Mode::Test,
-        };
+        let tenant = client.tenant();
         let origin = shared::origin::Origin::later(tenant, self.now());
         let (store, mut changes) = (&self.app().store, shared::store::Changes::new());
         let private = shared::models::transaction::TransactionPrivate::charged("a sample".into());
@@ -497,6 +484,14 @@ impl Client {
             key: key.body["secret"].as_str().map(str::to_owned),
             account: Some(Id::from(account.as_str())),
             ..self.clone()
+        }
+    }
+
+    /// The client's account, in test mode.
+    pub fn tenant(&self) -> Tenant {
+        Tenant {
+            account: self.account.clone().expect("an account"),
+            mode: Mode::Test,
         }
     }
 
@@ -666,18 +661,17 @@ pub struct Received {
 impl Receiver {
     pub async fn start() -> Self {
         let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
-        let port = port.expect("a port");
-        let address = port.local_addr().expect("an address");
-        Self::on(port, format!("http://{address}/hook"))
+        Self::on(port.expect("a port"), "http://127.0.0.1")
     }
 
     /// One that speaks TLS.
     pub fn behind(port: TlsPort) -> Self {
-        let url = format!("https://localhost:{}/hook", port.port());
-        Self::on(port, url)
+        Self::on(port, "https://localhost")
     }
 
-    fn on<L: Listener<Addr = SocketAddr>>(port: L, url: String) -> Self {
+    fn on<L: Listener<Addr = SocketAddr>>(port: L, host: &str) -> Self {
+        let address = port.local_addr().expect("an address");
+        let url = format!("{host}:{}/hook", address.port());
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let router = Router::new()
             .route("/hook", post(receive))

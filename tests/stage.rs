@@ -14,7 +14,7 @@ use shared::error::Result;
 use shared::ports::files::Files;
 use shared::ports::payments::Providers;
 use shared::ports::{Clock as _, Message, Queue, Schedules};
-use shared::{App, Mode, Tenant, Timestamp};
+use shared::{App, Tenant, Timestamp};
 use tower::ServiceExt as _;
 
 use crate::clock::Hand;
@@ -111,7 +111,6 @@ impl Stage {
                 ..parts.settings.clone()
             },
         );
-        let account = client.account.clone().expect("an account");
         Self {
             seed,
             dice: Dice::new(seed),
@@ -119,10 +118,7 @@ impl Stage {
             app,
             clock,
             client: client.clone(),
-            tenant: Tenant {
-                account,
-                mode: Mode::Test,
-            },
+            tenant: client.tenant(),
             mail,
             keys: 0,
         }

@@ -37,10 +37,6 @@ impl TlsPort {
             certificate: cert.pem(),
         }
     }
-
-    pub fn port(&self) -> u16 {
-        self.tcp.local_addr().expect("an address").port()
-    }
 }
 
 impl Listener for TlsPort {

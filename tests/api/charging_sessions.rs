@@ -188,10 +188,7 @@ async fn the_fleets_totals_grow_once_per_session_and_exactly() {
         let session = app.alice.post(PATH, body).await.expect(200).body;
         app.advance(120).await;
         let id = shared::Id::from(session["id"].as_str().expect("an id"));
-        let tenant = shared::Tenant {
-            account: app.alice.account.clone().expect("an account"),
-            mode: Mode::Test,
-        };
+        let tenant = app.alice.tenant();
         let message = shared::ports::Message::StopSession {
             tenant,
             session: id,
@@ -708,10 +705,7 @@ async fn card(app: &TestApp, token: &str) -> String {
     let private = PaymentMethodPrivate {
         token: Some(token.into()),
     };
-    let tenant = shared::Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    };
+    let tenant = app.alice.tenant();
     let origin = shared::Origin::later(tenant, app.now());
     let (store, mut changes) = (&app.app().store, shared::store::Changes::new());
     let row = shared::store::row::Row::with_private(method, private);
@@ -751,10 +745,7 @@ async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
             (&json!(paid), &json!(due))
         );
         let id = shared::Id::from(session["id"].as_str().expect("an id"));
-        let tenant = shared::Tenant {
-            account: app.alice.account.clone().expect("an account"),
-            mode: Mode::Test,
-        };
+        let tenant = app.alice.tenant();
         let message = shared::ports::Message::SettleSession {
             tenant,
             session: id,

@@ -9,19 +9,12 @@ use shared::money::Currency;
 use shared::origin::{Idempotency, Origin};
 use shared::store::Changes;
 use shared::store::list::Slice;
-use shared::{Id, Kind, Mode, Tenant};
+use shared::{Id, Kind};
 use tests::{Client, Crew, Receiver, TestApp, fleet, with};
 
 /// The window that ends now.
 fn window(app: &TestApp) -> Value {
     json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)})
-}
-
-fn tenant(app: &TestApp) -> Tenant {
-    Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    }
 }
 
 /// A draft of what a fleet owes, with the window that ends now.
@@ -728,7 +721,7 @@ async fn an_invoice_of_many_sessions_shows_a_hundred_lines_and_pages_through_all
     // None of them is billed twice, and a deletion frees them all and leaves no line behind.
     let stored = async || {
         let invoice = serde_json::from_value(made.body.clone()).expect("an invoice");
-        let (tenant, all) = (tenant(&app), Slice::first(1000));
+        let (tenant, all) = (app.alice.tenant(), Slice::first(1000));
         let found = app.app().store.lines(&tenant, &invoice, &all).await;
         found.expect("lines").rows.len()
     };
@@ -778,7 +771,7 @@ async fn cut_short(
         fingerprint: "f".into(),
     });
     let origin = Origin {
-        tenant: tenant(app),
+        tenant: app.alice.tenant(),
         now: app.now(),
         request: Some(Id::from_number(Kind::Request, request)),
         idempotency,
@@ -858,7 +851,7 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
 
 /// Begins a payment as a request would that ends when its attempt has been written down.
 async fn begin(app: &TestApp, id: &str, method: &str) {
-    let (store, tenant) = (&app.app().store, tenant(app));
+    let (store, tenant) = (&app.app().store, app.alice.tenant());
     let row = store.load::<Invoice>(&tenant, &Id::from(id)).await;
     let method = store
         .load::<PaymentMethod>(&tenant, &Id::from(method))

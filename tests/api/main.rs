@@ -10,6 +10,7 @@ mod drivers;
 mod edge;
 mod estimations;
 mod events;
+mod every_route;
 mod expand;
 mod faults;
 mod fleets;

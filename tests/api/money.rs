@@ -4,17 +4,10 @@ use std::collections::BTreeMap;
 
 use functions::stream::sweep;
 use serde_json::{Value, json};
+use shared::Id;
 use shared::Timestamp;
 use shared::models::fleet::Fleet;
-use shared::{Id, Mode, Tenant};
 use tests::{Answer, Crew, Receiver, TestApp, with};
-
-fn tenant(app: &TestApp) -> Tenant {
-    Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    }
-}
 
 async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> Answer {
     app.alice
@@ -197,7 +190,7 @@ async fn a_charge_is_given_back_once_to_where_it_came_from() {
 
 /// The end of a fleet's billing period, and moves the time to a quarter of an hour later.
 async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
-    let tenant = tenant(app);
+    let tenant = app.alice.tenant();
     let fleet = app
         .app()
         .store
@@ -251,7 +244,7 @@ async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_fi
         assert_eq!(draft["period_end"], json!(end));
     }
     // The message may come twice, and the next period brings nothing new.
-    let tenant = tenant(&app);
+    let tenant = app.alice.tenant();
     let message = shared::ports::Message::BillFleet {
         tenant,
         fleet: crew.fleet.as_str().into(),

@@ -64,10 +64,7 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
     app.running().lose_triggers().await.expect("lost");
     app.advance(10).await;
     // A worker claims the second attempt, and dies.
-    let tenant = shared::Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: shared::Mode::Test,
-    };
+    let tenant = app.alice.tenant();
     let event = receiver.received()[0].event["id"]
         .as_str()
         .map(shared::Id::from)
@@ -105,10 +102,7 @@ async fn a_confirmation_is_told_once_though_every_trigger_on_its_way_was_lost() 
     app.running().lose_triggers().await.expect("lost");
     app.advance(31 * 60).await;
     let message = shared::ports::Message::Confirm {
-        tenant: shared::Tenant {
-            account: app.alice.account.clone().expect("an account"),
-            mode: shared::Mode::Test,
-        },
+        tenant: app.alice.tenant(),
         reservation: id.as_str().into(),
         wish: None,
     };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared::models::reservation::Reservation;
 use shared::ports::Message;
 use shared::store::keys::connector_calendar;
-use shared::{Id, Mode, Tenant};
+use shared::{Id, Mode};
 use tests::clock::Hand;
 use tests::meter::{Call, Meter, in_a_row};
 use tests::{TestApp, with};
@@ -337,10 +337,7 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
     let mut held = Vec::new();
     for id in &ids {
         let id = shared::Id::from(id.as_str());
-        let tenant = shared::Tenant {
-            account: app.alice.account.clone().expect("an account"),
-            mode: shared::Mode::Test,
-        };
+        let tenant = app.alice.tenant();
         let row = app
             .app()
             .store
@@ -501,10 +498,7 @@ async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
 
     let late = Arc::new(Hand::at(app.now().plus_seconds(40 * 60)));
     let late = app.app_with(app.app().store.clone(), late);
-    let tenant = Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    };
+    let tenant = app.alice.tenant();
     let message = Message::Confirm {
         tenant,
         reservation: Id::from(id.as_str()),
@@ -707,10 +701,7 @@ async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
     );
     let id = app.alice.post("/v1/reservations", body).await.id();
     let id = Id::from(id.as_str());
-    let tenant = Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    };
+    let tenant = app.alice.tenant();
     let row = app.app().store.load::<Reservation>(&tenant, &id);
     let row = row.await.expect("the reservation");
     let message = Message::Confirm {

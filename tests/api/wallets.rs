@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use shared::error::{Error, Result};
 use shared::models::payment_method::{Card, PaymentMethod};
+use shared::models::transaction::TransactionStatus;
 use shared::origin::{Mode, Origin};
 use shared::ports::payments::{Charge, Outcome, Payments, Providers, Simulated};
 use shared::store::Changes;
@@ -234,6 +235,11 @@ async fn many_top_ups_at_once_all_count() {
     }
     let shown = app.alice.get(&path).await.body;
     assert_eq!(shown["wallet_balance"], paid * 100);
+    let told = app.transactions(&app.alice).await;
+    let done = told
+        .iter()
+        .filter(|one| one.status == TransactionStatus::Succeeded);
+    assert_eq!(done.count() as i64, paid);
     // One that lost to the others as often as it was tried is brought to its end a minute later.
     app.advance(90).await;
     let told = app.alice.get("/v1/transactions").await.body;
@@ -346,10 +352,7 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
         .post(&format!("{path}/top_up"), top_up(&good, 100))
         .await
         .expect(200);
-    let tenant = Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    };
+    let tenant = app.alice.tenant();
     let (origin, store) = (Origin::later(tenant.clone(), app.now()), &app.app().store);
     let take = async |method: &str, amount: i64, code: &str, commit: bool| {
         let id = Id::from(method);

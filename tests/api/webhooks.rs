@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::ports::Message;
-use shared::{Id, Mode, Tenant, Timestamp};
+use shared::{Id, Mode, Timestamp};
 use tests::{Client, Receiver, TestApp, fleet, header, hmac, verify};
 
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
@@ -290,10 +290,7 @@ async fn a_duplicate_trigger_sends_nothing() {
         .as_str()
         .map(Id::from)
         .expect("an id");
-    let tenant = Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    };
+    let tenant = app.alice.tenant();
     let endpoint = Id::from(endpoint["id"].as_str().expect("an id"));
     for attempt in [1, 2, 7] {
         let (tenant, event, endpoint) = (tenant.clone(), event.clone(), endpoint.clone());
@@ -322,10 +319,7 @@ async fn many_triggers_at_once_make_one_attempt() {
         .as_str()
         .map(Id::from)
         .expect("an id");
-    let tenant = Tenant {
-        account: app.alice.account.clone().expect("an account"),
-        mode: Mode::Test,
-    };
+    let tenant = app.alice.tenant();
     let endpoint = Id::from(endpoint["id"].as_str().expect("an id"));
     // The second attempt is due within six seconds; the clock moves there without the runner's own trigger.
     app.running().lose_triggers().await.expect("lost");

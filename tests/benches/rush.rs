@@ -19,7 +19,7 @@ use shared::ports::Message;
 use shared::store::list::From;
 use shared::store::row::Row;
 use shared::time::{DAY, MINUTE};
-use shared::{Id, Mode, Timestamp};
+use shared::{Id, Timestamp};
 use tests::clock::Hand;
 use tests::faulty::Dice;
 use tests::{TestApp, with};
@@ -126,11 +126,7 @@ impl<'a> Rush<'a> {
             let made = alice.post("/v1/reservations", with(wish(dice, day), who));
             ids.push(made.await.id().as_str().into());
         }
-        let account = alice.account.clone().expect("an account");
-        let tenant = Tenant {
-            account,
-            mode: Mode::Test,
-        };
+        let tenant = alice.tenant();
         Self {
             app,
             tenant,

@@ -14,7 +14,7 @@ use functions::charging_stations::import;
 use serde_json::{Value, json};
 use shared::models::reservation::Reservation;
 use shared::ports::Message;
-use shared::{App, Id, Mode, Tenant};
+use shared::{App, Id, Mode};
 use tests::faulty::Dice;
 use tests::meter::{Call, Meter, in_a_row};
 use tests::{Crew, TestApp, with};
@@ -154,10 +154,7 @@ impl Bench<'_> {
     /// The first attempt to confirm a reservation of a vehicle of its own.
     async fn confirm(&self, radius: u32) {
         let mut samples = Samples::default();
-        let tenant = Tenant {
-            account: self.test.alice.account.clone().expect("an account"),
-            mode: Mode::Test,
-        };
+        let tenant = self.test.alice.tenant();
         for n in 0..CONFIRMATIONS {
             let reservation = self.reserve(n as u64 % CITIES, radius).await;
             let row = self

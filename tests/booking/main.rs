@@ -91,11 +91,7 @@ async fn round(test: &TestApp, seed: u64) -> usize {
 impl Round {
     async fn prepare(test: &TestApp, seed: u64) -> Self {
         let client = test.other_account(Mode::Test).await;
-        let account = client.account.clone().expect("an account");
-        let tenant = Tenant {
-            account,
-            mode: Mode::Test,
-        };
+        let tenant = client.tenant();
         let now = test.now();
         let clock = Arc::new(Hand::at(now));
         let store = faulty::store(&test.running().store_url, &test.running().table);

@@ -151,6 +151,15 @@ async fn attempt(
     let Some(vehicle) = seen.vehicle.filter(|vehicle| stays || vehicle.is_active()) else {
         return miss(app, origin, row, FailedReason::VehicleUnavailable, None).await;
     };
+    let promised = promised.filter(|window| matching::can_begin(window, origin.now));
+    let others = matching::windows(&row.object, origin.now);
+    let others = others.into_iter().filter(|one| Some(*one) != promised);
+    let windows: Vec<_> = promised.into_iter().chain(others).collect();
+    if windows.is_empty() && !stays && row.object.match_summary.is_some() {
+        // It comes too late. What the attempt before found says why more than that.
+        let reason = FailedReason::NoAvailableConnectors;
+        return miss(app, origin, row, reason, None).await;
+    }
     let fleet = match seen.fleet.filter(|fleet| fleet.id == vehicle.fleet) {
         Some(fleet) => Some(fleet),
         None => app
@@ -164,15 +173,6 @@ async fn attempt(
         app.store.nearest(tenant, &seen.spots, preferred),
         policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
     )?;
-    let promised = promised.filter(|window| matching::can_begin(window, origin.now));
-    let others = matching::windows(&row.object, origin.now);
-    let others = others.into_iter().filter(|one| Some(*one) != promised);
-    let windows: Vec<_> = promised.into_iter().chain(others).collect();
-    if windows.is_empty() && !stays && row.object.match_summary.is_some() {
-        // It comes too late. What the attempt before found says why more than that.
-        let reason = FailedReason::NoAvailableConnectors;
-        return miss(app, origin, row, reason, None).await;
-    }
     let plan = Plan {
         station: None,
         area: None,
