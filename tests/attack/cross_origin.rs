@@ -1,0 +1,1 @@
+//! Web pages of other origins cannot use the ports of a local run.

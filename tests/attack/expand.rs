@@ -1,0 +1,1 @@
+//! `expand[]` cannot be used to make a small request expensive.

@@ -1,0 +1,1 @@
+//! Nothing of one tenant can be read, changed, listed or referenced by another.

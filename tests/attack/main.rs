@@ -1,0 +1,10 @@
+//! Attacks on a running service: what a hostile tenant, a careless client, a slow receiver or a foreign web page tries.
+//! Each test names the rule that has to hold.
+
+mod cross_origin;
+mod expand;
+mod isolation;
+mod money;
+mod oversize;
+mod receivers;
+mod scopes;

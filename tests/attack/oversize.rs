@@ -1,0 +1,1 @@
+//! Objects and answers that are too large are refused or split; they block nobody.

@@ -1,0 +1,1 @@
+//! Slow and hostile webhook receivers delay nobody but themselves.
