@@ -64,6 +64,20 @@ pub struct Refusal {
     pub details: Vec<(&'static str, String)>,
 }
 
+/// How many characters of what a client sent an error message repeats.
+const EXCERPT: usize = 64;
+
+/// What a client sent, as an error message may repeat it: at most 64 characters of it.
+pub fn excerpt(sent: &str) -> Cow<'_, str> {
+    match sent.char_indices().nth(EXCERPT) {
+        None => Cow::Borrowed(sent),
+        Some(_) => {
+            let kept = sent.chars().take(EXCERPT - 1);
+            Cow::Owned(kept.chain(std::iter::once('…')).collect())
+        }
+    }
+}
+
 impl Error {
     fn refused(
         status: u16,
@@ -381,6 +395,15 @@ mod tests {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(names.len(), 41);
         assert_eq!(Code::ALL.len(), 41);
+    }
+
+    #[test]
+    fn an_excerpt_has_at_most_64_characters() {
+        let fits = "ü".repeat(64);
+        assert_eq!(excerpt(&fits), fits);
+        let long = format!("{fits}x");
+        assert_eq!(excerpt(&long).chars().count(), 64);
+        assert!(excerpt(&long).ends_with("ü…"));
     }
 
     #[test]

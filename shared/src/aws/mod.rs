@@ -73,7 +73,7 @@ fn credentials() -> Credentials {
 }
 
 /// The endpoint of the table in the environment, where it is another than AWS's own.
-fn endpoint() -> Option<String> {
+pub(crate) fn endpoint() -> Option<String> {
     variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 
