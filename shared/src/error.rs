@@ -9,6 +9,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
+/// The source of an error that comes again however often the work is repeated.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Permanent(Source);
+
 /// What a request or a piece of later work fails with.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -197,6 +202,22 @@ impl Error {
 
     pub fn internal(source: impl Into<Source>) -> Self {
         Self::Internal(source.into())
+    }
+
+    /// A fault of ours that comes again however often the work is repeated: a row that cannot be read, or a request that
+    /// DynamoDB refuses as invalid, such as an item that is too large.
+    pub fn permanent(source: impl Into<Source>) -> Self {
+        Self::Internal(Box::new(Permanent(source.into())))
+    }
+
+    /// Whether the work that failed will fail again however often it is repeated. Anything that an operator or time can
+    /// put right (a throttled table, a missing permission, a lost race) is not permanent.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Internal(source) => source.is::<Permanent>(),
+            Self::Refused(refusal) => refusal.status < 500,
+            Self::RateLimited { .. } | Self::Contended | Self::Unavailable(_) => false,
+        }
     }
 
     pub fn unavailable(source: impl Into<Source>) -> Self {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::charging_station::Point;
+use super::check_size;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -324,6 +325,7 @@ impl Reservation {
         };
         check_start(reservation.ideal_start, now)?;
         reservation.check(vehicle.charging_standard)?;
+        check_size(&reservation).map_err(coded)?;
         let private = ReservationPrivate {
             due: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
@@ -370,7 +372,7 @@ impl Reservation {
         }
         self.check(private.charging_standard)?;
         self.updated = now;
-        Ok(())
+        check_size(self).map_err(coded)
     }
 
     fn check(&self, standard: ConnectorType) -> Result<()> {
@@ -740,6 +742,10 @@ fn check_types(types: &[ConnectorType]) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+fn coded(error: Error) -> Error {
+    error.coded(Some(Code::ReservationInvalidInput))
 }
 
 fn invalid(param: &str, message: &'static str) -> Error {

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-use super::Distinct;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Description, Text, WebUrl};
+use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
@@ -242,7 +242,7 @@ impl WebhookEndpoint {
     ) -> Result<Self> {
         let api_version = new.api_version.unwrap_or_else(|| version.to_owned());
         targets.check(&new.url)?;
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::WebhookEndpoint, now),
             object: Kind::WebhookEndpoint,
             api_version,
@@ -304,7 +304,7 @@ impl WebhookEndpoint {
                 private.failing_since = None;
             }
         }
-        Ok(())
+        check_size(self)
     }
 
     /// Gives the endpoint a new secret. Each replaced secret keeps signing for 24 hours, so that receivers can change
