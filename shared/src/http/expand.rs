@@ -506,7 +506,7 @@ mod tests {
         for path in [
             "data.drivers.vehicles",
             "data.telemetry.vehicle",
-            "data.drivers.fleets.preferences.default_payment_method.fleet",
+            "data.fleet.preferences.default_payment_method.fleet",
             "data.drivers.preferences.default_payment_method.driver",
         ] {
             let refused = read(&list, &format!("expand[]={path}"), all).unwrap_err();
