@@ -129,12 +129,17 @@ async fn the_largest_object_of_every_kind_is_made_changed_and_delivered() {
                     event["type"] == name && event["data"]["object"]["id"] == json!(id)
                 })
             };
-            let created =
-                of("created").unwrap_or_else(|| panic!("{kind}.created was not delivered"));
-            assert_eq!(created["data"]["object"], made.body, "{kind}");
-            let updated =
-                of("updated").unwrap_or_else(|| panic!("{kind}.updated was not delivered"));
-            assert_eq!(updated["data"]["object"], changed.body, "{kind}");
+            for (name, shown) in [("created", &made.body), ("updated", &changed.body)] {
+                let event = of(name).unwrap_or_else(|| panic!("{kind}.{name} was not delivered"));
+                let object = &event["data"]["object"];
+                for member in ["metadata", "rules", "preferences"] {
+                    assert_eq!(
+                        object.get(member),
+                        shown.get(member),
+                        "{kind}.{name} {member}"
+                    );
+                }
+            }
         }
         // One step further it is refused, with the limit, and nothing changes.
         let before = app

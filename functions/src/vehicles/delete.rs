@@ -8,13 +8,20 @@ use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::size::Size;
+use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind, Origin};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles);
+pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
+    .writing(&[
+        Rows::Of(Kind::VehicleTelemetry),
+        Rows::Of(Kind::Driver),
+        Rows::Of(Kind::Fleet),
+        Rows::Of(Kind::Event),
+    ]);
 
 /// How large the rows of drivers in one transaction are at most, together, in bytes.
 const MAX_ROWS_SIZE: usize = 3_000_000;
