@@ -43,9 +43,6 @@ const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS _stream_records_by_number \
     ON _stream_records (table_name, CAST(sequence_number AS INTEGER))";
 
-/// The name of the database's file.
-pub const FILE: &str = "table.sqlite";
-
 pub struct Embedded {
     address: SocketAddr,
     uri: String,
@@ -70,7 +67,7 @@ impl Embedded {
         static DATABASES: AtomicU64 = AtomicU64::new(0);
         let uri = match folder {
             Some(folder) => {
-                let path = folder.join(FILE);
+                let path = folder.join(files::TABLE);
                 // SQLite gives the files beside it the mode that this one has.
                 files::create_private(&path)
                     .map_err(|error| Error::internal(format!("{}: {error}", path.display())))?;

@@ -12,9 +12,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shared::error::{Error, Result};
 
-use crate::embedded;
-
+/// The account of the folder and its key.
 pub const CREDENTIALS: &str = "credentials.json";
+
+/// The embedded table's database.
+pub const TABLE: &str = "table.sqlite";
 
 const LOCK: &str = "lock";
 
@@ -179,7 +181,7 @@ pub fn private_folder(path: &Path) -> std::io::Result<()> {
 /// Takes away everybody else's access to a folder and its files that an earlier version made. A folder with other content
 /// than ours keeps its own mode: it may be one that others have to enter.
 fn protect(folder: &Path) -> std::io::Result<()> {
-    let ours = [CREDENTIALS, embedded::FILE, LOCK];
+    let ours = [CREDENTIALS, TABLE, LOCK];
     let is_ours = ours.iter().any(|name| folder.join(name).exists());
     let is_empty = std::fs::read_dir(folder)?.next().is_none();
     if !is_ours && !is_empty {
