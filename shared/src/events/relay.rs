@@ -258,13 +258,17 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Resul
     let (Some(old), Some(new)) = (station(&change.old)?, station(&change.new)?) else {
         return Ok(());
     };
-    let lost = old.connectors.iter().map(|connector| &connector.id);
-    let lost = lost.filter(|id| old.can_promise(id) && !new.can_promise(id));
-    let lost: Vec<String> = lost.cloned().collect();
+    let is_lost = |one: &&Connector| old.can_promise(&one.id) && !new.can_promise(&one.id);
+    let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {
         return Ok(());
     }
-    let promised = app.store.promises_of(mode, id, &lost, app.now()).await?;
+    let evses = lost.iter().map(|one| CalendarOwner::evse_of(id, one));
+    let promised = app
+        .store
+        .promises_of(mode, evses.collect(), app.now())
+        .await?;
+    let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
     for entry in promised {
         if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
             displace(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;
