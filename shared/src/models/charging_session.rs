@@ -94,7 +94,7 @@ pub struct SessionPrivate {
     /// The EVSE of the connector, whose calendar the session is in; none in rows of earlier releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evse: Option<String>,
-    /// The station's prices in the session's currency when the session began.
+    /// The connector's prices in the session's currency when the session began.
     pub pricing: Vec<Price>,
     /// The station's time zone, which the restrictions of its prices mean.
     #[serde(default)]
@@ -318,8 +318,8 @@ impl ChargingSession {
         let most_energy = room.min(limit.unwrap_or(u32::MAX));
         let charged = network::millis_until(power, most_energy).unwrap_or(network::LONGEST);
         let ends = now.plus_millis(charged.clamp(SECOND, network::LONGEST));
-        let currency = tariff::currency(&station.pricing, parties.currency);
-        let mut pricing = station.pricing.clone();
+        let currency = tariff::currency(&connector.pricing, parties.currency);
+        let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
@@ -521,7 +521,7 @@ mod tests {
         let connector = &mut station.connectors[0];
         (connector.plug, connector.power) = (Plug::Matched(ConnectorType::Type2), 22.0);
         connector.status = ConnectorStatus::Available;
-        station.pricing = vec![Price {
+        station.set_pricing(vec![Price {
             currency: Currency::from_code("gbp").unwrap(),
             price: 45,
             price_decimal: None,
@@ -531,7 +531,7 @@ mod tests {
             tax_percent: "20".into(),
             kind: PriceType::Energy,
             restrictions: None,
-        }];
+        }]);
         Scene {
             station,
             driver,
@@ -662,7 +662,7 @@ mod tests {
             currency: Currency::USD,
             ..scene.station.pricing[0].clone()
         };
-        scene.station.pricing.push(usd);
+        scene.station.connectors[0].pricing.push(usd);
         let (session, private) = scene.start(json!({})).unwrap();
         assert_eq!(session.currency, Currency::USD);
         assert_eq!(private.pricing.len(), 1);
