@@ -563,7 +563,7 @@ mod tests {
                 currency: Currency::USD,
             };
             let promises = Promises {
-                connector: &self.connector,
+                evse: &self.connector,
                 vehicle: &self.of_vehicle,
                 arriving: self.arriving.as_ref(),
             };

@@ -929,6 +929,7 @@ mod tests {
         reservation.update(change(), &mut private, now()).unwrap();
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,
@@ -970,6 +971,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: at("2026-03-01T11:00:00Z"),
@@ -998,6 +1000,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,

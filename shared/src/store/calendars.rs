@@ -100,6 +100,14 @@ fn evse(station: &Id, evse: Option<&String>, connector: &String) -> CalendarOwne
     }
 }
 
+fn key(mode: Mode, (owner, day): &Page) -> Key<'_> {
+    Key::Calendar {
+        mode,
+        owner,
+        day: *day,
+    }
+}
+
 /// How writing a promise ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Booked {
@@ -177,17 +185,12 @@ impl Store {
     ) -> Result<Calendars> {
         // A batch may name each key once.
         let pages: BTreeSet<Page> = pages.into_iter().collect();
-        let key = |(owner, day): &Page| Key::Calendar {
-            mode,
-            owner,
-            day: *day,
-        };
-        let keys = pages.iter().map(|page| key_item(key(page)));
+        let keys = pages.iter().map(|page| key_item(key(mode, page)));
         let items = self.items(keys.collect(), None, consistent).await?;
         let mut calendars = Calendars::default();
         let mut by_key: HashMap<(String, String), Page> = HashMap::new();
         for page in pages {
-            by_key.insert(key(&page).pair(), page.clone());
+            by_key.insert(key(mode, &page).pair(), page.clone());
             calendars.insert(page, Calendar::default(), 0);
         }
         for mut item in items {
