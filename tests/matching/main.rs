@@ -164,7 +164,8 @@ impl City {
         );
         let page = self.get(&path).await;
         self.stations = page["data"].as_array().expect("stations").clone();
-        let first = self.now();
+        // A window may have begun a moment before the first attempt.
+        let first = self.now() - 60 * MINUTE;
         let hours = |station: &Value| Hours::of(station, first, HORIZON);
         self.hours = self.stations.iter().map(hours).collect();
     }
