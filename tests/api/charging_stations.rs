@@ -240,7 +240,7 @@ async fn a_reserved_connector_makes_its_siblings_on_the_evse_unavailable_in_a_se
         app.alice.get(&path).await.expect(200).ids()
     };
     assert!(found(70, 90).await.is_empty());
-    assert_eq!(found(90, 120).await, [station.clone()]);
+    assert_eq!(found(90, 120).await, std::slice::from_ref(&station));
     let path = format!("/v1/charging_stations/{station}");
     let ranges = app.alice.get(&path).await.expect(200).body["availability"]["range"].clone();
     let ranges = ranges.as_array().expect("ranges");

@@ -76,7 +76,9 @@ impl Hours {
 
     fn cover(&self, from: i64, until: i64) -> bool {
         let place = |at: i64| usize::try_from((at - self.first) / MINUTE).expect("a known minute");
-        self.open[place(from)..place(until)].iter().all(|open| *open)
+        self.open[place(from)..place(until)]
+            .iter()
+            .all(|open| *open)
     }
 }
 
@@ -104,11 +106,13 @@ impl Rules {
         let today = local.date().weekday().to_monday_zero_offset() as usize;
         let yesterday = (today + 6) % 7;
         let minute = i32::from(local.hour()) * 60 + i32::from(local.minute());
-        self.regular.iter().any(|&(day, from, until)| match until <= from {
-            // It reaches into the next day.
-            true => (day == today && from <= minute) || (day == yesterday && minute < until),
-            false => day == today && from <= minute && minute < until,
-        })
+        self.regular
+            .iter()
+            .any(|&(day, from, until)| match until <= from {
+                // It reaches into the next day.
+                true => (day == today && from <= minute) || (day == yesterday && minute < until),
+                false => day == today && from <= minute && minute < until,
+            })
     }
 }
 

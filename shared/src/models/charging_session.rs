@@ -118,7 +118,8 @@ pub struct SessionPrivate {
 #[serde(deny_unknown_fields)]
 pub struct NewChargingSession {
     pub charging_station: Id,
-    /// The id of a connector of the station, free and of the vehicle's `charging_standard`.
+    /// The id of a connector of the station, of the vehicle's `charging_standard`. Its EVSE must be free: a vehicle at another
+    /// connector of the same EVSE makes it occupied.
     pub connector: String,
     /// One of the vehicle's drivers, or attached to its fleet.
     pub driver: Id,
@@ -262,7 +263,7 @@ impl Promises<'_> {
         match connector.status {
             ConnectorStatus::Available | ConnectorStatus::Reserved => {}
             ConnectorStatus::Occupied => {
-                return Err(conflict("connector", "The connector is occupied."));
+                return Err(conflict("connector", "The connector's EVSE is occupied."));
             }
             ConnectorStatus::Unavailable | ConnectorStatus::Faulted | ConnectorStatus::Unknown => {
                 return Err(conflict("connector", "The connector is out of order."));
