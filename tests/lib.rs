@@ -8,6 +8,7 @@ pub mod meter;
 pub mod recorder;
 pub mod records;
 pub mod samples;
+pub mod seeds;
 pub mod stage;
 pub mod tls;
 
@@ -273,6 +274,13 @@ impl TestApp {
         id
     }
 
+    /// Adds a station with two EVSEs: `A` has the Type2 connectors `1` and `2`, `B` has `3`. Otherwise it is as
+    /// [`TestApp::station`] makes it.
+    pub async fn station_with_cables(&self, change: Value) -> String {
+        self.station(with(json!({"connectors": cables()}), change))
+            .await
+    }
+
     /// Imports that station anew, with these members and otherwise as [`TestApp::station`] makes it.
     pub async fn change_station(&self, id: &str, change: Value) {
         let connector =
@@ -441,6 +449,12 @@ pub fn driver() -> Value {
 pub fn vehicle(fleet: &str) -> Value {
     json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001", "battery_capacity": 60000,
         "charging_standard": "Type2"})
+}
+
+/// Three Type2 connectors, two of which are cables of one EVSE.
+pub fn cables() -> Value {
+    let cable = |id: &str, evse: &str| json!({"id": id, "evse": evse, "power": 22.0, "status": "available", "type": "Type2"});
+    json!([cable("1", "A"), cable("2", "A"), cable("3", "B")])
 }
 
 /// The body with other members.

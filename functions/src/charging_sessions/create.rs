@@ -54,10 +54,10 @@ pub async fn handle(
     app.store.create(&mut changes, origin, &row)?;
     app.store
         .keep(&mut changes, origin, &arrival.calendars, &promise)?;
-    let (station, connector) = (&arrival.station, &arrival.connector.id);
+    let (station, evse) = (&arrival.station, &arrival.connector.evse);
     let occupied = ConnectorStatus::Occupied;
     app.store
-        .set_connector(&mut changes, origin, station, connector, occupied)?;
+        .set_evse_status(&mut changes, origin, station, evse, occupied)?;
     if let Some(mut reservation) = arrival.reservation {
         reservation.private.arrived();
         app.store.replace(&mut changes, origin, &reservation)?;

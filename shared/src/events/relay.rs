@@ -7,10 +7,11 @@ use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
 
 use crate::app::App;
+use crate::charging::calendar::CalendarOwner;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_session::{ChargingSession, SessionStatus};
-use crate::models::charging_station::ChargingStation;
+use crate::models::charging_station::{ChargingStation, Connector, StationPrivate};
 use crate::models::driver::Driver;
 use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
@@ -255,16 +256,29 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Resul
             None => Ok(None),
         }
     };
+    let is_published = |item: &Option<Item>| -> Result<bool> {
+        let private: Option<Option<StationPrivate>> = match item {
+            Some(item) => read(item, "private")?,
+            None => None,
+        };
+        Ok(private.flatten().unwrap_or_default().published)
+    };
+    let withdrawn = is_published(&change.old)? && !is_published(&change.new)?;
     let (Some(old), Some(new)) = (station(&change.old)?, station(&change.new)?) else {
         return Ok(());
     };
-    let lost = old.connectors.iter().map(|connector| &connector.id);
-    let lost = lost.filter(|id| old.can_promise(id) && !new.can_promise(id));
-    let lost: Vec<String> = lost.cloned().collect();
+    let is_lost =
+        |one: &&Connector| old.can_promise(&one.id) && (withdrawn || !new.can_promise(&one.id));
+    let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {
         return Ok(());
     }
-    let promised = app.store.promises_of(mode, id, &lost, app.now()).await?;
+    let evses = lost.iter().map(|one| CalendarOwner::evse_of(id, one));
+    let promised = app
+        .store
+        .promises_of(mode, evses.collect(), app.now())
+        .await?;
+    let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
     for entry in promised {
         if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
             displace(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;

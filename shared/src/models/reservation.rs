@@ -79,6 +79,10 @@ pub struct ReservationPrivate {
     /// The vehicle's fleet.
     #[serde(default)]
     pub fleet: Option<Id>,
+    /// The EVSE of the reserved connector, whose calendar the reservation is in; none before it is confirmed, and in rows of
+    /// earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evse: Option<String>,
     /// The promised connector is out of order: when the reservation is due, another is sought.
     #[serde(default)]
     pub displaced: bool,
@@ -103,6 +107,7 @@ impl Default for ReservationPrivate {
             due: None,
             charging_standard: ConnectorType::Type2,
             fleet: None,
+            evse: None,
             displaced: false,
             owed_since: None,
             invoice: None,
@@ -428,6 +433,7 @@ impl Reservation {
         self.match_summary = Some(summary);
         self.updated = now;
         self.connector = Some(assignment.connector.clone());
+        private.evse = Some(assignment.evse.clone());
         private.displaced = false;
         private.due = Some(assignment.window.from.plus_millis(GRACE));
     }
@@ -923,6 +929,7 @@ mod tests {
         reservation.update(change(), &mut private, now()).unwrap();
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,
@@ -964,6 +971,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: at("2026-03-01T11:00:00Z"),
@@ -992,6 +1000,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,

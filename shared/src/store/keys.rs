@@ -15,7 +15,8 @@
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
-//! | calendar | `<mode>#CAL#<connector or vehicle>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
 //! Rows that wait for something carry `due_pk` and `due_at`, the keys of the index `due` that the sweeper reads.
 //!
@@ -24,6 +25,7 @@
 
 use jiff::civil::Date;
 
+use crate::charging::calendar::CalendarOwner;
 use crate::id::{Id, Kind};
 use crate::origin::{Mode, Tenant};
 use crate::time::Timestamp;
@@ -77,7 +79,7 @@ pub enum Key<'a> {
     },
     Calendar {
         mode: Mode,
-        whose: &'a str,
+        owner: &'a CalendarOwner,
         day: Date,
     },
 }
@@ -118,7 +120,13 @@ impl Key<'_> {
             }
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
-            Self::Calendar { mode, whose, day } => (format!("{mode}#CAL#{whose}"), day.to_string()),
+            Self::Calendar { mode, owner, day } => {
+                let owner = match owner {
+                    CalendarOwner::Evse { station, evse } => format!("{station}#{evse}"),
+                    CalendarOwner::Vehicle(vehicle) => vehicle.to_string(),
+                };
+                (format!("{mode}#CAL#{owner}"), day.to_string())
+            }
         }
     }
 }
@@ -213,16 +221,6 @@ pub fn due_partition_at(due: Timestamp) -> String {
 /// The name of one partition of the index `due`.
 pub fn due_partition(number: u8) -> String {
     format!("DUE#{number}")
-}
-
-/// Whose calendar a connector's is.
-pub fn connector_calendar(station: &Id, connector: &str) -> String {
-    format!("{station}#{connector}")
-}
-
-/// Whose calendar a vehicle's is. Vehicles' ids are unique among all tenants.
-pub fn vehicle_calendar(vehicle: &Id) -> String {
-    vehicle.to_string()
 }
 
 #[cfg(test)]
