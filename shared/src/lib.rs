@@ -21,6 +21,7 @@ pub mod models;
 pub mod money;
 pub mod origin;
 pub mod ports;
+pub mod size;
 pub mod store;
 pub mod stripe;
 pub mod time;

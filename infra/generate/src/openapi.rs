@@ -110,7 +110,15 @@ currency's smallest unit. Ids are opaque.
 **Keys.** Each key belongs to an account and to test or live mode; another account's or mode's objects do not exist for it. \
 A parent acts inside a child account with the header `Service-Account`.
 
-**Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come.
+**Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come. A page whose \
+objects are larger than about 5 MB together ends before `limit`; the next page goes on after it.
+
+**Sizes.** A body has at most 256 KiB, and an object at most 150 KiB as JSON: a request that would make one larger is refused \
+with 400. Error messages repeat at most 64 characters of what was sent.
+
+**Expansion.** `expand[]` shows whole objects in place of ids: at most 10 dotted paths of at most 4 levels, none of which returns \
+to a kind of object that it has passed, and per answer at most 1,000 expanded objects and 5 MB. Anything else is 400 \
+`unsupported_expand_value`; where a POST would be answered beyond these limits, its effect happens and the answer keeps its ids.
 
 **Idempotency.** A POST or DELETE with an `Idempotency-Key` has its effect once; a repetition within 24 hours gets the first \
 answer, with the header `Idempotent-Replayed: true`.

@@ -122,7 +122,7 @@ async fn admitted(
         }) => {
             let tenant = caller.tenant().clone();
             let response = run(&app, caller, query, parts, body, next).await;
-            let mut response = show(&app, &tenant, response, &wanted, &version).await;
+            let mut response = show(&app, &tenant, route, response, &wanted, &version).await;
             response.extensions_mut().insert(Rendered(version));
             response
         }
@@ -225,6 +225,7 @@ fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Byte
 async fn show(
     app: &App,
     tenant: &Tenant,
+    route: Route,
     response: Response,
     wanted: &Wanted,
     version: &str,
@@ -239,7 +240,13 @@ async fn show(
             .await
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
-        expand::expand(app, tenant, &mut answer, wanted).await?;
+        match expand::expand(app, tenant, &mut answer, wanted).await {
+            // The effect of the request has happened; a refusal would hide it. The answer keeps its ids.
+            Err(error) if route.method != Method::Get => {
+                tracing::warn!(%error, "an answer was not expanded");
+            }
+            expanded => expanded?,
+        }
         app.settings
             .versions
             .downgrade(&mut answer, version::CURRENT, version);

@@ -9,6 +9,7 @@ use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Description, Email, Name, Phone, Text};
 use super::transaction::check_currency;
+use super::{check_size, sized};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -213,7 +214,7 @@ impl Account {
             reporting_enabled: true,
         };
         preferences.change(new.preferences.unwrap_or_default());
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::Account, now),
             object: Kind::Account,
             billing_details: BillingDetails::default(),
@@ -291,7 +292,7 @@ impl Account {
         }
         registration_number.apply(&mut self.registration_number);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 }
 

@@ -13,13 +13,17 @@ use super::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use super::reservation::{Reservation, ReservationPrivate};
 use super::text::Description;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
+use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
+use crate::size::Size;
 use crate::time::{DAY, MINUTE, Timestamp};
 
 /// How many line items an invoice shows; the others are on pages of their own.
 pub const SHOWN_LINES: usize = 100;
+/// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
+const SHOWN_BYTES: usize = 64 * 1024;
 /// How long after its creation an invoice is due, in milliseconds.
 const TERM: i64 = 30 * DAY;
 const LONGEST_PERIOD: i64 = 366 * DAY;
@@ -328,6 +332,18 @@ impl LineItem {
     }
 }
 
+/// How many of these lines an invoice shows itself.
+fn shown_lines(billed: &[Billable]) -> Result<usize> {
+    let mut bytes = 0;
+    for (place, one) in billed.iter().take(SHOWN_LINES).enumerate() {
+        bytes += Size::of(&one.line)?.bytes;
+        if bytes > SHOWN_BYTES {
+            return Ok(place);
+        }
+    }
+    Ok(billed.len().min(SHOWN_LINES))
+}
+
 impl Invoice {
     /// A new draft of these sessions and fees, newest first.
     ///
@@ -342,7 +358,8 @@ impl Invoice {
     ) -> Result<Self> {
         let total: i64 = billed.iter().map(|one| one.line.amount).sum();
         let paid: i64 = billed.iter().map(|one| one.paid).sum();
-        Ok(Self {
+        let shown = shown_lines(&billed)?;
+        let invoice = Self {
             id,
             object: Kind::Invoice,
             amount_due: total - paid,
@@ -352,19 +369,16 @@ impl Invoice {
             description: new.description,
             due_date: now.plus_millis(TERM),
             fleet: new.fleet,
-            line_items_has_more: billed.len() > SHOWN_LINES,
-            line_items: billed
-                .into_iter()
-                .take(SHOWN_LINES)
-                .map(|one| one.line)
-                .collect(),
+            line_items_has_more: billed.len() > shown,
+            line_items: billed.into_iter().take(shown).map(|one| one.line).collect(),
             metadata: Metadata::new(new.metadata)?,
             paid_at: None,
             payment_method: None,
             period_end: new.period_end,
             period_start: new.period_start,
             status: InvoiceStatus::Draft,
-        })
+        };
+        sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
     }
 
     /// Applies an update to a draft or open invoice; what the body leaves out stays.
@@ -387,6 +401,7 @@ impl Invoice {
         self.metadata
             .merge(metadata)
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        check_size(self).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
         self.wait(private);
         Ok(())
     }

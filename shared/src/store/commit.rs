@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
@@ -223,6 +223,9 @@ impl Store {
             match refusal(&error, claimed_at) {
                 Some(refused) => return Ok(Some(refused)),
                 None if is_collision(&error) => pause(attempt).await?,
+                None if is_invalid(&error) => {
+                    return Err(Error::permanent(DisplayErrorContext(error).to_string()));
+                }
                 None => return Err(client::failure(error)),
             }
         }
@@ -325,6 +328,14 @@ fn is_collision(error: &SdkError<TransactWriteItemsError>) -> bool {
         || reasons(error)
             .iter()
             .any(|reason| reason.code().is_some_and(|code| PASSING.contains(&code)))
+}
+
+/// Whether DynamoDB refuses a write of the transaction as invalid, such as an item that is too large.
+fn is_invalid(error: &SdkError<TransactWriteItemsError>) -> bool {
+    let invalid = ["ValidationError", "ItemCollectionSizeLimitExceeded"];
+    reasons(error)
+        .iter()
+        .any(|reason| reason.code().is_some_and(|code| invalid.contains(&code)))
 }
 
 /// Waits before the next attempt, longer each time and never twice the same.

@@ -184,13 +184,13 @@ impl<T: Record> Row<T> {
         let version = number(&item, "version").unsigned_abs();
         let mut part = |name: &str| {
             item.remove(name)
-                .ok_or_else(|| Error::internal(format!("a row without {name}")))
+                .ok_or_else(|| Error::permanent(format!("a row without {name}")))
         };
         let object =
-            serde_dynamo::from_attribute_value(part("object")?).map_err(Error::internal)?;
+            serde_dynamo::from_attribute_value(part("object")?).map_err(Error::permanent)?;
         let private = match part("private")? {
             AttributeValue::Null(_) => T::Private::default(),
-            private => serde_dynamo::from_attribute_value(private).map_err(Error::internal)?,
+            private => serde_dynamo::from_attribute_value(private).map_err(Error::permanent)?,
         };
         Ok(Self {
             object,
