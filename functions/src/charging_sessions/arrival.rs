@@ -52,6 +52,9 @@ impl Arrival {
             named::<Vehicle>(app, tenant, &new.vehicle, "vehicle"),
             payment_method(app, tenant, new.payment_method.as_ref()),
         )?;
+        if !station.private.published {
+            return Err(unknown("charging_station"));
+        }
         let (station, vehicle) = (station.object, vehicle.object);
         let mut connectors = station.connectors.iter();
         let connector = connectors.find(|one| one.id == new.connector).cloned();

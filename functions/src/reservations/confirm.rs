@@ -112,7 +112,8 @@ async fn is_kept(
         .store
         .find::<ChargingStation>(&origin.tenant, station)
         .await?;
-    let in_order = station.is_some_and(|row| row.object.can_promise(connector));
+    let in_order =
+        station.is_some_and(|row| row.private.published && row.object.can_promise(connector));
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 

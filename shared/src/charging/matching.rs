@@ -304,8 +304,8 @@ fn is_too_dear(connector: &Connector, preferences: &DriverPreferences) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::driver::Driver;
+    use crate::ocpi;
     use serde_json::json;
 
     fn at(text: &str) -> Timestamp {

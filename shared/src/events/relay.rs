@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_session::{ChargingSession, SessionStatus};
-use crate::models::charging_station::ChargingStation;
+use crate::models::charging_station::{ChargingStation, StationPrivate};
 use crate::models::driver::Driver;
 use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
@@ -247,7 +247,7 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Has other connectors sought for the reservations whose own are out of order from now on.
+/// Has other connectors sought for the reservations whose own are out of order, or no longer published, from now on.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {
@@ -259,7 +259,12 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Resul
         return Ok(());
     };
     let lost = old.connectors.iter().map(|connector| &connector.id);
-    let lost = lost.filter(|id| old.can_promise(id) && !new.can_promise(id));
+    let private = match &change.new {
+        Some(item) => read::<Option<StationPrivate>>(item, "private")?.flatten(),
+        None => None,
+    };
+    let published = private.unwrap_or_default().published;
+    let lost = lost.filter(|id| old.can_promise(id) && !(published && new.can_promise(id)));
     let lost: Vec<String> = lost.cloned().collect();
     if lost.is_empty() {
         return Ok(());
