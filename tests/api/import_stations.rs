@@ -79,7 +79,20 @@ async fn a_session_an_estimate_and_a_search_use_the_price_of_the_connector() {
             .await;
         assert_eq!(page.ids().len(), found, "{cap}");
     }
-    // The first of two equal connectors is dear; an estimate of the best connector is at its price.
+    let cap = json!({"name": "Cap", "rules": {"max_price_per_kwh": 30}});
+    let policy = app.alice.post("/v1/policies", cap).await.id();
+    let capped = async |ids: &[&str]| {
+        let fleet = format!("/v1/fleets/{}", crew.fleet);
+        let currency = json!({"policy_ids": ids, "preferences": {"default_currency": "eur"}});
+        app.alice.post(&fleet, currency).await.expect(200);
+    };
+    let driver = format!("/v1/drivers/{}", crew.driver);
+    let euros = json!({"preferences": {"currency": "eur"}});
+    app.alice.post(&driver, euros).await.expect(200);
+    capped(&[policy.as_str()]).await;
+    let blocked = start(&app, &crew, &station, "0-1").await.expect(403);
+    assert_eq!(blocked.body["rule"], "max_price_per_kwh");
+    capped(&[]).await;
     let session = start(&app, &crew, &station, "0-1").await.expect(200);
     app.advance(1800).await;
     let stopped = format!("/v1/charging_sessions/{}/stop", session.id());
@@ -178,7 +191,7 @@ async fn a_location_that_is_not_published_is_neither_listed_nor_matched_nor_star
     app.advance(31 * 60).await;
     let failed = app.alice.get(&confirmed).await.body;
     assert_eq!(failed["status"], "failed", "{failed}");
-    assert_eq!(failed["failed_reason"], "no_available_connectors");
+    assert_eq!(failed["failed_reason"], "station_unavailable");
     assert_eq!(app.alice.get("/v1/charging_sessions").await.ids(), [""; 0]);
 
     load(&app, &location("1", &["t"]), None).await;

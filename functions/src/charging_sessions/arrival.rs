@@ -94,8 +94,9 @@ impl Arrival {
     ) -> Result<Vec<Breach>, Error> {
         let (driver, fleet) = (Some(&self.driver), Some(&self.fleet));
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
+        let station = self.station.priced_as(&self.connector);
         let plan = Plan {
-            station: Some(&self.station),
+            station: Some(&station),
             area: None,
             windows: &[Window::moment(now)],
             currency: self.currency,
