@@ -125,6 +125,7 @@ impl TestApp {
             data: ".data".into(),
             memory: true,
             store: std::env::var("STORE_URL").ok(),
+            tariffs: None,
             stations: None,
             rate: 100_000,
             reservation_fee: 0,

@@ -51,6 +51,9 @@ impl Arrival {
             named::<Vehicle>(app, tenant, &new.vehicle, "vehicle"),
             payment_method(app, tenant, new.payment_method.as_ref()),
         )?;
+        if !station.private.published {
+            return Err(unknown("charging_station"));
+        }
         let (station, vehicle) = (station.object, vehicle.object);
         let mut connectors = station.connectors.iter();
         let connector = connectors.find(|one| one.id == new.connector).cloned();
@@ -90,8 +93,9 @@ impl Arrival {
     ) -> Result<Vec<Breach>, Error> {
         let (driver, fleet) = (Some(&self.driver), Some(&self.fleet));
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
+        let station = self.station.priced_as(&self.connector);
         let plan = Plan {
-            station: Some(&self.station),
+            station: Some(&station),
             area: None,
             windows: &[Window::moment(now)],
             currency: self.currency,

@@ -481,8 +481,8 @@ pub fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::driver::Driver;
+    use crate::ocpi;
     use serde_json::json;
 
     fn at(text: &str) -> Timestamp {

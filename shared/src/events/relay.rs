@@ -278,7 +278,7 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Has other connectors sought for the reservations whose own are out of order from now on.
+/// Has other connectors sought for the reservations whose own are out of order, or no longer published, from now on.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {

@@ -475,11 +475,11 @@ fn conflict(param: &str, message: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::account::Account;
     use crate::models::charging_station::{Plug, PriceType, Tax};
     use crate::models::fleet::Standing;
     use crate::models::vehicle::ConnectorType;
+    use crate::ocpi;
     use crate::time::HOUR;
     use serde_json::{Value, json};
 

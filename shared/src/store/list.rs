@@ -214,7 +214,7 @@ impl Store {
             .map(|row| Id::from(string(row, "list_sk"))))
     }
 
-    async fn slice(
+    pub(super) async fn slice(
         &self,
         partition: Partition<'_>,
         kind: Kind,
