@@ -150,6 +150,7 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
     ];
     let mut rows = match function {
         "bootstrap-account" => vec![Accounts, Keys],
+        "set-account-status" => vec![Accounts],
         "import-stations" => vec![Stations],
         // The lines of an invoice that is gone go with it.
         "relay-stream" => vec![Of(Event), Of(Invoice), Of(Reservation)],
@@ -297,7 +298,9 @@ fn functions() -> Vec<Function> {
                 60,
                 vec![Need::Sending],
             ),
-            "bootstrap-account" => (Trigger::Invocation, 256, 10, Vec::new()),
+            "bootstrap-account" | "set-account-status" => {
+                (Trigger::Invocation, 256, 10, Vec::new())
+            }
             "import-stations" => (Trigger::Invocation, 1024, 900, vec![Need::ReadStations]),
             other => panic!("nobody has said what starts {other}"),
         };
@@ -413,6 +416,9 @@ fn function(one: &Function) -> String {
         Trigger::Rate(_) => "Sends again what has been lost on the way".into(),
         Trigger::Invocation if one.name == "bootstrap-account" => {
             "Makes an account and its first key; for operators".into()
+        }
+        Trigger::Invocation if one.name == "set-account-status" => {
+            "Sets the status of an account; for operators".into()
         }
         Trigger::Invocation => "Loads the stations of a file in the bucket; for operators".into(),
     };
@@ -632,7 +638,7 @@ fn role(one: &Function) -> String {
             "      ManagedPolicyArns: [!Ref ReadAccess, !Ref RequestAccess]\n"
         }
         Trigger::Queue(_) | Trigger::Stream | Trigger::Rate(_) => read,
-        Trigger::Invocation if one.name == "bootstrap-account" => read,
+        Trigger::Invocation if one.name != "import-stations" => read,
         Trigger::Pages | Trigger::Invocation => "",
     };
     format!(

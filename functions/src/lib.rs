@@ -36,8 +36,9 @@ use shared::{App, Error};
 use takes::Arguments;
 
 /// The functions that events start, besides those of the queues.
-pub const TRIGGERS: [&str; 4] = [
+pub const TRIGGERS: [&str; 5] = [
     accounts::bootstrap::NAME,
+    accounts::set_status::NAME,
     charging_stations::import::NAME,
     stream::relay::NAME,
     stream::sweep::NAME,

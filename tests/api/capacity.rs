@@ -6,18 +6,21 @@ use serde_json::json;
 use shared::http::{Method, Route, Shows};
 use shared::origin::Mode;
 use tests::recorder::{Call, Recorder};
+use tests::samples::prepared;
 use tests::{Receiver, TestApp};
-
-use crate::samples::prepared;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/capacity.md");
 
 const HEAD: &str = "# What each request takes from the table
 
 Calls and capacity units of each route for its sample event, of an account that has little else, with a key that is known to the
-instance (reading it once a minute is another 0.5 RCU). Writes count their indexes and, in transactions, twice.
-`UPDATE_CAPACITY=1 cargo test --workspace --test api capacity` measures them anew, and the same test fails while they are not as
-this file says.
+instance. Writes count their indexes and, in transactions, twice. `UPDATE_CAPACITY=1 cargo test --workspace --test api capacity`
+measures them anew, and the same test fails while they are not as this file says.
+
+Authentication adds to that: once a minute an instance reads a key and its account again, with one BatchGetItem of 2 RCU, and each
+account above with a GetItem of 1 RCU; so it learns of revoked keys and suspended accounts. The request rate of an account, and that
+of each account above it, is written once (1 WCU) for as many requests as are allowed in a fifth of a second, and only while
+requests are fast.
 
 | Route | Function | Calls | RCU | WCU |
 |---|---|---|---|---|

@@ -9,7 +9,7 @@ use tests::template::{Rows, writes};
 use tests::{Receiver, TestApp, template};
 
 use crate::invoices::no_show;
-use crate::samples::prepared;
+use tests::samples::prepared;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/template.yaml");
 

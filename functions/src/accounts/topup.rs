@@ -3,7 +3,7 @@
 
 use axum::extract::State;
 use shared::http::{Body, Caller, PathId, Route};
-use shared::models::api_key::Resource;
+use shared::models::api_key::{Resource, Scope};
 use shared::models::payment_method::Payer;
 use shared::models::transaction::TopUp;
 use shared::store::{Answer, Changes};
@@ -20,7 +20,8 @@ pub const ROUTE: Route = Route::post(
     Code::PaymentAuthorizationFailed,
     Code::PaymentMethodNotFound,
     Code::PaymentMethodScopeInvalid,
-]);
+])
+.requiring(&[Scope::Write(Resource::PaymentMethods)]);
 
 pub async fn handle(
     caller: Caller,

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use shared::http::{Body, Caller, PathId, Route};
-use shared::models::api_key::Resource;
+use shared::models::api_key::{Resource, Scope};
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::payment_method::Payer;
@@ -17,7 +17,8 @@ pub const ROUTE: Route = Route::post("topup-driver", "/v1/drivers/{id}/top_up", 
         Code::PaymentAuthorizationFailed,
         Code::PaymentMethodNotFound,
         Code::PaymentMethodScopeInvalid,
-    ]);
+    ])
+    .requiring(&[Scope::Write(Resource::PaymentMethods)]);
 
 pub async fn handle(
     caller: Caller,

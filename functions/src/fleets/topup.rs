@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use shared::http::{Body, Caller, PathId, Route};
-use shared::models::api_key::Resource;
+use shared::models::api_key::{Resource, Scope};
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::Payer;
@@ -17,7 +17,8 @@ pub const ROUTE: Route = Route::post("topup-fleet", "/v1/fleets/{id}/top_up", Re
         Code::PaymentAuthorizationFailed,
         Code::PaymentMethodNotFound,
         Code::PaymentMethodScopeInvalid,
-    ]);
+    ])
+    .requiring(&[Scope::Write(Resource::PaymentMethods)]);
 
 pub async fn handle(
     caller: Caller,

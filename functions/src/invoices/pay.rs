@@ -3,7 +3,7 @@
 use axum::extract::State;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::account::Account;
-use shared::models::api_key::Resource;
+use shared::models::api_key::{Resource, Scope};
 use shared::models::invoice::{Invoice, Payment};
 use shared::models::payment_method::PaymentMethod;
 use shared::store::Answer;
@@ -19,7 +19,8 @@ pub const ROUTE: Route = Route::post("pay-invoice", "/v1/invoices/{id}/pay", Res
         Code::PaymentMethodNotFound,
         Code::PaymentMethodScopeInvalid,
         Code::PaymentAuthorizationFailed,
-    ]);
+    ])
+    .requiring(&[Scope::Write(Resource::PaymentMethods)]);
 
 pub async fn handle(
     caller: Caller,

@@ -65,6 +65,7 @@ async fn start() -> Running {
         payments: Default::default(),
         versions: Default::default(),
         by_hand: true,
+        quotas: Default::default(),
         slack: 1,
     };
     Running::start(options).await.expect("the service starts")

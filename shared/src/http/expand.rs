@@ -12,11 +12,11 @@ use crate::app::App;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
-use crate::models::api_key::{Resource, Scope};
+use crate::models::api_key::{ActingKey, Resource, Scope};
 use crate::models::charging_session::ChargingSession;
 use crate::models::charging_station::ChargingStation;
 use crate::models::driver::Driver;
-use crate::models::event::Event;
+use crate::models::event::{Event, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::PaymentMethod;
 use crate::models::policy::Policy;
@@ -131,7 +131,10 @@ impl Wanted {
             let targets =
                 found.ok_or_else(|| refuse(format!("{path:?} cannot be expanded here")))?;
             for target in targets {
-                let scope = Scope::Read(resource(target));
+                let resource = Resource::of(target);
+                let resource = resource
+                    .ok_or_else(|| Error::internal(format!("no scope covers {target:?}")))?;
+                let scope = Scope::Read(resource);
                 if !scopes.iter().any(|held| held.covers(scope)) {
                     return Err(Error::missing_scope(&scope.to_string()));
                 }
@@ -142,6 +145,12 @@ impl Wanted {
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether objects of a kind are wanted, at any depth.
+    fn names(&self, kind: Kind) -> bool {
+        let mut wanted = self.0.iter();
+        wanted.any(|(_, target, deeper)| *target == kind || deeper.names(kind))
     }
 
     /// Adds a path; the kinds it passes, or none when there is no such path.
@@ -167,25 +176,50 @@ fn refuse(message: String) -> Error {
     Code::UnsupportedExpandValue.because(message).at("expand")
 }
 
-/// The resource whose scope covers reading a kind.
-fn resource(kind: Kind) -> Resource {
-    let own = Resource::ALL.iter().find(|one| one.kind() == kind);
-    // The one kind without a resource of its own is a vehicle's telemetry.
-    own.copied().unwrap_or(Resource::Vehicles)
-}
-
-/// Puts the objects in place of their ids. An object that is gone stays an id.
+/// Puts the objects in place of their ids. An object that is gone stays an id, and so does an event that shows an object
+/// which the key may not read: its type is known only now.
 ///
 /// # Errors
 /// The table's.
-pub async fn expand(app: &App, tenant: &Tenant, answer: &mut Value, wanted: &Wanted) -> Result<()> {
+pub async fn expand(
+    app: &App,
+    tenant: &Tenant,
+    key: &ActingKey,
+    answer: &mut Value,
+    wanted: &Wanted,
+) -> Result<()> {
     let objects = match answer.get_mut("data").and_then(Value::as_array_mut) {
         Some(rows) if rows.iter().all(|row| row.get("object").is_some()) => {
             rows.iter_mut().collect()
         }
-        _ => vec![answer],
+        _ => vec![&mut *answer],
     };
-    within(app, tenant, objects, wanted).await
+    within(app, tenant, objects, wanted).await?;
+    if wanted.names(Kind::Event) {
+        members_of(answer).for_each(|member| hide_events(member, key));
+    }
+    Ok(())
+}
+
+/// The values that an object or an array holds.
+fn members_of(value: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
+    match value {
+        Value::Object(members) => Box::new(members.values_mut()),
+        Value::Array(entries) => Box::new(entries.iter_mut()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Puts the id in place of each event whose object the key may not read.
+fn hide_events(value: &mut Value, key: &ActingKey) {
+    let is_event = value.get("object").and_then(Value::as_str) == Some(Kind::Event.name());
+    let kind = value.get("type").and_then(Value::as_str);
+    let kind = kind.and_then(EventType::from_name).filter(|_| is_event);
+    match kind {
+        Some(kind) if !key.may_read(kind.subject()) => *value = value["id"].take(),
+        Some(_) => {}
+        None => members_of(value).for_each(|member| hide_events(member, key)),
+    }
 }
 
 fn within<'a>(
