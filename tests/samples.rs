@@ -1,19 +1,66 @@
-//! The sample events in `events/` with ids of objects that exist, and objects of every kind.
+//! The sample events in `events/`, sent to a service on which their objects exist.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use shared::http::Route;
 
-use crate::{Client, Receiver, TestApp};
+use crate::{Answer, Client, Receiver, TestApp};
 
-/// The text of a sample event.
-pub fn sample(name: &str) -> String {
+/// A sample event whose ids and times are those of objects that exist.
+pub struct Sample {
+    pub event: Value,
+    route: Route,
+}
+
+impl Sample {
+    /// Creates the objects that the route's sample event refers to.
+    ///
+    /// # Panics
+    /// The route has no sample event, or one of the objects cannot be created.
+    pub async fn prepare(app: &TestApp, receiver: &Receiver, route: &Route) -> Self {
+        Self {
+            event: prepared(app, receiver, route.name).await,
+            route: *route,
+        }
+    }
+
+    /// Sends the event's request, which has to succeed.
+    ///
+    /// # Panics
+    /// The status of the response is not 200.
+    pub async fn send(&self, app: &TestApp) -> Answer {
+        let event = &self.event;
+        let headers: Vec<(&str, &str)> = event["headers"]
+            .as_object()
+            .expect("headers")
+            .iter()
+            .filter(|(name, _)| *name != "host")
+            .map(|(name, value)| (name.as_str(), value.as_str().expect("a header")))
+            .collect();
+        let path = event["rawPath"].as_str().expect("a path").to_owned();
+        let path = match event["rawQueryString"].as_str() {
+            None | Some("") => path,
+            Some(query) => format!("{path}?{query}"),
+        };
+        let body = event["body"].as_str().map(str::to_owned);
+        let method = self.route.method.as_str();
+        let answer = app.anon.send(method, &path, body, &headers).await;
+        assert_eq!(answer.status, 200, "{}: {}", self.route.name, answer.text);
+        answer
+    }
+}
+
+/// The sample event with that name, as it is checked in.
+///
+/// # Panics
+/// There is none.
+pub fn text(name: &str) -> String {
     let path = format!("{}/../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The sample's ids and times, replaced by those of objects that exist.
-pub async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
+async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let alice = &app.alice;
     let mut crew = app.crew(alice).await;
     let reservation = alice
@@ -73,7 +120,7 @@ pub async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let account = alice.account.clone().expect("an account").to_string();
     let secret = alice.key.clone().expect("a key");
     let id = |prefix: &str, number: u8| format!("{prefix}_01a1f00000007000800000000000000{number}");
-    let mut text = sample(name);
+    let mut text = text(name);
     for (from, to) in [
         (
             "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9"

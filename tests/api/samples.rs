@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use shared::ports::Message;
-use tests::samples::{prepared, sample};
+use tests::samples::{Sample, text};
 use tests::{Receiver, TestApp};
 
 #[tokio::test]
@@ -11,31 +11,14 @@ async fn every_route_answers_its_sample_event() {
     let receiver = Receiver::start().await;
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
-        let event = prepared(&app, &receiver, route.name).await;
+        let sample = Sample::prepare(&app, &receiver, &route).await;
         assert_eq!(
-            event["routeKey"],
+            sample.event["routeKey"],
             format!("{} {}", route.method.as_str(), route.path),
             "{}",
             route.name
         );
-        let headers: Vec<(&str, &str)> = event["headers"]
-            .as_object()
-            .expect("headers")
-            .iter()
-            .filter(|(name, _)| *name != "host")
-            .map(|(name, value)| (name.as_str(), value.as_str().expect("a header")))
-            .collect();
-        let query = event["rawQueryString"]
-            .as_str()
-            .filter(|query| !query.is_empty());
-        let path = event["rawPath"].as_str().expect("a path").to_owned();
-        let path = query.map_or(path.clone(), |query| format!("{path}?{query}"));
-        let body = event["body"].as_str().map(str::to_owned);
-        let answer = app
-            .anon
-            .send(route.method.as_str(), &path, body, &headers)
-            .await;
-        assert_eq!(answer.status, 200, "{}: {}", route.name, answer.text);
+        sample.send(&app).await;
     }
     app.drain().await;
 }
@@ -44,7 +27,7 @@ async fn every_route_answers_its_sample_event() {
 async fn every_queue_has_a_sample_message_that_can_be_worked_on() {
     let app = TestApp::start().await;
     for work in shared::ports::Work::ALL {
-        let event: Value = serde_json::from_str(&sample(work.function())).expect("JSON");
+        let event: Value = serde_json::from_str(&text(work.function())).expect("JSON");
         let body = event["Records"][0]["body"].as_str().expect("a body");
         let message: Message = serde_json::from_str(body).expect("a message");
         assert_eq!(message.work(), work);

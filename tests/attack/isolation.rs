@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use shared::Kind;
 use shared::http::{Method, Route};
 use shared::origin::Mode;
-use tests::samples::{one_of_each, prepared, steady};
+use tests::samples::{Sample, one_of_each, steady};
 use tests::{Client, Receiver, TestApp, fleet};
 
 /// Ids by the names of their resources.
@@ -305,7 +305,7 @@ async fn an_object_of_somebody_else_is_404_in_every_body_and_neither_side_change
                 if resource == "charging_stations" {
                     continue;
                 }
-                let event = prepared(&app, &receiver, route.name).await;
+                let event = Sample::prepare(&app, &receiver, &route).await.event;
                 let body = event["body"].as_str().unwrap_or("{}");
                 let mut body: Value = serde_json::from_str(body).expect("JSON");
                 if route.name == "create-payment-method" {

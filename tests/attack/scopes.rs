@@ -8,8 +8,8 @@ use shared::Kind;
 use shared::http::{Method, Route, Shows, expand};
 use shared::models::api_key::{Resource, Scope};
 use shared::models::event::EventType;
-use tests::openapi::document;
-use tests::samples::{one_of_each, prepared, steady};
+use tests::contract::DOCUMENT;
+use tests::samples::{Sample, one_of_each, steady};
 use tests::{Answer, Client, Receiver, TestApp, driver, fleet, with};
 
 /// The conditional scopes of the document, each with the test that shows what happens without it.
@@ -36,12 +36,12 @@ const CONDITIONAL: &[(&str, &str)] = &[
     ),
 ];
 
-fn x_scope<'a>(document: &'a Value, route: &Route) -> &'a Value {
-    &document["paths"][route.path][route.method.as_str().to_lowercase()]["x-scope"]
+fn x_scope(route: &Route) -> &'static Value {
+    &DOCUMENT["paths"][route.path][route.method.as_str().to_lowercase()]["x-scope"]
 }
 
-fn required(document: &Value, route: &Route) -> Vec<Scope> {
-    let scopes = x_scope(document, route)["required"].as_array();
+fn required(route: &Route) -> Vec<Scope> {
+    let scopes = x_scope(route)["required"].as_array();
     let scopes = scopes.expect("required scopes").iter();
     let scope = |text: &Value| {
         let text = text.as_str().expect("a scope").to_owned();
@@ -117,17 +117,17 @@ async fn state(app: &TestApp, route: &Route, event: &Value) -> Value {
 #[tokio::test]
 async fn every_operation_asks_for_exactly_the_scopes_that_its_x_scope_lists() {
     let app = TestApp::start().await;
-    let (document, receiver) = (document(), Receiver::start().await);
+    let receiver = Receiver::start().await;
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
-        let mut event = prepared(&app, &receiver, route.name).await;
+        let mut event = Sample::prepare(&app, &receiver, &route).await.event;
         if route.name == "delete-api-key" {
             // The sample's has full access, so that only a key with full access may delete it.
             let body = json!({"scopes": ["api_keys:read"]});
             let id = app.alice.post("/v1/api_keys", body).await.id();
             event["rawPath"] = json!(format!("/v1/api_keys/{id}"));
         }
-        let mut needed = required(&document, &route);
+        let mut needed = required(&route);
         assert!(needed.contains(&route.scope), "{}", route.name);
         needed.extend(asked_by_sample(&app, &route, &event).await);
         for scope in &needed {
@@ -154,10 +154,9 @@ async fn every_operation_asks_for_exactly_the_scopes_that_its_x_scope_lists() {
 
 #[test]
 fn what_each_conditional_scope_is_for_has_a_test() {
-    let document = document();
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
-        let conditional = x_scope(&document, &route)["conditional"].as_array();
+        let conditional = x_scope(&route)["conditional"].as_array();
         for one in conditional.expect("conditional scopes") {
             let scope = one["scope"].as_str().expect("a scope");
             let known = CONDITIONAL.iter().any(|(known, _)| *known == scope);
@@ -262,10 +261,9 @@ async fn without_a_read_scope_no_operation_shows_an_object_of_that_kind() {
             .filter(|route| route.scope == Scope::Read(*resource));
         let mut shown = false;
         for route in own {
-            let answer = app
-                .alice
-                .get(&route.path.replace("{id}", &objects[resource.as_str()]));
-            shown |= shows(&answer.await.body, resource.kind());
+            let path = route.path.replace("{id}", &objects[resource.as_str()]);
+            let answer = app.alice.get(&path).await;
+            shown |= shows(&answer.body, resource.kind());
         }
         assert!(shown, "{resource:?}");
     }

@@ -91,7 +91,7 @@ pub struct SessionPrivate {
     pub invoice: Option<Id>,
     /// The reservation the session fulfils.
     pub reservation: Option<Id>,
-    /// The station's prices in the session's currency when the session began.
+    /// The connector's prices in the session's currency when the session began.
     pub pricing: Vec<Price>,
     /// The station's time zone, which the restrictions of its prices mean.
     #[serde(default)]
@@ -315,8 +315,8 @@ impl ChargingSession {
         let most_energy = room.min(limit.unwrap_or(u32::MAX));
         let charged = network::millis_until(power, most_energy).unwrap_or(network::LONGEST);
         let ends = now.plus_millis(charged.clamp(SECOND, network::LONGEST));
-        let currency = tariff::currency(&station.pricing, parties.currency);
-        let mut pricing = station.pricing.clone();
+        let currency = tariff::currency(&connector.pricing, parties.currency);
+        let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
@@ -517,7 +517,7 @@ mod tests {
         let connector = &mut station.connectors[0];
         (connector.plug, connector.power) = (Plug::Matched(ConnectorType::Type2), 22.0);
         connector.status = ConnectorStatus::Available;
-        station.pricing = vec![Price {
+        station.set_pricing(vec![Price {
             currency: Currency::from_code("gbp").unwrap(),
             price: 45,
             price_decimal: None,
@@ -527,7 +527,7 @@ mod tests {
             tax_percent: "20".into(),
             kind: PriceType::Energy,
             restrictions: None,
-        }];
+        }]);
         Scene {
             station,
             driver,
@@ -658,7 +658,7 @@ mod tests {
             currency: Currency::USD,
             ..scene.station.pricing[0].clone()
         };
-        scene.station.pricing.push(usd);
+        scene.station.connectors[0].pricing.push(usd);
         let (session, private) = scene.start(json!({})).unwrap();
         assert_eq!(session.currency, Currency::USD);
         assert_eq!(private.pricing.len(), 1);
