@@ -212,10 +212,12 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
     ])
 }
 
-/// An answer without what moves by itself: the values of an active session, the link to a report, and the id of a request.
+/// An answer without what moves by itself: the values of an active session, when a station is free, the link to a report, and
+/// the id of a request.
 pub fn steady(mut shown: Value) -> Value {
     let moving: &[&str] = match shown["object"].as_str() {
         Some("charging_session") => &["amount_due", "energy_consumed", "updated"],
+        Some("charging_station") => &["availability"],
         Some("report") => &["url"],
         Some("error") => &["request"],
         _ => &[],
