@@ -5,13 +5,26 @@
 //! the one that makes it at once.
 
 use serde::Deserialize;
+use shared::deployment::{Deployment, Need};
 use shared::models::account::{Account, AccountStatus};
 use shared::origin::{Mode, Origin, Tenant};
 use shared::store::Changes;
-use shared::{App, Error, Id};
+use shared::store::access::Rows;
+use shared::{App, Error, Id, Kind};
+
+use crate::function::{Function, Trigger};
 
 /// The name of the function.
 pub const NAME: &str = "set-account-status";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "Sets the status of an account; for operators",
+    trigger: Trigger::Invocation,
+    deployment: Deployment::of_request()
+        .writing(&[Rows::Of(Kind::Account)])
+        .needing(&[Need::ReadTable]),
+};
 
 /// How often the change is tried again that loses against another write of the account.
 const TRIES: usize = 6;

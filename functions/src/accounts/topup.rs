@@ -2,12 +2,14 @@
 //! to a child's.
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::{Resource, Scope};
 use shared::models::payment_method::Payer;
 use shared::models::transaction::TopUp;
+use shared::store::access::Rows;
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use crate::payments::{self, ToppedUp};
 
@@ -21,7 +23,10 @@ pub const ROUTE: Route = Route::post(
     Code::PaymentMethodNotFound,
     Code::PaymentMethodScopeInvalid,
 ])
-.requiring(&[Scope::Write(Resource::PaymentMethods)]);
+.requiring(&[Scope::Write(Resource::PaymentMethods)])
+.timeout(29)
+.writing(&[Rows::Of(Kind::Transaction)])
+.needing(&[Need::Payments]);
 
 pub async fn handle(
     caller: Caller,

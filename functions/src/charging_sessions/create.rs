@@ -8,10 +8,11 @@ use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, NewChargingSession};
 use shared::models::charging_station::ConnectorStatus;
 use shared::models::event::EventType;
+use shared::store::access::Rows;
 use shared::store::calendars::Promise;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use super::arrival::Arrival;
 
@@ -27,7 +28,13 @@ pub const ROUTE: Route = Route::post(
     Code::PaymentMethodScopeInvalid,
     Code::PolicyBlocked,
 ])
-.sometimes_requiring(&[CHARGES_IF_NAMED]);
+.sometimes_requiring(&[CHARGES_IF_NAMED])
+.writing(&[
+    Rows::Of(Kind::Reservation),
+    Rows::Of(Kind::Fleet),
+    Rows::Of(Kind::ChargingStation),
+    Rows::Calendars,
+]);
 
 pub async fn handle(
     caller: Caller,

@@ -6,6 +6,7 @@ use axum::extract::State;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
+use shared::store::access::Rows;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
@@ -15,7 +16,8 @@ pub const ROUTE: Route = Route::post(
     "/v1/webhook_endpoints",
     Resource::WebhookEndpoints,
 )
-.sometimes_requiring(&[super::SUBSCRIBES]);
+.sometimes_requiring(&[super::SUBSCRIBES])
+.writing(&[Rows::EndpointCounts]);
 
 pub async fn handle(
     caller: Caller,
