@@ -133,6 +133,7 @@ impl TestApp {
             table: format!("test-{}", unique()),
             by_hand: true,
             payments: Default::default(),
+            quotas: Default::default(),
             slack: SLACK,
             // The tests' own clients of the table have the credentials of the environment, or its stand-in.
             access_key: Some(access_key()),
@@ -199,6 +200,41 @@ impl TestApp {
             parts.files.clone(),
             parts.settings.clone(),
         )
+    }
+
+    /// Starts another instance of the service on the same table and clock, with caches of its own. Gives its URL.
+    pub async fn another_instance(&self) -> String {
+        let parts = self.app();
+        let instance = self.app_with(parts.store.clone(), parts.clock.clone());
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(async move { axum::serve(listener, functions::router(instance)).await });
+        url
+    }
+
+    /// A client of a new child of the client's account, with a full-access key of its own.
+    pub async fn child_of(&self, parent: &Client) -> Client {
+        parent.child().await
+    }
+
+    /// A client with a new key of the client's account that has these scopes.
+    pub async fn restricted<S: AsRef<str>>(&self, client: &Client, scopes: &[S]) -> Client {
+        let scopes: Vec<&str> = scopes.iter().map(AsRef::as_ref).collect();
+        let made = client.post("/v1/api_keys", json!({"scopes": scopes})).await;
+        let made = made.expect(200);
+        Client {
+            key: made.body["secret"].as_str().map(str::to_owned),
+            ..client.clone()
+        }
+    }
+
+    /// Sets the status of an account, as an operator does.
+    pub async fn set_account_status(&self, account: &Id, status: &str) {
+        let invocation = json!({"account": account, "status": status});
+        let invocation = serde_json::from_value(invocation).expect("an invocation");
+        let set = functions::accounts::set_status::handle(self.app(), invocation);
+        set.await.expect("the status is set");
     }
 
     /// A client of another account.

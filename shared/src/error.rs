@@ -158,6 +158,18 @@ impl Error {
         Self::refused(403, ErrorType::Authentication, None, message, None)
     }
 
+    /// 403: the account is suspended, or one above it.
+    pub fn suspended() -> Self {
+        let message = "The account is suspended, or an account above it: requests that only read are answered, all others are \
+             refused.";
+        Self::refused(403, ErrorType::Authentication, None, message, None)
+    }
+
+    /// 403: the key is good and may not do this.
+    pub fn not_permitted(message: &'static str) -> Self {
+        Self::refused(403, ErrorType::Authentication, None, message, None)
+    }
+
     /// 400: the idempotency key was used with other parameters.
     pub fn idempotency_mismatch() -> Self {
         let message =

@@ -66,6 +66,7 @@ async fn start() -> Running {
         payments: Default::default(),
         versions: Default::default(),
         by_hand: true,
+        quotas: Default::default(),
         slack: 1,
         access_key: Some("local".into()),
     };

@@ -28,14 +28,16 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use functions::accounts::bootstrap::{self, Bootstrap};
+use functions::accounts::set_status::{self, SetStatus};
 use serde::{Deserialize, Serialize};
-use shared::app::{App, Settings, TABLE};
+use shared::app::{App, Quotas, Settings, TABLE};
 use shared::error::{Error, Result};
 use shared::http::Versions;
 use shared::http::errors;
 use shared::http::rate_limit::Rates;
 use shared::metrics::Metrics;
 use shared::models::api_key::Secret;
+use shared::models::account::Account;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
 use shared::ports::payments::Providers;
@@ -109,6 +111,9 @@ pub struct Options {
     /// Who takes payments.
     #[arg(skip)]
     pub payments: Providers,
+    /// For tests: how much an account may have together with the accounts below it.
+    #[arg(skip)]
+    pub quotas: Quotas,
     /// For tests: how many times longer than on Lambda a request and a call may take.
     #[arg(skip = 1u32)]
     pub slack: u32,
@@ -255,6 +260,7 @@ impl Running {
             },
             reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
+            quotas: options.quotas,
             slack: options.slack,
             versions: options.versions.clone(),
             metrics: Metrics::default(),
@@ -438,6 +444,8 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
     Router::new()
         .route("/_local/clock", post(advance))
         .with_state(engine.clone())
+        .route("/_local/account_status", post(set_account_status))
+        .with_state(app.clone())
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
@@ -457,6 +465,20 @@ async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) 
         engine.nudge();
     }
     response
+}
+
+/// `POST /_local/account_status`: sets the status of an account, as `set-account-status` does on AWS.
+async fn set_account_status(
+    State(app): State<App>,
+    body: axum::body::Bytes,
+) -> Result<Json<Account>, Answer> {
+    let set = async {
+        let invocation: SetStatus = serde_json::from_slice(&body)
+            .map_err(|error| Error::malformed(format!("The body is not valid: {error}.")))?;
+        set_status::handle(&app, invocation).await
+    };
+    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
+    set.await.map(Json).map_err(shown)
 }
 
 /// `POST /_local/clock`: moves the time, for everything in the process.

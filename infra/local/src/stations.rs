@@ -59,7 +59,7 @@ pub async fn import(
         None => (demo()?, Imported::default()),
     };
     if loaded.is_empty() && imported.skipped.is_empty() {
-        return Err(Error::internal(format!("{}: the file has no locations", names(sources))));
+        return Err(Error::internal(format!("{}: the array is empty", names(sources))));
     }
     import::add(app, Mode::Test, loaded, &mut imported).await?;
     folder.write(FILE, &digest)?;

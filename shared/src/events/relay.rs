@@ -178,7 +178,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     Ok(())
 }
 
-/// The object of a row as clients see it. Other endpoints' secrets are nobody's business.
+/// The object of a row as clients see it. An event reaches other endpoints, so the secret of an endpoint is masked in it.
 fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
     fn read_as<T: serde::Serialize + serde::de::DeserializeOwned>(
         item: &Item,
@@ -199,12 +199,10 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
         Some(Kind::Transaction) => read_as::<Transaction>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
         Some(Kind::WebhookEndpoint) => {
-            let mut endpoint = read_as::<WebhookEndpoint>(item)?;
+            let endpoint: Option<WebhookEndpoint> = read(item, "object")?;
             endpoint
-                .as_mut()
-                .and_then(Value::as_object_mut)
-                .map(|members| members.remove("secret"));
-            Ok(endpoint)
+                .map(|endpoint| serde_json::to_value(endpoint.masked()).map_err(Error::internal))
+                .transpose()
         }
         other => Err(Error::permanent(format!("{other:?} has no events"))),
     }

@@ -6,7 +6,8 @@ use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    CancellationReason, Delete, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+    CancellationReason, ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem, Update,
 };
 
 use super::row::{Record, Row};
@@ -26,6 +27,7 @@ pub(super) enum Write {
     Put(Put),
     Update(Update),
     Delete(Delete),
+    Check(ConditionCheck),
 }
 
 /// How a commit ended that did not go through.
@@ -283,6 +285,7 @@ impl Write {
             Self::Put(put) => item.put(put.clone()),
             Self::Update(update) => item.update(update.clone()),
             Self::Delete(delete) => item.delete(delete.clone()),
+            Self::Check(check) => item.condition_check(check.clone()),
         }
         .build()
     }

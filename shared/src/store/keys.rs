@@ -5,6 +5,7 @@
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; of reservations that owe their fee `fleet`: `<acct>#<mode>#FEES` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
+//! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
@@ -39,6 +40,9 @@ pub enum Key<'a> {
     },
     Account {
         id: &'a Id,
+    },
+    ChildCount {
+        account: &'a Id,
     },
     ApiKey {
         account: &'a Id,
@@ -86,6 +90,8 @@ pub enum Key<'a> {
 
 /// The sort key of a row that is alone under its partition key.
 const ALONE: &str = "#";
+/// The sort key of the row that counts the accounts below an account.
+const CHILDREN: &str = "CHILDREN";
 /// The sort key of the row that says an invoice is in the making.
 const MAKING: &str = "MAKING";
 
@@ -95,6 +101,7 @@ impl Key<'_> {
         match self {
             Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
             Self::Account { id } => (format!("ACCOUNT#{id}"), ALONE.into()),
+            Self::ChildCount { account } => (format!("ACCOUNT#{account}"), CHILDREN.into()),
             Self::ApiKey { account, hash } => (format!("KEY#{account}#{hash}"), ALONE.into()),
             Self::Idempotency { tenant, key } => {
                 (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into())
