@@ -1,9 +1,9 @@
 //! Everything that the start of a session depends on, read at once.
 
 use shared::charging::calendar::{Entry, Window};
-use shared::charging::network;
+use shared::charging::operation::Operation;
 use shared::charging::policies::{Breach, Plan};
-use shared::models::charging_session::{NewChargingSession, Parties, Promises, expected};
+use shared::models::charging_session::{LONGEST, NewChargingSession, Parties, Promises, expected};
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
@@ -35,6 +35,7 @@ pub struct Arrival {
     currency: Currency,
     of_connector: Vec<Entry>,
     of_vehicle: Vec<Entry>,
+    operation: Operation,
 }
 
 impl Arrival {
@@ -78,6 +79,7 @@ impl Arrival {
             calendars,
             vehicle,
             fleet,
+            operation: Operation::of(tenant.mode),
         })
     }
 
@@ -113,6 +115,7 @@ impl Arrival {
             payment_method: self.payment_method.as_ref(),
             battery_level: battery.map(|battery| battery.level),
             currency: self.currency,
+            operation: self.operation,
         }
     }
 
@@ -158,7 +161,7 @@ async fn calendars(
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
-        until: now.plus_millis(network::LONGEST),
+        until: now.plus_millis(LONGEST),
     };
     let pages = whose
         .into_iter()

@@ -52,7 +52,9 @@ pub async fn handle(
     app.store
         .set_connector(&mut changes, origin, station, connector, occupied)?;
     if let Some(mut reservation) = arrival.reservation {
-        reservation.private.arrived();
+        reservation
+            .object
+            .arrive(&mut reservation.private, &row.object.id);
         app.store.replace(&mut changes, origin, &reservation)?;
     }
     app.store.commit(origin, changes, answer).await

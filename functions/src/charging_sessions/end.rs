@@ -1,6 +1,7 @@
 //! What the end of a session brings with it, however it ends.
 
-use shared::models::charging_session::ChargingSession;
+use shared::charging::operation::Operation;
+use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
@@ -11,16 +12,22 @@ use shared::store::calendars::Promise;
 use shared::store::row::Row;
 use shared::{App, Error, Id};
 
-/// Ends a session: the connector is free again, a reservation it fulfilled is completed, and the fleet's totals grow.
+/// Ends a session: the connector is free again, a reservation it fulfilled is completed, and the fleet's totals grow. A
+/// session of a station that nothing operates fails, and counts for no total.
 pub async fn end(
     app: &App,
     origin: &Origin,
-    row: Row<ChargingSession>,
+    mut row: Row<ChargingSession>,
 ) -> Result<(ChargingSession, Changes), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
     let promised = Promise::of_session(&row.object, &row.private);
-    let mut row = row.announcing(EventType::ChargingSessionCompleted);
-    row.object.end(&mut row.private, origin.now)?;
+    let operation = Operation::of(tenant.mode);
+    row.object.end(&mut row.private, operation, origin.now)?;
+    let completed = row.object.status == SessionStatus::Completed;
+    let row = row.announcing(match completed {
+        true => EventType::ChargingSessionCompleted,
+        false => EventType::ChargingSessionFailed,
+    });
     let session = &row.object;
     let (station, fleet, reservation) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
@@ -53,7 +60,7 @@ pub async fn end(
             store.set_connector(&mut changes, origin, &station, &session.connector, free)?;
         }
     }
-    if fleet.is_some() {
+    if fleet.is_some() && completed {
         store.add_session(
             &mut changes,
             origin,

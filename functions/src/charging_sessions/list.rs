@@ -3,6 +3,7 @@
 //! `created[lt]`.
 
 use axum::extract::State;
+use shared::charging::operation::Operation;
 use shared::http::{Caller, ListQuery, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
@@ -82,8 +83,10 @@ pub async fn handle(
         .store
         .list::<ChargingSession>(partition, &slice, filter.collect())
         .await?;
+    let operation = Operation::of(tenant.mode);
     for row in &mut found.rows {
-        row.object = row.object.clone().live(&row.private, caller.now());
+        let session = row.object.clone();
+        row.object = session.live(&row.private, operation, caller.now());
     }
     page::answer(&caller, &query, found)
 }

@@ -1,6 +1,7 @@
 //! `GET /v1/charging_sessions/{id}`: shows a session; while it is active, what it has charged so far and what that costs.
 
 use axum::extract::State;
+use shared::charging::operation::Operation;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
@@ -22,5 +23,6 @@ pub async fn handle(
         .store
         .get::<ChargingSession>(caller.tenant(), &id)
         .await?;
-    caller.answer(&row.object.live(&row.private, caller.now()))
+    let operation = Operation::of(caller.tenant().mode);
+    caller.answer(&row.object.live(&row.private, operation, caller.now()))
 }

@@ -1,6 +1,7 @@
 //! `settle-session`: takes the charge for a session that has ended from its payment method, once. The fees of reservations
 //! come by the same queue.
 
+use shared::charging::operation::Operation;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::origin::{Origin, Tenant};
 use shared::ports::payments::Outcome;
@@ -22,6 +23,12 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     if row.private.invoice.is_some() {
         // Its invoice is what it is paid by.
         row.private.due = None;
+        let mut changes = Changes::new();
+        app.store.replace(&mut changes, &origin, &row)?;
+        return app.store.commit_later(&origin, changes).await;
+    }
+    if !Operation::of(tenant.mode).is_operated() {
+        row.object.waive(&mut row.private, now);
         let mut changes = Changes::new();
         app.store.replace(&mut changes, &origin, &row)?;
         return app.store.commit_later(&origin, changes).await;

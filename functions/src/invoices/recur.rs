@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use shared::charging::calendar::Window;
+use shared::charging::operation::Operation;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, InvoicePrivate, NewInvoice};
@@ -36,6 +37,7 @@ pub async fn draft_all(
     fleet: &Fleet,
     period: Window,
 ) -> Result<bool, Error> {
+    let operation = Operation::of(origin.tenant.mode);
     let mut currencies = BTreeMap::new();
     for row in app.store.fees(&origin.tenant).await? {
         let (reservation, private, currency) = (&row.object, &row.private, row.object.currency);
@@ -59,7 +61,7 @@ pub async fn draft_all(
                 return Ok(false);
             }
             let new = body(fleet, period, currency);
-            let billed = new.bills(currency, session, private, row.version);
+            let billed = new.bills(operation, currency, session, private, row.version);
             if billed.is_some() {
                 currencies.insert(currency.as_str(), currency);
             }

@@ -3,6 +3,7 @@
 
 use shared::charging::calendar::Window;
 use shared::charging::matching::{self, MatchSummary};
+use shared::charging::operation::Operation;
 use shared::charging::policies::{Limits, Plan};
 use shared::charging::search::Spot;
 use shared::models::charging_station::ChargingStation;
@@ -180,15 +181,22 @@ async fn attempt(
         currency: row.object.currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
-    let (candidates, summary) = matching::candidates(
-        &stations,
-        seen.spots.len(),
+    // Stations that nothing operates are not matched.
+    let operated = Operation::of(tenant.mode).is_operated();
+    let read = if operated { stations.len() } else { 0 };
+    let not_connected = stations.len() - read;
+    let (candidates, mut summary) = matching::candidates(
+        &stations[..read],
+        seen.spots.len() - not_connected,
         &row.object,
         vehicle.charging_standard,
         &driver.preferences,
         &windows,
         &Limits::new(&rules, &plan),
     );
+    let not_connected = u32::try_from(not_connected).unwrap_or(u32::MAX);
+    summary.stations_in_radius += not_connected;
+    summary.refused.not_connected = not_connected;
     book(app, origin, row, &windows, &candidates, summary).await
 }
 

@@ -54,6 +54,9 @@ pub struct MatchSummary {
 /// the radius could be had.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
+    /// Not connected to a charging network, in live mode.
+    #[serde(default)]
+    pub not_connected: u32,
     /// Not active, or takes no reservations.
     pub not_reservable: u32,
     /// No connector of the vehicle's type.
@@ -430,6 +433,7 @@ mod tests {
         );
         assert_eq!(candidates.len(), 1);
         let want = Refused {
+            not_connected: 0,
             not_reservable: 2,
             connector_type: 1,
             out_of_order: 1,

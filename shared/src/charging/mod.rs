@@ -4,10 +4,11 @@
 pub mod calendar;
 pub mod geo;
 pub mod matching;
-pub mod network;
 pub mod ocpi;
 pub mod opening_hours;
+pub mod operation;
 pub mod policies;
 pub mod search;
+pub mod simulation;
 pub mod summary;
 pub mod tariff;

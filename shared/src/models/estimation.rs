@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use super::charging_station::{ChargingStation, Connector, PriceType};
 use super::vehicle::Vehicle;
-use crate::charging::network;
 use crate::charging::policies::Verdict;
+use crate::charging::simulation;
 use crate::charging::tariff::{self, Course, Line, Usage};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
@@ -165,8 +165,8 @@ impl Estimation {
             )
         })?;
         let (level, target) = (new.battery_level, new.battery_target_level);
-        let energy = network::energy_between(vehicle.battery_capacity, Some(level), target);
-        let millis = network::millis_until(network::power(connector, vehicle), energy);
+        let energy = simulation::energy_between(vehicle.battery_capacity, Some(level), target);
+        let millis = simulation::millis_until(simulation::power(connector, vehicle), energy);
         let millis = millis
             .ok_or_else(|| invalid("charging_station", "the station's connector has no power"))?;
         let usage = Usage {
@@ -224,7 +224,12 @@ fn best<'a>(station: &'a ChargingStation, vehicle: &Vehicle) -> Option<&'a Conne
     let connectors = station.connectors.iter();
     let fitting = connectors
         .filter(|connector| connector.connector_type() == Some(vehicle.charging_standard));
-    fitting.max_by_key(|connector| (connector.is_in_order(), network::power(connector, vehicle)))
+    fitting.max_by_key(|connector| {
+        (
+            connector.is_in_order(),
+            simulation::power(connector, vehicle),
+        )
+    })
 }
 
 fn invalid(param: &str, message: &'static str) -> Error {

@@ -13,6 +13,7 @@ use super::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use super::reservation::{Reservation, ReservationPrivate};
 use super::text::Description;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
+use crate::charging::operation::Operation;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -227,16 +228,18 @@ impl NewInvoice {
     }
 
     /// The line of a session, if an invoice in this currency bills it: completed, ended within the window, and not about
-    /// to be charged from its own payment method.
+    /// to be charged from its own payment method. Where nothing operates stations no session is billed.
     pub fn bills(
         &self,
+        operation: Operation,
         currency: Currency,
         session: &ChargingSession,
         private: &SessionPrivate,
         version: u64,
     ) -> Option<Billable> {
         let ended = session.session_ended?;
-        let bills = session.status == SessionStatus::Completed
+        let bills = operation.is_operated()
+            && session.status == SessionStatus::Completed
             && private.due.is_none()
             && session.currency == currency
             && (self.period_start..self.period_end).contains(&ended)
@@ -603,6 +606,7 @@ fn invalid(param: &'static str, message: &'static str) -> Error {
 pub mod tests {
     use super::*;
     use crate::models::charging_session::SessionStatus;
+    use crate::origin::Mode;
     use serde_json::json;
 
     pub fn at(text: &str) -> Timestamp {
@@ -633,6 +637,10 @@ pub mod tests {
         new(json!({"period_start": "2026-03-01T00:00:00Z", "period_end": "2026-04-01T00:00:00Z"}))
     }
 
+    fn simulated() -> Operation {
+        Operation::of(Mode::Test)
+    }
+
     fn eur() -> Currency {
         Currency::from_code("eur").unwrap()
     }
@@ -641,7 +649,9 @@ pub mod tests {
         let (mut session, private) = session(1, "2026-03-05T00:00:00Z");
         session.amount_paid = paid;
         session.amount_due -= paid;
-        let billable = march().bills(eur(), &session, &private, 1).unwrap();
+        let billable = march()
+            .bills(simulated(), eur(), &session, &private, 1)
+            .unwrap();
         let id = Id::from_number(Kind::Invoice, 1);
         let now = at("2026-04-02T00:00:00Z");
         let invoice = Invoice::new(march(), id, eur(), vec![billable], now).unwrap();
@@ -668,7 +678,9 @@ pub mod tests {
         ] {
             let (session, private) = session(1, ended);
             assert_eq!(
-                march().bills(eur(), &session, &private, 1).is_some(),
+                march()
+                    .bills(simulated(), eur(), &session, &private, 1)
+                    .is_some(),
                 bills,
                 "{ended}"
             );
@@ -680,14 +692,22 @@ pub mod tests {
         let (session, private) = session(1, "2026-03-05T00:00:00Z");
         assert!(
             march()
-                .bills(Currency::USD, &session, &private, 1)
+                .bills(simulated(), Currency::USD, &session, &private, 1)
                 .is_none()
         );
         let mut fleet = march();
         fleet.fleet = Some(Id::from_number(Kind::Fleet, 2));
-        assert!(fleet.bills(eur(), &session, &private, 1).is_none());
+        assert!(
+            fleet
+                .bills(simulated(), eur(), &session, &private, 1)
+                .is_none()
+        );
         fleet.fleet = Some(session.fleet.clone());
-        assert!(fleet.bills(eur(), &session, &private, 1).is_some());
+        assert!(
+            fleet
+                .bills(simulated(), eur(), &session, &private, 1)
+                .is_some()
+        );
         for status in [
             SessionStatus::Active,
             SessionStatus::Cancelled,
@@ -697,7 +717,11 @@ pub mod tests {
                 status,
                 ..session.clone()
             };
-            assert!(march().bills(eur(), &session, &private, 1).is_none());
+            assert!(
+                march()
+                    .bills(simulated(), eur(), &session, &private, 1)
+                    .is_none()
+            );
         }
     }
 

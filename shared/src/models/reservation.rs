@@ -36,6 +36,10 @@ pub struct Reservation {
     pub id: Id,
     pub object: Kind,
     pub cancellation_policy: CancellationPolicy,
+    /// The session that fulfils the reservation; null until the vehicle has started charging.
+    #[serde(default)]
+    #[schema(required)]
+    pub charging_session: Option<Id>,
     /// The station; null until one is assigned.
     pub charging_station: Option<Id>,
     pub confirmed_at: Option<Timestamp>,
@@ -88,13 +92,6 @@ pub struct ReservationPrivate {
     /// The invoice that claimed the fee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
-}
-
-impl ReservationPrivate {
-    /// The vehicle has come: the reservation neither expires nor waits for anything but the end of the session.
-    pub fn arrived(&mut self) {
-        self.due = None;
-    }
 }
 
 impl Default for ReservationPrivate {
@@ -295,6 +292,7 @@ impl Reservation {
                 kind: CancellationType::FreeCancellation,
                 free_until_before: 1800,
             },
+            charging_session: None,
             charging_station: None,
             confirmed_at: None,
             connector: None,
@@ -549,6 +547,12 @@ impl Reservation {
     pub fn is_for(&self, station: &Id) -> bool {
         self.status == ReservationStatus::Confirmed
             && self.charging_station.as_ref() == Some(station)
+    }
+
+    /// The vehicle has come and charges: the reservation neither expires nor waits for anything but the end of the session.
+    pub fn arrive(&mut self, private: &mut ReservationPrivate, session: &Id) {
+        self.charging_session = Some(session.clone());
+        private.due = None;
     }
 
     /// The session for which a confirmed reservation was made has ended.

@@ -68,7 +68,8 @@ impl Promise {
         })
     }
 
-    fn pages(&self) -> impl Iterator<Item = Page> {
+    /// The days of the calendars that the window touches.
+    pub fn pages(&self) -> impl Iterator<Item = Page> {
         let days = || self.window.utc_days();
         self.whose
             .iter()

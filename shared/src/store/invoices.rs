@@ -20,6 +20,7 @@ use super::list::{Found, From, Slice, page_of_ids};
 use super::row::Row;
 use super::{Item, Store, client, key_item, n, s, string};
 use crate::charging::calendar::Window;
+use crate::charging::operation::Operation;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
@@ -95,6 +96,7 @@ impl Store {
             from: new.period_start,
             until: new.period_end,
         };
+        let operation = Operation::of(origin.tenant.mode);
         let fees = self.fees(&origin.tenant).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
@@ -102,9 +104,9 @@ impl Store {
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
-            let billable = page
-                .iter()
-                .filter_map(|row| new.bills(currency, &row.object, &row.private, row.version));
+            let billable = page.iter().filter_map(|row| {
+                new.bills(operation, currency, &row.object, &row.private, row.version)
+            });
             billed.extend(billable);
         }
         billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
@@ -216,12 +218,17 @@ impl Store {
             tenant: &origin.tenant,
             id: &one.what,
         };
+        // A session shows its invoice.
+        let shows = match one.what.is(Kind::ChargingSession) {
+            true => ", #object.#invoice = :invoice",
+            false => "",
+        };
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key_item(key)))
-            .update_expression(
-                "SET #private.#invoice = :invoice, #version = #version + :one REMOVE announces",
-            )
+            .update_expression(format!(
+                "SET #private.#invoice = :invoice, #version = #version + :one{shows} REMOVE announces",
+            ))
             .condition_expression("#version = :read OR #private.#invoice = :invoice")
             .expression_attribute_names("#private", "private")
             .expression_attribute_names("#invoice", "invoice")
@@ -229,6 +236,10 @@ impl Store {
             .expression_attribute_values(":invoice", s(invoice.as_str()))
             .expression_attribute_values(":read", n(one.version))
             .expression_attribute_values(":one", n(1));
+        let update = match shows {
+            "" => update,
+            _ => update.expression_attribute_names("#object", "object"),
+        };
         changes.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,
