@@ -1,5 +1,5 @@
 """Runs the executable as Lambda does, without Lambda: behind a runtime API of its own, on the table of the local runner, over
-TLS, with the share of a processor that Lambda gives to a function of so much memory. Prints a table for README.md.
+TLS, with the share of a processor that Lambda gives to a function of so much memory. Prints the table of infra/speed/README.md.
 
 python measure.py path/to/functions path/to/local [--update] [--cold N] [--warm N]
 """
@@ -26,7 +26,7 @@ import zipfile
 from datetime import datetime, timedelta, timezone
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-README = ROOT / "README.md"
+README = ROOT / "infra/speed/README.md"
 MARKS = ("<!-- speed -->\n", "<!-- /speed -->")
 # How much memory makes one processor, and the period in which Lambda hands it out.
 MEGABYTES_PER_CPU, PERIOD_US = 1769, 20_000
@@ -464,7 +464,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("executable")
     parser.add_argument("local")
-    parser.add_argument("--update", action="store_true", help="write the figures into README.md")
+    parser.add_argument("--update", action="store_true", help="write the figures into infra/speed/README.md")
     parser.add_argument("--cold", type=int, default=30, help="how many cold starts of each kind")
     parser.add_argument("--warm", type=int, default=1000, help="how many requests of each class")
     options = parser.parse_args()

@@ -36,6 +36,7 @@ async fn a_station_has_every_field_of_the_specification() {
             "created",
             "id",
             "location",
+            "location_id",
             "name",
             "object",
             "operator",
@@ -71,7 +72,17 @@ async fn a_station_has_every_field_of_the_specification() {
     );
     assert_eq!(
         names(&station["connectors"][0]),
-        ["id", "power", "status", "type"]
+        [
+            "evse",
+            "evse_id",
+            "id",
+            "physical_reference",
+            "power",
+            "pricing",
+            "reservable",
+            "status",
+            "type"
+        ]
     );
     assert_eq!(
         names(&station["pricing"][0]),

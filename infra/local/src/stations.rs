@@ -130,7 +130,8 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
         .map(|evse| {
             let (standard, power, volts, amperes, watts) = *numbers.one_of(&PLUGS);
             let capabilities: &[&str] = if reservable { &["RESERVABLE"] } else { &[] };
-            json!({"uid": format!("{n}-{evse}"), "status": numbers.one_of(&STATUSES), "capabilities": capabilities,
+            json!({"uid": format!("{n}-{evse}"), "evse_id": format!("{}*DEM*E{n}*{evse}", &country[..2]),
+                "physical_reference": (evse + 1).to_string(), "status": numbers.one_of(&STATUSES), "capabilities": capabilities,
                 "connectors": [{"id": "1", "standard": standard, "power_type": power, "max_voltage": volts,
                     "max_amperage": amperes, "max_electric_power": watts}]})
         })
@@ -153,7 +154,7 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
     let mut station = location.into_station()?;
     let currency = Currency::from_code(currency).unwrap_or(Currency::USD);
     let scale = if currency.exponent() == 0 { 2 } else { 1 };
-    station.pricing = vec![Price {
+    station.set_pricing(vec![Price {
         currency,
         price: 25 + numbers.below(55) as i64 * scale,
         price_decimal: None,
@@ -163,7 +164,7 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
         tax_percent: "20".into(),
         kind: PriceType::Energy,
         restrictions: None,
-    }];
+    }]);
     Ok(station)
 }
 

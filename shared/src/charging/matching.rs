@@ -122,9 +122,9 @@ fn misses(speed: ChargingSpeed, power: f64) -> bool {
     }
 }
 
-/// The highest ENERGY price of a station with tax, in whole minor units, and its currency.
-fn energy_price(station: &ChargingStation) -> Option<(Currency, i64)> {
-    let energy = station
+/// The highest ENERGY price of a connector with tax, in whole minor units, and its currency.
+fn energy_price(connector: &Connector) -> Option<(Currency, i64)> {
+    let energy = connector
         .pricing
         .iter()
         .filter(|price| price.kind == PriceType::Energy);
@@ -206,15 +206,17 @@ pub fn candidates(
             refused.connector_type += 1;
             continue;
         }
-        let usable: Vec<_> = station
+        let in_order: Vec<_> = station
             .connectors
             .iter()
             .filter(fits)
             .filter(|connector| connector.is_in_order())
             .collect();
-        if usable.is_empty() {
+        let is_affordable = |one: &&Connector| !is_too_dear(one, preferences);
+        let usable: Vec<_> = in_order.iter().copied().filter(is_affordable).collect();
+        if in_order.is_empty() {
             refused.out_of_order += 1;
-        } else if is_too_dear(station, preferences) {
+        } else if usable.is_empty() {
             refused.price += 1;
         } else if windows.is_empty() {
             refused.not_considered += 1;
@@ -240,8 +242,8 @@ pub fn candidates(
         }
     }
     let mut cheapest: BTreeMap<&str, i64> = BTreeMap::new();
-    for (station, ..) in &left {
-        if let Some((currency, price)) = energy_price(station) {
+    for connector in left.iter().flat_map(|(_, usable, _)| usable) {
+        if let Some((currency, price)) = energy_price(connector) {
             let least = cheapest.entry(currency.as_str()).or_insert(price);
             *least = price.min(*least);
         }
@@ -250,22 +252,22 @@ pub fn candidates(
     let mut candidates: Vec<_> = left
         .iter()
         .flat_map(|(station, usable, open)| {
-            let price = energy_price(station);
-            let surcharge = price.map_or(0, |(currency, price)| {
-                price.saturating_sub(cheapest.get(currency.as_str()).copied().unwrap_or(price))
-            });
             let networks = &preferences.preferred_cpos;
             let of_station = Merits {
                 meters: distance_meters(center, station.location) as i64,
-                surcharge,
                 preferred_station: preferences
                     .preferred_charging_stations
                     .contains(&station.id),
                 preferred_network: networks.iter().any(|one| one.as_str() == station.operator),
                 ..Merits::default()
             };
+            let cheapest = &cheapest;
             usable.iter().map(move |connector| {
+                let surcharge = energy_price(connector).map_or(0, |(currency, price)| {
+                    price.saturating_sub(cheapest.get(currency.as_str()).copied().unwrap_or(price))
+                });
                 let merits = Merits {
+                    surcharge,
                     speed_missed: misses(preferences.charging_speed, connector.power),
                     busy_now: connector.status != ConnectorStatus::Available,
                     ..of_station
@@ -288,12 +290,12 @@ pub fn candidates(
     (candidates, summary)
 }
 
-/// Whether the station's highest ENERGY price, tax included, is above the driver's cap, or in a currency that cannot be compared.
-fn is_too_dear(station: &ChargingStation, preferences: &DriverPreferences) -> bool {
+/// Whether the connector's highest ENERGY price, tax included, is above the driver's cap, or in a currency that cannot be compared.
+fn is_too_dear(connector: &Connector, preferences: &DriverPreferences) -> bool {
     let Some(cap) = preferences.max_price_per_kwh else {
         return false;
     };
-    let energy = station
+    let energy = connector
         .pricing
         .iter()
         .filter(|price| price.kind == PriceType::Energy);
@@ -378,9 +380,9 @@ mod tests {
             restrictions: None,
         };
         let mut dear = base.clone();
-        dear.pricing = vec![price(41, Currency::USD)];
+        dear.set_pricing(vec![price(41, Currency::USD)]);
         let mut foreign = base.clone();
-        foreign.pricing = vec![price(10, Currency::from_code("gbp").unwrap())];
+        foreign.set_pricing(vec![price(10, Currency::from_code("gbp").unwrap())]);
         let stations = [
             base.clone(),
             with(|station| station.status = StationStatus::Maintenance),
@@ -472,7 +474,7 @@ mod tests {
             station.connectors = vec![connector];
             let price = json!({"currency": "usd", "price": 30, "step_size": 1, "tax": "vat", "tax_included": true,
                 "tax_percent": "20", "type": "ENERGY"});
-            station.pricing = vec![serde_json::from_value(price).unwrap()];
+            station.set_pricing(vec![serde_json::from_value(price).unwrap()]);
             change(&mut station);
             station
         };
@@ -480,8 +482,8 @@ mod tests {
             with(9, &|_| {}),
             with(1, &|_| {}),
             with(2, &|one| one.location.latitude = 51.509),
-            with(3, &|one| one.pricing[0].price = 40),
-            with(4, &|one| one.pricing[0].tax_included = false),
+            with(3, &|one| one.connectors[0].pricing[0].price = 40),
+            with(4, &|one| one.connectors[0].pricing[0].tax_included = false),
             with(5, &|_| {}),
             with(6, &|one| one.operator = "Liked".into()),
             with(7, &|one| one.connectors[0].power = 22.0),

@@ -60,6 +60,10 @@ pub struct Business {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Evse {
     pub uid: String,
+    #[serde(default)]
+    pub evse_id: Option<String>,
+    #[serde(default)]
+    pub physical_reference: Option<String>,
     pub status: EvseStatus,
     #[serde(default)]
     pub capabilities: Vec<String>,
@@ -170,10 +174,7 @@ impl Location {
             }
             None => ZoneName::utc(),
         };
-        let reservable = self
-            .evses
-            .iter()
-            .any(|evse| evse.capabilities.iter().any(|word| word == "RESERVABLE"));
+        let reservable = self.evses.iter().any(is_reservable);
         let payment_methods = if self.evses.iter().any(|evse| {
             evse.capabilities
                 .iter()
@@ -223,6 +224,7 @@ impl Location {
                 .collect(),
             created: self.last_updated,
             location,
+            location_id: Some(self.id.clone()),
             name: self.name.clone().unwrap_or_else(|| self.address.clone()),
             operator: operator
                 .map_or_else(|| self.party_id.clone(), |operator| operator.name.clone()),
@@ -239,6 +241,10 @@ impl Location {
     }
 }
 
+fn is_reservable(evse: &Evse) -> bool {
+    evse.capabilities.iter().any(|word| word == "RESERVABLE")
+}
+
 fn connectors(evse: &Evse) -> impl Iterator<Item = Connector> {
     let status = match evse.status {
         EvseStatus::Available => ConnectorStatus::Available,
@@ -253,7 +259,12 @@ fn connectors(evse: &Evse) -> impl Iterator<Item = Connector> {
     };
     evse.connectors.iter().map(move |connector| Connector {
         id: format!("{}-{}", evse.uid, connector.id),
+        evse: evse.uid.clone(),
+        evse_id: evse.evse_id.clone(),
+        physical_reference: evse.physical_reference.clone(),
         power: kilowatts(connector),
+        pricing: Vec::new(),
+        reservable: is_reservable(evse),
         status,
         plug: plug(&connector.standard),
     })
@@ -360,6 +371,21 @@ pub mod tests {
             "time_zone": "Europe/London", "opening_times": {"twentyfourseven": true}, "last_updated": "2026-01-01T00:00:00Z"})
     }
 
+    /// A free Type2 connector of 22 kW with that id, an EVSE of its own.
+    pub fn connector(id: &str) -> Connector {
+        Connector {
+            id: id.into(),
+            evse: id.into(),
+            evse_id: None,
+            physical_reference: None,
+            power: 22.0,
+            pricing: Vec::new(),
+            reservable: true,
+            status: ConnectorStatus::Available,
+            plug: Plug::Matched(ConnectorType::Type2),
+        }
+    }
+
     /// A station in London with one Type2 connector, reservable and always open.
     pub fn station() -> ChargingStation {
         serde_json::from_value::<Location>(location())
@@ -372,6 +398,9 @@ pub mod tests {
     fn a_location_becomes_a_station() {
         let station = station();
         assert_eq!(station.connectors[0].id, "1-1");
+        assert_eq!(station.connectors[0].evse, "1");
+        assert!(station.connectors[0].reservable && !station.connectors[1].reservable);
+        assert_eq!(station.location_id.as_deref(), Some("L1"));
         assert_eq!(station.connectors[0].power, 22.1);
         assert_eq!(
             station.connectors[0].connector_type(),

@@ -9,7 +9,7 @@ use super::geo::{CellSize, Route, cells_along, cells_around, distance_meters};
 use super::opening_hours;
 use crate::id::Id;
 use crate::models::charging_station::{
-    ChargingStation, Connector, ConnectorStatus, Point, PriceType, Range, StationStatus,
+    ChargingStation, Connector, ConnectorStatus, Point, Range, StationStatus,
 };
 use crate::models::vehicle::ConnectorType;
 
@@ -111,7 +111,7 @@ impl Search {
             }
     }
 
-    /// The connectors of the types and the power that are asked for.
+    /// The connectors of the types, the power and the price that are asked for.
     pub fn connectors<'a>(
         &'a self,
         station: &'a ChargingStation,
@@ -122,6 +122,9 @@ impl Search {
             (self.connector_types.is_empty() || one_of(&self.connector_types))
                 && self.standard.is_none_or(|standard| one_of(&[standard]))
                 && self.min_power.is_none_or(|power| connector.power >= power)
+                && self
+                    .max_price_per_kwh
+                    .is_none_or(|cap| !is_above(connector, cap))
         })
     }
 
@@ -136,8 +139,10 @@ impl Search {
     /// Whether the station is what is asked for, calendars and place aside.
     pub fn accepts(&self, station: &ChargingStation) -> bool {
         let active = station.status == StationStatus::Active;
-        let any_connector =
-            !self.connector_types.is_empty() || self.standard.is_some() || self.min_power.is_some();
+        let any_connector = !self.connector_types.is_empty()
+            || self.standard.is_some()
+            || self.min_power.is_some()
+            || self.max_price_per_kwh.is_some();
         let free_now = || {
             let mut connectors = self.connectors(station);
             active && connectors.any(|one| one.status == ConnectorStatus::Available)
@@ -149,9 +154,6 @@ impl Search {
             && self
                 .reservable
                 .is_none_or(|wanted| wanted == station.capabilities.reservable)
-            && self
-                .max_price_per_kwh
-                .is_none_or(|cap| !is_above(station, cap))
             && self.window.is_none_or(|window| {
                 active
                     && self.in_order(station).next().is_some()
@@ -160,14 +162,9 @@ impl Search {
     }
 }
 
-/// Whether the station's highest ENERGY price, tax included, is above so many minor units of its own currency.
-fn is_above(station: &ChargingStation, cap: u32) -> bool {
-    let energy = |price: &&_| {
-        let price: &crate::models::charging_station::Price = price;
-        price.kind == PriceType::Energy
-    };
-    let mut prices = station.pricing.iter().filter(energy);
-    prices.any(|price| price.gross() > Decimal::from(cap))
+/// Whether the connector's highest ENERGY price, tax included, is above so many minor units of its own currency.
+fn is_above(connector: &Connector, cap: u32) -> bool {
+    connector.highest_energy_price() > Decimal::from(cap)
 }
 
 /// When within a window at least one connector in order is free while the station is open. `busy` tells what of a
@@ -235,7 +232,7 @@ pub(super) fn joined(mut spans: Vec<Window>) -> Vec<Window> {
 mod tests {
     use super::*;
     use crate::charging::ocpi;
-    use crate::models::charging_station::Plug;
+    use crate::models::charging_station::{Plug, PriceType};
     use crate::time::Timestamp;
 
     fn window(from: i64, until: i64) -> Window {
@@ -310,15 +307,15 @@ mod tests {
             kind: PriceType::Energy,
             restrictions: None,
         };
-        station.pricing = vec![price.clone()];
+        let dear = price.clone();
         price.price = 10;
-        station.pricing.push(price.clone());
+        station.set_pricing(vec![dear, price]);
         let asks = |cap| Search {
             max_price_per_kwh: Some(cap),
             ..Search::default()
         };
         assert!(asks(60).accepts(&station) && !asks(59).accepts(&station));
-        station.pricing.clear();
+        station.set_pricing(Vec::new());
         assert!(asks(0).accepts(&station));
     }
 

@@ -226,7 +226,7 @@ pub struct SessionPrivate {
     pub invoice: Option<Id>,
     /// The reservation the session fulfils.
     pub reservation: Option<Id>,
-    /// The station's prices in the session's currency when the session began.
+    /// The connector's prices in the session's currency when the session began.
     pub pricing: Vec<Price>,
     /// The station's time zone, which the restrictions of its prices mean.
     #[serde(default)]
@@ -491,8 +491,8 @@ impl ChargingSession {
             .min_by_key(|(at, _)| *at)
             .filter(|(at, _)| *at < latest)
             .unwrap_or((latest, EndReason::MaximumDuration));
-        let currency = tariff::currency(&station.pricing, parties.currency);
-        let mut pricing = station.pricing.clone();
+        let currency = tariff::currency(&connector.pricing, parties.currency);
+        let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
         let reservation = promises.arriving.map(|reservation| reservation.id.clone());
         let session = Self {
@@ -794,7 +794,7 @@ mod tests {
         let connector = &mut station.connectors[0];
         (connector.plug, connector.power) = (Plug::Matched(ConnectorType::Type2), 22.0);
         connector.status = ConnectorStatus::Available;
-        station.pricing = vec![Price {
+        station.set_pricing(vec![Price {
             currency: Currency::from_code("gbp").unwrap(),
             price: 45,
             price_decimal: None,
@@ -804,7 +804,7 @@ mod tests {
             tax_percent: "20".into(),
             kind: PriceType::Energy,
             restrictions: None,
-        }];
+        }]);
         Scene {
             station,
             driver,
@@ -936,7 +936,8 @@ mod tests {
             kind: PriceType::ParkingTime,
             ..scene.station.pricing[0].clone()
         };
-        scene.station.pricing.push(parking);
+        let energy = scene.station.pricing[0].clone();
+        scene.station.set_pricing(vec![energy, parking]);
         scene
     }
 
@@ -1083,7 +1084,7 @@ mod tests {
             currency: Currency::USD,
             ..scene.station.pricing[0].clone()
         };
-        scene.station.pricing.push(usd);
+        scene.station.connectors[0].pricing.push(usd);
         let (session, private) = scene.start(json!({})).unwrap();
         assert_eq!(session.currency, Currency::USD);
         assert_eq!(private.pricing.len(), 1);

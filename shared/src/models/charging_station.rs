@@ -1,6 +1,7 @@
 //! Charging stations: shared by all tenants of a mode, read-only for clients.
 
-use serde::{Deserialize, Serialize};
+use rust_decimal::Decimal;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use super::address::Address;
@@ -10,7 +11,9 @@ use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
+/// Read and written through the implementations below, which complete the rows of earlier releases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(remote = "Self")]
 pub struct ChargingStation {
     pub id: Id,
     pub object: Kind,
@@ -23,9 +26,14 @@ pub struct ChargingStation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_meters: Option<u64>,
     pub location: Point,
+    /// The id that the operator gives the location (OCPI `Location.id`); null for a station that does not come from OCPI.
+    #[serde(default)]
+    pub location_id: Option<String>,
     pub name: String,
     pub operator: String,
     pub operator_contact: String,
+    /// The `pricing` of the station's cheapest connector: the one with the lowest highest ENERGY price, tax included. A
+    /// connector whose prices are known comes before one without prices.
     pub pricing: Vec<Price>,
     pub status: StationStatus,
     pub timezone: ZoneName,
@@ -108,11 +116,31 @@ pub struct Capabilities {
 pub struct Connector {
     /// Unique within the station.
     pub id: String,
+    /// The charging point (EVSE) that the connector belongs to (OCPI `EVSE.uid`), unique within the station. The connectors of
+    /// an EVSE share one status and serve one vehicle at a time.
+    #[serde(default)]
+    pub evse: String,
+    /// The public identifier of the EVSE, as in `BE*BEC*E041503001`; null when the operator gives none.
+    #[serde(default)]
+    pub evse_id: Option<String>,
+    /// What is written on the EVSE, such as a number; null when the operator gives none.
+    #[serde(default)]
+    pub physical_reference: Option<String>,
     /// kW
     pub power: f64,
+    /// What charging at this connector costs; empty when the prices are unknown.
+    #[serde(default)]
+    pub pricing: Vec<Price>,
+    /// Whether the EVSE of the connector can be reserved.
+    #[serde(default = "yes")]
+    pub reservable: bool,
     pub status: ConnectorStatus,
     #[serde(rename = "type")]
     pub plug: Plug,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A plug: one of the three that are matched, or the name of another kind, which is kept and never matched.
@@ -224,7 +252,64 @@ pub enum PriceType {
     MaxPrice,
 }
 
+/// The internal state of a station.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StationPrivate {
+    /// Whether the operator publishes the location (OCPI `Location.publish`). A station that is not published is neither
+    /// listed nor matched, and no session can be started there.
+    #[serde(default = "yes")]
+    pub published: bool,
+}
+
+impl Default for StationPrivate {
+    fn default() -> Self {
+        Self { published: true }
+    }
+}
+
+impl Serialize for ChargingStation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ChargingStation {
+    /// Reads a station. Where a row of an earlier release has no EVSEs, each connector is an EVSE of its own; where no
+    /// connector has prices, each has the station's.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut station = Self::deserialize(deserializer)?;
+        for connector in &mut station.connectors {
+            if connector.evse.is_empty() {
+                connector.evse.clone_from(&connector.id);
+            }
+        }
+        if station.connectors.iter().all(|one| one.pricing.is_empty()) {
+            for connector in &mut station.connectors {
+                connector.pricing.clone_from(&station.pricing);
+            }
+        }
+        Ok(station)
+    }
+}
+
 impl ChargingStation {
+    /// Sets the prices of every connector, and of the station.
+    pub fn set_pricing(&mut self, pricing: Vec<Price>) {
+        for connector in &mut self.connectors {
+            connector.pricing.clone_from(&pricing);
+        }
+        self.pricing = pricing;
+    }
+
+    /// Sets the station's prices to those of its cheapest connector: the one with the lowest highest ENERGY price, tax
+    /// included, and of equal ones the first. Connectors without prices come last. Prices without an ENERGY part count as
+    /// 0 per kWh.
+    pub fn show_cheapest_pricing(&mut self) {
+        let priced = self.connectors.iter().filter(|one| !one.pricing.is_empty());
+        let cheapest = priced.min_by_key(|one| one.highest_energy_price());
+        self.pricing = cheapest.map_or_else(Vec::new, |one| one.pricing.clone());
+    }
+
     /// Whether a connector of that id can be promised.
     pub fn can_promise(&self, connector: &str) -> bool {
         let mut connectors = self.connectors.iter();
@@ -246,6 +331,15 @@ impl ChargingStation {
 }
 
 impl Connector {
+    /// The highest ENERGY price, tax included, in minor units per kWh, whatever its currency; 0 without one.
+    pub fn highest_energy_price(&self) -> Decimal {
+        let energy = self
+            .pricing
+            .iter()
+            .filter(|price| price.kind == PriceType::Energy);
+        energy.map(Price::gross).max().unwrap_or_default()
+    }
+
     /// The matched type of the plug, if it is one of the three.
     pub fn connector_type(&self) -> Option<ConnectorType> {
         match self.plug {
@@ -260,5 +354,48 @@ impl Connector {
             self.status,
             ConnectorStatus::Available | ConnectorStatus::Occupied | ConnectorStatus::Reserved
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging::ocpi;
+
+    fn energy(price: i64) -> Price {
+        let price = serde_json::json!({"currency": "eur", "price": price, "step_size": 1, "tax": "vat",
+            "tax_included": true, "tax_percent": "20", "type": "ENERGY"});
+        serde_json::from_value(price).unwrap()
+    }
+
+    #[test]
+    fn a_row_of_an_earlier_release_gives_each_connector_an_evse_and_the_stations_prices() {
+        let mut station = ocpi::tests::station();
+        station.connectors = vec![ocpi::tests::connector("1"), ocpi::tests::connector("2")];
+        station.set_pricing(vec![energy(45)]);
+        let mut row = serde_json::to_value(&station).unwrap();
+        row.as_object_mut().unwrap().remove("location_id");
+        for connector in row["connectors"].as_array_mut().unwrap() {
+            let members = connector.as_object_mut().unwrap();
+            members.retain(|name, _| ["id", "power", "status", "type"].contains(&name.as_str()));
+        }
+        let read: ChargingStation = serde_json::from_value(row).unwrap();
+        assert_eq!(read.connectors, station.connectors);
+        assert_eq!(read.location_id, None);
+    }
+
+    #[test]
+    fn a_station_shows_the_prices_of_its_cheapest_connector() {
+        let mut station = ocpi::tests::station();
+        let prices = [vec![], vec![energy(60), energy(20)], vec![energy(50)]];
+        station.connectors = vec![ocpi::tests::connector("1"); 3];
+        for (connector, pricing) in station.connectors.iter_mut().zip(prices) {
+            connector.pricing = pricing;
+        }
+        station.show_cheapest_pricing();
+        assert_eq!(station.pricing, [energy(50)]);
+        station.connectors.truncate(1);
+        station.show_cheapest_pricing();
+        assert_eq!(station.pricing, []);
     }
 }

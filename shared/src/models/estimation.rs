@@ -148,22 +148,23 @@ impl Estimation {
         now: Timestamp,
     ) -> Result<Self> {
         new.check()?;
-        let currency = match new.currency {
-            None => tariff::currency(&station.pricing, preferred),
-            Some(asked) if tariff::currency(&station.pricing, asked) == asked => asked,
-            Some(_) => {
-                return Err(invalid(
-                    "currency",
-                    "the station has no prices in this currency",
-                ));
-            }
-        };
         let connector = best(station, vehicle).ok_or_else(|| {
             invalid(
                 "charging_station",
                 "no connector of the station fits the vehicle's charging_standard",
             )
         })?;
+        let pricing = &connector.pricing;
+        let currency = match new.currency {
+            None => tariff::currency(pricing, preferred),
+            Some(asked) if tariff::currency(pricing, asked) == asked => asked,
+            Some(_) => {
+                return Err(invalid(
+                    "currency",
+                    "the connector has no prices in this currency",
+                ));
+            }
+        };
         let (level, target) = (new.battery_level, new.battery_target_level);
         let energy = simulation::energy_between(vehicle.battery_capacity, Some(level), target);
         let millis = simulation::millis_until(simulation::power(connector, vehicle), energy);
@@ -179,7 +180,7 @@ impl Estimation {
             zone: &station.timezone.rules(),
             usage,
         };
-        let cost = tariff::cost(&station.pricing, currency, course);
+        let cost = tariff::cost(pricing, currency, course);
         Ok(Self {
             id: Id::new(Kind::Estimation, now),
             object: Kind::Estimation,
@@ -259,10 +260,9 @@ mod tests {
         let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
         let mut station = ocpi::tests::station();
         let connector = |id: &str, kilowatts| Connector {
-            id: id.into(),
             power: kilowatts,
-            status: ConnectorStatus::Available,
             plug: Plug::Matched(ConnectorType::Ccs),
+            ..ocpi::tests::connector(id)
         };
         station.connectors = vec![connector("slow", 10.0), connector("fast", 50.0)];
         let energy = Price {
@@ -282,7 +282,7 @@ mod tests {
             kind: PriceType::Time,
             ..energy.clone()
         };
-        station.pricing = vec![energy, time];
+        station.set_pricing(vec![energy, time]);
         alter(&mut station);
         let vehicle = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
             "battery_capacity": 60_000, "charging_standard": "CCS"});
@@ -363,7 +363,7 @@ mod tests {
                 .for_each(|one| one.power = 0.0);
         };
         assert_eq!(param(estimate(json!({}), powerless)), "charging_station");
-        let free = |station: &mut ChargingStation| station.pricing.clear();
+        let free = |station: &mut ChargingStation| station.set_pricing(Vec::new());
         assert_eq!(
             estimate(json!({"currency": "eur"}), free)
                 .unwrap()

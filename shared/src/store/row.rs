@@ -13,7 +13,7 @@ use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountPrivate};
 use crate::models::api_key::{ApiKey, ApiKeyPrivate};
 use crate::models::charging_session::{ChargingSession, SessionPrivate};
-use crate::models::charging_station::ChargingStation;
+use crate::models::charging_station::{ChargingStation, StationPrivate};
 use crate::models::driver::{Driver, DriverPrivate};
 use crate::models::estimation::Estimation;
 use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
@@ -371,12 +371,12 @@ records! {
         }
     }
 
-    ChargingStation () {
-        fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+    ChargingStation StationPrivate {
+        fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a StationPrivate) -> Key<'a> {
             Self::locate(tenant, &self.id)
         }
 
-        fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a StationPrivate) -> Vec<Partition<'a>> {
             vec![Partition::Stations { mode: tenant.mode }]
         }
     }
