@@ -677,7 +677,7 @@ impl ChargingSession {
     /// The time for which the hold may be extended at its end.
     pub fn next_hold(&self, private: &SessionPrivate) -> Option<Window> {
         let (held, ends_by) = (private.due?, self.ends_by?);
-        (private.parks && held < ends_by).then(|| Window {
+        (private.parks && held < ends_by).then_some(Window {
             from: held,
             until: ends_by,
         })
