@@ -39,7 +39,8 @@ pub async fn draft_all(
 ) -> Result<bool, Error> {
     let operation = Operation::of(origin.tenant.mode);
     let mut currencies = BTreeMap::new();
-    for row in app.store.fees(&origin.tenant).await? {
+    let fees = app.store.fees_within(&origin.tenant, period, origin.now);
+    for row in fees.await? {
         let (reservation, private, currency) = (&row.object, &row.private, row.object.currency);
         let ours = private.fleet.as_ref() == Some(&fleet.id);
         if ours && reservation.is_unsettled(private, period.until) {

@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, DeleteRequest, Update, WriteRequest};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use jiff::ToSpan as _;
+
 use super::commit::{Changes, Write};
 use super::keys::{Key, Partition};
 use super::list::{Found, From, Slice, page_of_ids};
@@ -38,6 +40,8 @@ const BATCH: usize = 50;
 const ABREAST: usize = 8;
 /// How long an invoice may be in the making before it counts as given up, in milliseconds: longer than any request lasts.
 const MAKING: i64 = 40 * SECOND;
+/// Before 2026, when the service began, no fee was paid; in milliseconds since 1970.
+const FIRST_FEE: i64 = 1_767_225_600_000;
 
 /// What an invoice bills.
 #[derive(Debug, Clone)]
@@ -97,7 +101,7 @@ impl Store {
             until: new.period_end,
         };
         let operation = Operation::of(origin.tenant.mode);
-        let fees = self.fees(&origin.tenant).await?;
+        let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
             .filter_map(|row| new.bills_fee(currency, &row.object, &row.private, row.version))
@@ -147,6 +151,38 @@ impl Store {
     pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Row<Reservation>>> {
         let items = self.items_in(Partition::Fees { tenant }).await?;
         items.into_iter().map(Row::from_item).collect()
+    }
+
+    /// The reservations with a fee that is owed, and those with one that was owed since some time of the months that a window
+    /// touches and is paid.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn fees_within(
+        &self,
+        tenant: &Tenant,
+        window: Window,
+        now: Timestamp,
+    ) -> Result<Vec<Row<Reservation>>> {
+        let months = window
+            .from
+            .max(Timestamp::from_unix_millis(FIRST_FEE))
+            .utc_date()
+            .first_of_month()
+            .series(1.month());
+        let last = window.until.min(now).utc_date();
+        // A fee that is paid meanwhile is read twice; what was read later is newer.
+        let mut found: BTreeMap<Id, Row<Reservation>> = BTreeMap::new();
+        for row in self.fees(tenant).await? {
+            found.insert(row.object.id.clone(), row);
+        }
+        for month in months.take_while(|month| *month <= last) {
+            for item in self.items_in(Partition::PaidFees { tenant, month }).await? {
+                let row: Row<Reservation> = Row::from_item(item)?;
+                found.insert(row.object.id.clone(), row);
+            }
+        }
+        Ok(found.into_values().collect())
     }
 
     /// Adds to the changes that write an invoice that what it bills is claimed. Much is claimed before.
