@@ -364,6 +364,9 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     let zone = json!({"timezone": "Europe/Amsterdam"});
     let fleet = format!("/v1/fleets/{}", crew.fleet);
     app.alice.post(&fleet, zone).await.expect(200);
+    let driver = format!("/v1/drivers/{}", crew.driver);
+    let pounds = json!({"preferences": {"currency": "gbp"}});
+    app.alice.post(&driver, pounds).await.expect(200);
     let price = |kind: &str, price: i64| {
         json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": false,
             "tax_percent": "17.5", "type": kind})

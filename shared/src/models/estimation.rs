@@ -272,9 +272,10 @@ fn named<'a>(station: &'a ChargingStation, vehicle: &Vehicle, id: &str) -> Resul
     Ok(connector)
 }
 
-/// The most powerful connector that fits the vehicle, of those in order where any is.
+/// The most powerful connector that fits the vehicle, of those in order where any is; the first of equal ones.
 fn best<'a>(station: &'a ChargingStation, vehicle: &Vehicle) -> Option<&'a Connector> {
-    let connectors = station.connectors.iter();
+    // Of equal ones, `max_by_key` returns the last.
+    let connectors = station.connectors.iter().rev();
     let fitting = connectors
         .filter(|connector| connector.connector_type() == Some(vehicle.charging_standard));
     fitting.max_by_key(|connector| {
