@@ -2,15 +2,30 @@
 //! of that moment. See [`shared::models::charging_session`] for the life cycle.
 
 use shared::charging::operation::Operation;
+use shared::deployment::Deployment;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::event::EventType;
 use shared::origin::{Origin, Tenant};
+use shared::ports::Work;
 use shared::store::Changes;
+use shared::store::access::Rows;
 use shared::store::calendars::Promise;
 use shared::store::row::Row;
-use shared::{App, Error, Id};
+use shared::{App, Error, Id, Kind};
 
 use super::end::end;
+use crate::function::Function;
+
+pub const FUNCTION: Function = Function::quick_worker(
+    Work::StopSession,
+    Deployment::in_background().writing(&[
+        Rows::Of(Kind::ChargingSession),
+        Rows::Of(Kind::Reservation),
+        Rows::Of(Kind::Fleet),
+        Rows::Of(Kind::ChargingStation),
+        Rows::Calendars,
+    ]),
+);
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let now = app.now();
