@@ -19,6 +19,7 @@ pub mod id;
 pub mod metrics;
 pub mod models;
 pub mod money;
+pub mod operation;
 pub mod origin;
 pub mod ports;
 pub mod store;

@@ -1,7 +1,6 @@
 //! Everything that the start of a session depends on, read at once.
 
 use shared::charging::calendar::{Entry, Window};
-use shared::charging::operation::Operation;
 use shared::charging::policies::{Breach, Plan};
 use shared::models::charging_session::{LONGEST, NewChargingSession, Parties, Promises, expected};
 use shared::models::charging_station::{ChargingStation, Connector};
@@ -12,6 +11,7 @@ use shared::models::reservation::Reservation;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::money::Currency;
+use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
 use shared::store::keys::{connector_calendar, vehicle_calendar};

@@ -1,11 +1,11 @@
 //! What the end of a session brings with it, however it ends.
 
-use shared::charging::operation::Operation;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::operation::Operation;
 use shared::origin::Origin;
 use shared::store::Changes;
 use shared::store::calendars::Promise;

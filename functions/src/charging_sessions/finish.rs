@@ -1,10 +1,10 @@
 //! `stop-session`: at the end of a session's hold, extends the hold of a vehicle that stays plugged in, or ends the session as
 //! of that moment. See [`shared::models::charging_session`] for the life cycle.
 
-use shared::charging::operation::Operation;
 use shared::deployment::Deployment;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::event::EventType;
+use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::Changes;

@@ -3,7 +3,6 @@
 //! `created[lt]`.
 
 use axum::extract::State;
-use shared::charging::operation::Operation;
 use shared::http::{Caller, ListQuery, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
@@ -11,6 +10,7 @@ use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
+use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::Answer;
 use shared::store::keys::Partition;

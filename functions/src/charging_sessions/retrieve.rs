@@ -1,10 +1,10 @@
 //! `GET /v1/charging_sessions/{id}`: shows a session; while it is active, what it has charged so far and what that costs.
 
 use axum::extract::State;
-use shared::charging::operation::Operation;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
+use shared::operation::Operation;
 use shared::store::Answer;
 use shared::{App, Error};
 

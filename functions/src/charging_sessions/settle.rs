@@ -1,9 +1,9 @@
 //! `settle-session`: takes the charge for a session that has ended from its payment method, once. The fees of reservations
 //! come by the same queue.
 
-use shared::charging::operation::Operation;
 use shared::deployment::{Deployment, Need};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::ports::payments::Outcome;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use shared::charging::calendar::Window;
-use shared::charging::operation::Operation;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, InvoicePrivate, NewInvoice};
 use shared::money::Currency;
+use shared::operation::Operation;
 use shared::origin::Origin;
 use shared::store::Changes;
 use shared::store::row::Row;

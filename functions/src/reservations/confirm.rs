@@ -3,7 +3,6 @@
 
 use shared::charging::calendar::Window;
 use shared::charging::matching::{self, MatchSummary};
-use shared::charging::operation::Operation;
 use shared::charging::policies::{Limits, Plan};
 use shared::charging::search::Spot;
 use shared::deployment::Deployment;
@@ -13,6 +12,7 @@ use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{FailedReason, Reservation, ReservationStatus, Wish};
 use shared::models::vehicle::Vehicle;
+use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::Changes;

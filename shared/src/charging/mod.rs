@@ -6,7 +6,6 @@ pub mod geo;
 pub mod matching;
 pub mod ocpi;
 pub mod opening_hours;
-pub mod operation;
 pub mod policies;
 pub mod search;
 pub mod simulation;

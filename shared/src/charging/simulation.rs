@@ -4,9 +4,9 @@
 //! [`power`], [`energy_between`] and [`millis_until`] say what is expected of a charge; estimates use them in both modes.
 //! The energy that has flowed in a session is computed by [`Simulation`] alone, so only in test mode.
 
-use super::operation::Simulation;
 use crate::models::charging_station::Connector;
 use crate::models::vehicle::{ConnectorType, Vehicle};
+use crate::operation::Simulation;
 use crate::time::{DAY, HOUR};
 
 /// How long a session may last, in milliseconds. Then it ends by itself, whatever it has charged.
@@ -62,9 +62,9 @@ pub fn millis_until(power: u32, energy: u32) -> Option<i64> {
 mod tests {
     use super::*;
     use crate::charging::ocpi;
-    use crate::charging::operation::Operation;
     use crate::id::{Id, Kind};
     use crate::models::charging_station::Plug;
+    use crate::operation::Operation;
     use crate::origin::Mode;
     use crate::time::Timestamp;
     use proptest::prelude::*;

@@ -20,7 +20,7 @@
 //! Crashes: whatever a moment demands is done by one conditional transaction. When the trigger for a moment is lost, the
 //! sweeper finds the row by `due`, and the session ends, or its hold is extended, as of the moment that was due.
 //!
-//! In live mode no station is operated yet (see [`crate::charging::operation`]), so no session starts there.
+//! In live mode no station is operated yet (see [`crate::operation`]), so no session starts there.
 
 use std::num::NonZeroU32;
 
@@ -40,12 +40,12 @@ use super::text::ZoneName;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::vehicle::Vehicle;
 use crate::charging::calendar::{Entry, Window};
-use crate::charging::operation::{Operation, Simulation};
 use crate::charging::tariff::{self, Cost, Course, Line, Usage};
 use crate::charging::{opening_hours, simulation};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
+use crate::operation::{Operation, Simulation};
 use crate::ports::payments::Outcome;
 use crate::time::{DAY, MINUTE, SECOND, Timestamp};
 

@@ -17,10 +17,10 @@ use super::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use super::reservation::{Fee, Reservation, ReservationPrivate};
 use super::text::Description;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
-use crate::charging::operation::Operation;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
+use crate::operation::Operation;
 use crate::time::{DAY, MINUTE, Timestamp};
 
 /// How many line items an invoice shows; the others are on pages of their own.

@@ -22,12 +22,12 @@ use super::list::{Found, From, Slice, page_of_ids};
 use super::row::Row;
 use super::{Item, Store, client, key_item, n, s, string};
 use crate::charging::calendar::Window;
-use crate::charging::operation::Operation;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
 use crate::models::reservation::Reservation;
 use crate::money::Currency;
+use crate::operation::Operation;
 use crate::origin::{Origin, Tenant};
 use crate::time::{SECOND, Timestamp};
 

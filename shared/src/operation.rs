@@ -2,7 +2,7 @@
 //!
 //! Terms:
 //! - A station is *simulated* when this service computes the energy of its sessions by itself, from the power that
-//!   connector and vehicle agree on and the time that has passed (see [`super::simulation`]).
+//!   connector and vehicle agree on and the time that has passed (see [`crate::charging::simulation`]).
 //! - A station is *not connected* when nothing operates it: no energy flows there as far as this service can know.
 //!
 //! In test mode every station is simulated. In live mode no station is: until its charging network is connected,
