@@ -306,8 +306,13 @@ impl TestApp {
     /// Adds a station with two free Type2 connectors of 22 kW, `1` and `2`, at 45 pence per kWh with 20 % VAT included. It
     /// stands alone at 10°, 10°.
     pub async fn station(&self, change: Value) -> String {
+        self.station_in(&self.alice, change).await
+    }
+
+    /// The same station, in the mode of the client's key.
+    pub async fn station_in(&self, client: &Client, change: Value) -> String {
         let id = Id::new(Kind::ChargingStation, self.now()).to_string();
-        self.change_station(&id, change).await;
+        self.import_station(client.tenant(), &id, change).await;
         id
     }
 
@@ -320,6 +325,10 @@ impl TestApp {
 
     /// Imports that station anew, with these members and otherwise as [`TestApp::station`] makes it.
     pub async fn change_station(&self, id: &str, change: Value) {
+        self.import_station(self.alice.tenant(), id, change).await;
+    }
+
+    async fn import_station(&self, tenant: Tenant, id: &str, change: Value) {
         let connector =
             |id: &str| json!({"id": id, "power": 22.0, "status": "available", "type": "Type2"});
         let station = json!({
@@ -334,7 +343,6 @@ impl TestApp {
                 "tax_percent": "20", "type": "ENERGY"}],
         });
         let station = serde_json::from_value(with(station, change)).expect("a station");
-        let tenant = self.alice.tenant();
         let origin = shared::Origin::later(tenant, self.now());
         let imported = self.app().store.import_stations(&origin, vec![station]);
         imported.await.expect("the station is stored");
@@ -549,7 +557,10 @@ impl Client {
     pub fn tenant(&self) -> Tenant {
         Tenant {
             account: self.account.clone().expect("an account"),
-            mode: Mode::Test,
+            mode: match &self.key {
+                Some(key) if key.starts_with("sk_live_") => Mode::Live,
+                _ => Mode::Test,
+            },
         }
     }
 

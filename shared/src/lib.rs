@@ -21,6 +21,7 @@ pub mod metrics;
 pub mod models;
 pub mod money;
 pub mod ocpi;
+pub mod operation;
 pub mod origin;
 pub mod ports;
 pub mod size;

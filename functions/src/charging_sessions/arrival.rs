@@ -1,9 +1,8 @@
 //! Everything that the start of a session depends on, read at once.
 
 use shared::charging::calendar::{CalendarOwner, Entry, Window};
-use shared::charging::network;
 use shared::charging::policies::{Breach, Plan};
-use shared::models::charging_session::{NewChargingSession, Parties, Promises, expected};
+use shared::models::charging_session::{LONGEST, NewChargingSession, Parties, Promises, expected};
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
@@ -12,6 +11,7 @@ use shared::models::reservation::Reservation;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::money::Currency;
+use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
 use shared::store::row::{ById, Row};
@@ -34,6 +34,7 @@ pub struct Arrival {
     currency: Currency,
     of_evse: Vec<Entry>,
     of_vehicle: Vec<Entry>,
+    operation: Operation,
 }
 
 impl Arrival {
@@ -80,6 +81,7 @@ impl Arrival {
             calendars,
             vehicle,
             fleet,
+            operation: Operation::of(tenant.mode),
         })
     }
 
@@ -116,6 +118,7 @@ impl Arrival {
             payment_method: self.payment_method.as_ref(),
             battery_level: battery.map(|battery| battery.level),
             currency: self.currency,
+            operation: self.operation,
         }
     }
 
@@ -161,7 +164,7 @@ async fn calendars(
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
-        until: now.plus_millis(network::LONGEST),
+        until: now.plus_millis(LONGEST),
     };
     let pages = owners
         .into_iter()

@@ -62,7 +62,9 @@ pub async fn handle(
     app.store
         .set_evse_status(&mut changes, origin, station, evse, occupied)?;
     if let Some(mut reservation) = arrival.reservation {
-        reservation.private.arrived();
+        reservation
+            .object
+            .arrive(&mut reservation.private, &row.object.id);
         app.store.replace(&mut changes, origin, &reservation)?;
     }
     app.store.commit(origin, changes, answer).await

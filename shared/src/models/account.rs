@@ -27,6 +27,7 @@ pub struct Account {
     pub description: Option<Description>,
     pub email: Email,
     pub metadata: Metadata,
+    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: AccountMetricSystem,
     pub name: Name,
     pub plan: Plan,

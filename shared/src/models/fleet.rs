@@ -29,6 +29,7 @@ pub struct Fleet {
     pub description: Memo<1000>,
     pub email: Email,
     pub metadata: Metadata,
+    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: MetricSystem,
     pub name: Name,
     pub phone: Option<Phone>,

@@ -151,6 +151,8 @@ pub enum Partition<'a> {
     },
     /// The reservations that are over and owe their fee.
     Fees { tenant: &'a Tenant },
+    /// The reservations whose fee was owed since a month and is paid. The date is the first day of the month, UTC.
+    PaidFees { tenant: &'a Tenant, month: Date },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
@@ -172,6 +174,10 @@ impl Partition<'_> {
                 kind,
             } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
             Self::Fees { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "FEES")),
+            Self::PaidFees { tenant, month } => {
+                let month = format!("FEES#{}", month.strftime("%Y-%m"));
+                ("fleet", "fleet_pk", of_tenant(tenant, &month))
+            }
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
             Self::Stations { mode } => (
                 "list",

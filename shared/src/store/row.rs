@@ -301,7 +301,11 @@ records! {
         fn lists<'a>(&'a self, tenant: &'a Tenant, private: &'a ReservationPrivate) -> Vec<Partition<'a>> {
             let all = Partition::Kind { tenant, kind: Self::KIND };
             let owes = private.owed_since.map(|_| Partition::Fees { tenant });
-            std::iter::once(all).chain(owes).collect()
+            let paid = private.fee_paid.map(|fee| Partition::PaidFees {
+                tenant,
+                month: fee.since.utc_date().first_of_month(),
+            });
+            std::iter::once(all).chain(owes.or(paid)).collect()
         }
 
         fn due(private: &ReservationPrivate) -> Option<Timestamp> {
