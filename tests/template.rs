@@ -44,6 +44,7 @@ pub enum Rows {
     Idempotency,
     EndpointCounts,
     Rates,
+    ProviderIds,
     Stations,
     Calendars,
 }
@@ -58,6 +59,7 @@ impl Rows {
             Self::Idempotency => vec!["acct_*#IDEM#*".into()],
             Self::EndpointCounts => vec!["acct_*#ENDPOINTS".into()],
             Self::Rates => vec!["acct_*#RATE".into()],
+            Self::ProviderIds => vec!["live#PROVIDER#*".into(), "test#PROVIDER#*".into()],
             Self::Stations => vec!["live#chst_*".into(), "test#chst_*".into()],
             Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],
         }
@@ -139,7 +141,7 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
         ChargingSession, Driver, Estimation, Event, Fleet, Invoice, PaymentMethod, Policy, Report,
         Reservation, Transaction, Vehicle, VehicleTelemetry, WebhookEndpoint,
     };
-    use Rows::{Accounts, Calendars, EndpointCounts, Idempotency, Keys, Of, Stations};
+    use Rows::{Accounts, Calendars, EndpointCounts, Idempotency, Keys, Of, ProviderIds, Stations};
     let charge = [Of(Transaction), Accounts, Of(Driver), Of(Fleet)];
     let end_session = [
         Of(ChargingSession),
@@ -173,6 +175,7 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
             Of(Reservation),
             Of(Report),
         ],
+        "create-payment-method" => vec![Of(PaymentMethod), ProviderIds],
         "topup-account" => vec![Accounts, Of(Transaction)],
         "topup-driver" => vec![Of(Driver), Of(Transaction)],
         "topup-fleet" => vec![Of(Fleet), Of(Transaction)],
@@ -224,9 +227,8 @@ pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
 }
 
 /// Whether a route waits for the payment provider.
-fn charges(route: &Route) -> bool {
-    let name = route.name;
-    name == "pay-invoice" || name == "create-payment-method" || name.starts_with("topup-")
+fn asks_provider(route: &Route) -> bool {
+    route.charges || route.name == "create-payment-method"
 }
 
 fn functions() -> Vec<Function> {
@@ -237,12 +239,12 @@ fn functions() -> Vec<Function> {
                 // They look at many rows.
                 "list-charging-stations" => (512, 10),
                 "create-invoice" => (512, 29),
-                _ if charges(&route) => (256, 29),
+                _ if asks_provider(&route) => (256, 29),
                 _ => (256, 10),
             };
             let needs = match resource(&route) {
                 "reports" if route.method == Method::Get => vec![Need::SignReports],
-                _ if charges(&route) => vec![Need::Charge],
+                _ if asks_provider(&route) => vec![Need::Charge],
                 _ => Vec::new(),
             };
             Function {

@@ -1,4 +1,8 @@
-//! `POST /v1/payment_methods`: makes a payment method of a driver, a fleet or the account.
+//! `POST /v1/payment_methods`: creates a payment method of a driver, a fleet or the account. The payment provider's customer that
+//! the token belongs to is reserved for the account: a token of another account's customer is refused with
+//! `payment_method_invalid_input`.
+
+use std::time::Duration;
 
 use axum::extract::State;
 use shared::http::{Body, Caller, Route};
@@ -15,6 +19,8 @@ pub const ROUTE: Route = Route::post(
     "/v1/payment_methods",
     Resource::PaymentMethods,
 )
+// It asks the payment provider.
+.patient(Duration::from_secs(25))
 .refusing(&[
     Code::PaymentMethodScopeInvalid,
     Code::PaymentMethodOwnerNotFound,
@@ -28,10 +34,14 @@ pub async fn handle(
     let tenant = caller.tenant();
     let token = new.check(tenant.mode)?;
     references::payment_method_owner(&app, tenant, &new).await?;
-    let card = payments::card(&app, tenant.mode, new.kind, token).await?;
-    let (method, private) = PaymentMethod::new(new, card, caller.now())?;
-    let answer = caller.answer(&method)?;
+    let provider = payments::method_at_provider(&app, tenant.mode, new.kind, token).await?;
     let mut changes = Changes::new();
+    for id in &provider.exclusive {
+        app.store
+            .reserve_provider_id(&mut changes, &caller.origin, id)?;
+    }
+    let (method, private) = PaymentMethod::new(new, provider, caller.now())?;
+    let answer = caller.answer(&method)?;
     app.store.create(
         &mut changes,
         &caller.origin,

@@ -9,6 +9,10 @@ use crate::models::api_key::{Resource, Scope};
 /// The time a request usually has, so that a hung table is answered within 3 seconds.
 pub const PATIENCE: Duration = Duration::from_millis(2_500);
 
+/// The time a request that charges has: longer than the payment provider takes to answer or to time out, shorter than the 29
+/// seconds after which API Gateway and Lambda end the request.
+pub const CHARGE_PATIENCE: Duration = Duration::from_secs(28);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
     Get,
@@ -42,6 +46,8 @@ pub struct Route {
     pub refuses: &'static [Code],
     /// How long a request may take.
     pub patience: Duration,
+    /// Whether a request charges a payment method.
+    pub charges: bool,
 }
 
 /// What a route's answer shows.
@@ -75,6 +81,7 @@ impl Route {
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
+            charges: false,
         }
     }
 
@@ -89,6 +96,7 @@ impl Route {
             shows: Shows::Page(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
+            charges: false,
         }
     }
 
@@ -103,6 +111,7 @@ impl Route {
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
+            charges: false,
         }
     }
 
@@ -117,6 +126,7 @@ impl Route {
             shows: Shows::Deleted(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
+            charges: false,
         }
     }
 
@@ -150,6 +160,14 @@ impl Route {
     #[must_use]
     pub const fn patient(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// The same for a route that charges a payment method: it waits for the payment provider.
+    #[must_use]
+    pub const fn charging(mut self) -> Self {
+        self.charges = true;
+        self.patience = CHARGE_PATIENCE;
         self
     }
 
