@@ -1,12 +1,10 @@
-//! Holds every answer against the interface's document: its status, its code, its members.
+//! Validates every response against the OpenAPI document: its status, its code, its members.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
-
-use crate::openapi::document;
 
 /// An operation: its method, the segments of its path, and what it answers, by status; what an answer is held against is
 /// made when the first one comes.
@@ -16,7 +14,15 @@ struct Operation {
     answers: HashMap<u16, (Value, OnceLock<Validator>)>,
 }
 
-static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
+/// The document that is checked in, read when a test runs: `cargo run -p generate` writes it without building the tests again.
+pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../functions/src/docs/openapi.json"
+    );
+    let text = std::fs::read_to_string(path).expect("the OpenAPI document");
+    serde_json::from_str(&text).expect("JSON")
+});
 
 static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
     let mut operations = Vec::new();
@@ -69,7 +75,10 @@ pub fn check(method: &str, path: &str, status: u16, body: &Value) {
         return;
     };
     let Some((response, validator_of)) = operation.answers.get(&status) else {
-        panic!("{method} {path} does not say that it answers {status}: {body}");
+        panic!(
+            "the OpenAPI document has no status {status} for {method} {path}; if it is out of date, run \
+             `cargo run -p generate openapi`: {body}"
+        );
     };
     let validator = validator_of.get_or_init(|| validator(response));
     let faults: Vec<_> = validator
@@ -78,6 +87,7 @@ pub fn check(method: &str, path: &str, status: u16, body: &Value) {
         .collect();
     assert!(
         faults.is_empty(),
-        "{method} {path} does not describe its {status}: {faults:#?} in {body:#}"
+        "the OpenAPI document describes another response with status {status} to {method} {path}; if it is out of date, run \
+         `cargo run -p generate openapi`: {faults:#?} in {body:#}"
     );
 }

@@ -1,16 +1,17 @@
 //! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
 
+pub mod access;
+pub mod capacity;
 pub mod clock;
 pub mod contract;
 pub mod faulty;
 pub mod ledger;
 pub mod localstripe;
 pub mod meter;
-pub mod openapi;
 pub mod recorder;
 pub mod records;
+pub mod samples;
 pub mod stage;
-pub mod template;
 pub mod tls;
 
 use std::io::Write as _;

@@ -1,42 +1,14 @@
-//! The interface's document and the pages that show it.
+//! The OpenAPI document and the pages that show it.
 
 use serde_json::{Value, json};
 use shared::error::Code;
 use tests::TestApp;
-use tests::openapi::document;
-
-const FILE: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../functions/src/docs/openapi.json"
-);
-
-#[test]
-fn the_document_that_is_checked_in_is_what_the_code_says() {
-    let made = written(&document());
-    if std::env::var_os("UPDATE_OPENAPI").is_some() {
-        std::fs::write(FILE, &made).expect("the document is written");
-    }
-    let checked_in = std::fs::read_to_string(FILE).expect("the document");
-    assert!(
-        made == checked_in,
-        "the document has changed: run UPDATE_OPENAPI=1 cargo test --test api openapi, and look at the difference"
-    );
-}
-
-/// The document as it is written: indented by one blank, since it goes into the executable.
-fn written(document: &Value) -> String {
-    let mut text = Vec::new();
-    let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
-    let mut serializer = serde_json::Serializer::with_formatter(&mut text, format);
-    serde::Serialize::serialize(document, &mut serializer).expect("JSON");
-    String::from_utf8(text).expect("text") + "\n"
-}
+use tests::contract::DOCUMENT;
 
 #[test]
 fn every_route_is_an_operation_and_every_operation_a_route() {
-    let document = document();
     let mut operations = Vec::new();
-    for (path, item) in document["paths"].as_object().expect("paths") {
+    for (path, item) in DOCUMENT["paths"].as_object().expect("paths") {
         for method in item.as_object().expect("operations").keys() {
             operations.push(format!("{} {path}", method.to_uppercase()));
         }
@@ -81,14 +53,13 @@ async fn the_document_and_its_pages_are_for_everybody() {
 
 #[test]
 fn every_example_is_an_answer_the_document_describes() {
-    let document = document();
-    for (path, item) in document["paths"].as_object().expect("paths") {
+    for (path, item) in DOCUMENT["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("operations") {
             let content = &operation["responses"]["200"]["content"]["application/json"];
             let shared = content["examples"]["sample"]["$ref"]
                 .as_str()
                 .expect("an example");
-            let example = document.pointer(&shared[1..]).expect("an example");
+            let example = DOCUMENT.pointer(&shared[1..]).expect("an example");
             tests::contract::check(&method.to_uppercase(), path, 200, &example["value"]);
         }
     }

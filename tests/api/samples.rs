@@ -1,112 +1,9 @@
 //! The sample events in `events/`: each names its route and is answered by it.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::ports::Message;
+use tests::samples::{Sample, text};
 use tests::{Receiver, TestApp};
-
-fn sample(name: &str) -> String {
-    let path = format!("{}/../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// The sample's ids and times, replaced by those of objects that exist.
-pub async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
-    let alice = &app.alice;
-    let mut crew = app.crew(alice).await;
-    let reservation = alice
-        .post("/v1/reservations", app.reservation(&crew, 120))
-        .await
-        .id();
-    let hook = json!({"url": receiver.url, "enabled_events": ["ping"]});
-    let endpoint = alice.post("/v1/webhook_endpoints", hook).await.id();
-    let key = alice.post("/v1/api_keys", json!({})).await.id();
-    let token = json!({"type": "card", "token": "tok_success"});
-    let method = alice.post("/v1/payment_methods", token).await.id();
-    let rules = json!({"name": "Anything", "rules": {}});
-    let policy = alice.post("/v1/policies", rules).await.id();
-    let transaction = app.transaction(alice, json!({"driver": crew.driver})).await;
-    app.drain().await;
-    let event = alice.get("/v1/events?limit=1").await.ids().remove(0);
-    let station = app.station(json!({})).await;
-    let mut session = String::new();
-    if matches!(name, "retrieve-charging-session" | "stop-charging-session") {
-        let body = app.session(&crew, &station);
-        session = alice.post("/v1/charging_sessions", body).await.id();
-    }
-    let mut estimation = String::new();
-    if name == "retrieve-estimation" {
-        let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
-            "battery_target_level": 80});
-        estimation = alice.post("/v1/estimations", body).await.id();
-    }
-    if name == "attach-driver" {
-        crew.driver = alice.post("/v1/drivers", tests::driver()).await.id();
-    }
-    app.completed_session(&crew, json!({})).await;
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let invoice = alice.post("/v1/invoices", window).await.id();
-    if matches!(name, "pay-invoice" | "void-invoice") {
-        let path = format!("/v1/invoices/{invoice}/finalize");
-        alice.post(&path, json!({})).await.expect(200);
-    }
-    let report = alice.post("/v1/reports", json!({})).await.id();
-    if name.starts_with("delete-") {
-        // Nothing may be left that refers to what is deleted.
-        alice
-            .post(&format!("/v1/reservations/{reservation}/cancel"), json!({}))
-            .await
-            .expect(200);
-    }
-    if name == "retrieve-vehicle-telemetry" {
-        let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
-        alice
-            .post(&path, json!({"battery": {"level": 1}}))
-            .await
-            .expect(200);
-    }
-    if name == "delete-fleet" {
-        crew.fleet = alice.post("/v1/fleets", tests::fleet()).await.id();
-    }
-    let account = alice.account.clone().expect("an account").to_string();
-    let secret = alice.key.clone().expect("a key");
-    let id = |prefix: &str, number: u8| format!("{prefix}_01a1f00000007000800000000000000{number}");
-    let mut text = sample(name);
-    for (from, to) in [
-        (
-            "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9"
-                .into(),
-            secret,
-        ),
-        (id("acct", 1), account),
-        (id("flt", 2), crew.fleet),
-        (id("drv", 3), crew.driver),
-        (id("veh", 4), crew.vehicle),
-        (id("res", 5), reservation),
-        (id("wh", 6), endpoint.clone()),
-        (id("evt", 7), event),
-        (id("key", 8), key),
-        (id("chst", 9), station),
-        ("rpt_01a1f00000007000800000000000000a".into(), report),
-        ("pm_01a1f00000007000800000000000000a".into(), method),
-        ("pol_01a1f00000007000800000000000000c".into(), policy),
-        ("txn_01a1f00000007000800000000000000b".into(), transaction),
-        ("cs_01a1f00000007000800000000000000a".into(), session),
-        ("est_01a1f00000007000800000000000000b".into(), estimation),
-        ("inv_01a1f00000007000800000000000000a".into(), invoice),
-        ("2027-01-15T09:00:00Z".into(), app.in_minutes(300)),
-        ("2027-01-15T10:00:00Z".into(), app.in_minutes(360)),
-    ] {
-        text = text.replace(&from, &to);
-    }
-    // There is room for 16 endpoints only.
-    if !name.contains("webhook-endpoint") {
-        alice
-            .delete(&format!("/v1/webhook_endpoints/{endpoint}"))
-            .await
-            .expect(200);
-    }
-    serde_json::from_str(&text).expect("JSON")
-}
 
 #[tokio::test]
 async fn every_route_answers_its_sample_event() {
@@ -114,31 +11,14 @@ async fn every_route_answers_its_sample_event() {
     let receiver = Receiver::start().await;
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
-        let event = prepared(&app, &receiver, route.name).await;
+        let sample = Sample::prepare(&app, &receiver, &route).await;
         assert_eq!(
-            event["routeKey"],
+            sample.event["routeKey"],
             format!("{} {}", route.method.as_str(), route.path),
             "{}",
             route.name
         );
-        let headers: Vec<(&str, &str)> = event["headers"]
-            .as_object()
-            .expect("headers")
-            .iter()
-            .filter(|(name, _)| *name != "host")
-            .map(|(name, value)| (name.as_str(), value.as_str().expect("a header")))
-            .collect();
-        let query = event["rawQueryString"]
-            .as_str()
-            .filter(|query| !query.is_empty());
-        let path = event["rawPath"].as_str().expect("a path").to_owned();
-        let path = query.map_or(path.clone(), |query| format!("{path}?{query}"));
-        let body = event["body"].as_str().map(str::to_owned);
-        let answer = app
-            .anon
-            .send(route.method.as_str(), &path, body, &headers)
-            .await;
-        assert_eq!(answer.status, 200, "{}: {}", route.name, answer.text);
+        sample.send(&app).await;
     }
     app.drain().await;
 }
@@ -147,7 +27,7 @@ async fn every_route_answers_its_sample_event() {
 async fn every_queue_has_a_sample_message_that_can_be_worked_on() {
     let app = TestApp::start().await;
     for work in shared::ports::Work::ALL {
-        let event: Value = serde_json::from_str(&sample(work.function())).expect("JSON");
+        let event: Value = serde_json::from_str(&text(work.function())).expect("JSON");
         let body = event["Records"][0]["body"].as_str().expect("a body");
         let message: Message = serde_json::from_str(body).expect("a message");
         assert_eq!(message.work(), work);

@@ -4,29 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use shared::http::{Method, Route};
+use shared::store::access::Rows;
+use tests::access::writes;
 use tests::recorder::{Call, Recorder};
-use tests::template::{Rows, writes};
-use tests::{Receiver, TestApp, template};
+use tests::samples::Sample;
+use tests::{Receiver, TestApp};
 
 use crate::invoices::no_show;
-use crate::samples::prepared;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/template.yaml");
 
+/// What CloudFormation allows in one stack.
+const MAX_RESOURCES: usize = 500;
+
 fn checked_in() -> String {
     std::fs::read_to_string(FILE).expect("the template")
-}
-
-#[test]
-fn the_template_that_is_checked_in_is_what_the_code_says() {
-    let made = template::renew(&checked_in());
-    if std::env::var_os("UPDATE_TEMPLATE").is_some() {
-        std::fs::write(FILE, &made).expect("the template is written");
-    }
-    assert!(
-        made == checked_in(),
-        "the template has changed: run UPDATE_TEMPLATE=1 cargo test --workspace --test api template, and look at the difference"
-    );
 }
 
 /// The values of the lines that begin so.
@@ -62,7 +54,7 @@ fn every_operation_of_the_document_is_deployed_at_its_place_and_no_other() {
         }
     }
     let (methods, paths) = (values("Method: "), values("Path: "));
-    let pages = template::PAGES.map(|(_, path)| format!("GET {path}"));
+    let pages = functions::docs::PAGES.map(|(_, path)| format!("GET {path}"));
     let deployed: BTreeSet<String> = methods
         .iter()
         .zip(&paths)
@@ -76,7 +68,7 @@ fn every_operation_of_the_document_is_deployed_at_its_place_and_no_other() {
 #[tokio::test]
 async fn every_page_that_is_deployed_is_there() {
     let app = TestApp::start().await;
-    for (_, path) in template::PAGES {
+    for (_, path) in functions::docs::PAGES {
         app.anon.get(path).await.expect(200);
     }
 }
@@ -98,7 +90,7 @@ fn the_stack_is_no_larger_than_a_stack_may_be() {
         + count("Type: DynamoDB")
         + 1;
     assert!(
-        expanded <= template::MAX_RESOURCES - 15,
+        expanded <= MAX_RESOURCES - 15,
         "the stack has {expanded} resources: split it"
     );
     assert!(text.len() < 1_000_000, "{} bytes", text.len());
@@ -144,20 +136,9 @@ async fn no_route_writes_what_its_role_may_not() {
     let receiver = Receiver::start().await;
     let routes = functions::endpoints().into_iter().map(|one| one.route);
     for route in routes.filter(|route| route.method != Method::Get) {
-        let event = prepared(&app, &receiver, route.name).await;
-        let headers: Vec<(&str, &str)> = event["headers"]
-            .as_object()
-            .expect("headers")
-            .iter()
-            .filter(|(name, _)| *name != "host")
-            .map(|(name, value)| (name.as_str(), value.as_str().expect("a header")))
-            .collect();
-        let path = event["rawPath"].as_str().expect("a path");
-        let body = event["body"].as_str().map(str::to_owned);
+        let sample = Sample::prepare(&app, &receiver, &route).await;
         recorder.take();
-        let method = route.method.as_str();
-        let answer = app.anon.send(method, path, body, &headers).await;
-        assert_eq!(answer.status, 200, "{}: {}", route.name, answer.text);
+        sample.send(&app).await;
         check_writes(&route, &recorder.take());
         if route.name == "create-invoice" {
             // An invoice of a session and a fee, which the sample does not have.

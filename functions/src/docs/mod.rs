@@ -14,7 +14,15 @@ use shared::http::edge::base_url;
 /// The name of the function.
 pub const NAME: &str = "show-docs";
 
-/// The document as it is checked in. A test holds it against the code.
+/// The pages, each with the name of its event in the deployment's template. They need no key and are not in the list of routes.
+pub const PAGES: [(&str, &str); 4] = [
+    ("Document", "/v1/openapi.json"),
+    ("Page", "/docs"),
+    ("Errors", "/docs/errors"),
+    ("Renderer", "/docs/redoc.js"),
+];
+
+/// The OpenAPI document, which `cargo run -p generate` writes.
 pub const DOCUMENT: &str = include_str!("openapi.json");
 
 /// The address in the document that stands for the service's own.

@@ -1,5 +1,6 @@
 //! The table: one file per family of access patterns. Nothing outside this module speaks DynamoDB.
 
+pub mod access;
 pub mod accounts;
 pub mod calendars;
 pub mod client;

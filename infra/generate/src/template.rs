@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use shared::Kind;
 use shared::http::{Method, Route};
 use shared::ports::Work;
+use shared::store::access::Rows;
 use shared::store::schema::INDEXES;
+use tests::access::{resource, writes};
 
 /// Adds a text.
 macro_rules! text {
@@ -21,49 +22,6 @@ macro_rules! line {
     ($out:expr, $($text:tt)*) => {
         $out.push_str(&(format!($($text)*) + "\n"))
     };
-}
-
-/// What CloudFormation allows in one stack.
-pub const MAX_RESOURCES: usize = 500;
-
-/// The pages of `show-docs`, which have no key to ask for and stand in no table of routes.
-pub const PAGES: [(&str, &str); 4] = [
-    ("Document", "/v1/openapi.json"),
-    ("Page", "/docs"),
-    ("Errors", "/docs/errors"),
-    ("Renderer", "/docs/redoc.js"),
-];
-
-/// Rows of the table, as far as their partition keys tell them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {
-    /// A tenant's objects of a kind, and whatever lies under them.
-    Of(Kind),
-    Accounts,
-    Keys,
-    Idempotency,
-    EndpointCounts,
-    Rates,
-    ProviderIds,
-    Stations,
-    Calendars,
-}
-
-impl Rows {
-    /// What `dynamodb:LeadingKeys` looks like for them.
-    pub fn patterns(self) -> Vec<String> {
-        match self {
-            Self::Of(kind) => vec![format!("acct_*#{}*", kind.prefix())],
-            Self::Accounts => vec!["ACCOUNT#*".into()],
-            Self::Keys => vec!["KEY#*".into()],
-            Self::Idempotency => vec!["acct_*#IDEM#*".into()],
-            Self::EndpointCounts => vec!["acct_*#ENDPOINTS".into()],
-            Self::Rates => vec!["acct_*#RATE".into()],
-            Self::ProviderIds => vec!["live#PROVIDER#*".into(), "test#PROVIDER#*".into()],
-            Self::Stations => vec!["live#chst_*".into(), "test#chst_*".into()],
-            Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],
-        }
-    }
 }
 
 /// How an event reaches a function.
@@ -121,10 +79,6 @@ impl Function {
     }
 }
 
-fn resource(route: &Route) -> &'static str {
-    route.path.split('/').nth(2).unwrap_or_default()
-}
-
 fn pascal(name: &str) -> String {
     let words = name.split(['-', '_']);
     words
@@ -133,97 +87,6 @@ fn pascal(name: &str) -> String {
             first.to_uppercase() + rest
         })
         .collect()
-}
-
-/// Which rows a function may write. A test holds this against what the functions do.
-pub fn writes(function: &str, route: Option<&Route>) -> Vec<Rows> {
-    use Kind::{
-        ChargingSession, Driver, Estimation, Event, Fleet, Invoice, PaymentMethod, Policy, Report,
-        Reservation, Transaction, Vehicle, VehicleTelemetry, WebhookEndpoint,
-    };
-    use Rows::{Accounts, Calendars, EndpointCounts, Idempotency, Keys, Of, ProviderIds, Stations};
-    let charge = [Of(Transaction), Accounts, Of(Driver), Of(Fleet)];
-    let end_session = [
-        Of(ChargingSession),
-        Of(Reservation),
-        Of(Fleet),
-        Stations,
-        Calendars,
-    ];
-    let mut rows = match function {
-        "bootstrap-account" => vec![Accounts, Keys],
-        "import-stations" => vec![Stations],
-        // The lines of an invoice that is gone go with it.
-        "relay-stream" => vec![Of(Event), Of(Invoice), Of(Reservation)],
-        "sweep" => vec![Of(Event)],
-        "confirm-reservation" => vec![Of(Reservation), Of(Event), Calendars],
-        "expire-reservation" => vec![Of(Reservation), Calendars],
-        "stop-session" => end_session.to_vec(),
-        "settle-session" => [&[Of(ChargingSession), Of(Reservation)], &charge[..]].concat(),
-        "deliver-webhook" => vec![Of(Event), Of(WebhookEndpoint)],
-        "generate-report" => vec![Of(Report)],
-        "check-invoice" => [
-            &[Of(Invoice), Of(ChargingSession), Of(Reservation)],
-            &charge[..],
-        ]
-        .concat(),
-        "give-back" => charge.to_vec(),
-        "bill-fleet" => vec![
-            Of(Fleet),
-            Of(Invoice),
-            Of(ChargingSession),
-            Of(Reservation),
-            Of(Report),
-        ],
-        "create-payment-method" => vec![Of(PaymentMethod), ProviderIds],
-        "topup-account" => vec![Accounts, Of(Transaction)],
-        "topup-driver" => vec![Of(Driver), Of(Transaction)],
-        "topup-fleet" => vec![Of(Fleet), Of(Transaction)],
-        "attach-driver" | "detach-driver" => vec![Of(Driver), Of(Fleet)],
-        "delete-driver" => vec![Of(Driver), Of(Fleet), Of(Vehicle), Of(Event)],
-        "delete-fleet" => vec![Of(Fleet), Of(Event)],
-        "delete-policy" => vec![Of(Policy), Of(Event)],
-        "create-vehicle" => vec![Of(Vehicle), Of(VehicleTelemetry), Of(Driver), Of(Fleet)],
-        "update-vehicle" => vec![Of(Vehicle), Of(Driver), Of(Fleet)],
-        "delete-vehicle" => vec![
-            Of(Vehicle),
-            Of(VehicleTelemetry),
-            Of(Driver),
-            Of(Fleet),
-            Of(Event),
-        ],
-        "update-vehicle-telemetry" => vec![Of(VehicleTelemetry)],
-        "create-charging-session" | "stop-charging-session" => end_session.to_vec(),
-        "create-invoice" => vec![Of(Invoice), Of(ChargingSession), Of(Reservation)],
-        "pay-invoice" => [&[Of(Invoice)], &charge[..]].concat(),
-        "cancel-reservation" => vec![Of(Reservation), Calendars],
-        "test-webhook-endpoint" | "redeliver-event" => vec![Of(Event)],
-        "create-webhook-endpoint" | "delete-webhook-endpoint" => {
-            vec![Of(WebhookEndpoint), EndpointCounts]
-        }
-        _ => match route.map(|route| (route.method, resource(route))) {
-            Some((Method::Get, _)) => Vec::new(),
-            None if [functions::docs::NAME, functions::UNKNOWN].contains(&function) => Vec::new(),
-            None => panic!("nobody has said what {function} writes"),
-            Some((_, "accounts")) => vec![Accounts],
-            Some((_, "api_keys")) => vec![Keys],
-            Some((_, "drivers")) => vec![Of(Driver)],
-            Some((_, "estimations")) => vec![Of(Estimation)],
-            Some((_, "fleets")) => vec![Of(Fleet)],
-            Some((_, "invoices")) => vec![Of(Invoice)],
-            Some((_, "payment_methods")) => vec![Of(PaymentMethod)],
-            Some((_, "policies")) => vec![Of(Policy)],
-            Some((_, "reports")) => vec![Of(Report)],
-            Some((_, "reservations")) => vec![Of(Reservation)],
-            Some((_, "transactions")) => vec![Of(Transaction)],
-            Some((_, "webhook_endpoints")) => vec![Of(WebhookEndpoint)],
-            Some((_, other)) => panic!("nobody has said what {function} of {other} writes"),
-        },
-    };
-    if route.is_some_and(|route| route.method != Method::Get) {
-        rows.push(Idempotency);
-    }
-    rows
 }
 
 /// Whether a route waits for the payment provider.
@@ -313,15 +176,15 @@ fn functions() -> Vec<Function> {
 }
 
 /// The generated parts by their names.
-pub fn parts() -> BTreeMap<&'static str, String> {
+fn parts() -> BTreeMap<&'static str, String> {
     BTreeMap::from([("keys", keys()), ("functions", resources())])
 }
 
-/// The template with its generated parts made anew.
+/// The template with its generated parts replaced.
 ///
 /// # Panics
 /// A mark is missing.
-pub fn renew(template: &str) -> String {
+pub fn render(template: &str) -> String {
     let mut renewed = template.to_owned();
     for (name, made) in parts() {
         let (begin, end) = (
@@ -450,7 +313,7 @@ fn function(one: &Function) -> String {
     };
     let events = match &one.trigger {
         Trigger::Route(one) => route("Route", one.method.as_str(), one.path),
-        Trigger::Pages => PAGES
+        Trigger::Pages => functions::docs::PAGES
             .iter()
             .map(|(name, path)| route(name, "GET", path))
             .collect(),

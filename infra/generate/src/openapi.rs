@@ -1,5 +1,5 @@
-//! Makes the interface's document from what the code says: routes and handlers give the operations, models the schemas,
-//! sample events the examples, and the first lines of each route's file the descriptions.
+//! Makes the OpenAPI document from the code: routes and handlers give the operations, models the schemas, sample events the
+//! examples, and the first lines of each route's file the descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,8 @@ use shared::error::Code;
 use shared::http::{Method, Route, Shows, expand, version};
 use shared::models::event::EventType;
 use utoipa::ToSchema;
+
+use crate::root;
 
 /// Members of answers that are left out when there is nothing to say; every other member is always there.
 const SOMETIMES: &[(&str, &str)] = &[
@@ -38,8 +40,17 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("Restrictions", "start_time"),
 ];
 
+/// The document as it is written to the file: indented by one blank, because the file is part of the executable.
+pub fn render() -> String {
+    let mut text = Vec::new();
+    let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, format);
+    serde::Serialize::serialize(&document(), &mut serializer).expect("JSON");
+    String::from_utf8(text).expect("text") + "\n"
+}
+
 /// The whole document.
-pub fn document() -> Value {
+fn document() -> Value {
     let endpoints = functions::endpoints();
     let mut components = Components::default();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
@@ -464,11 +475,7 @@ fn summary(route: &Route) -> String {
 
 /// What the first lines of the route's file say after the path.
 fn description(route: &Route) -> String {
-    let folder = format!(
-        "{}/../functions/src/{}",
-        env!("CARGO_MANIFEST_DIR"),
-        tag(route)
-    );
+    let folder = root().join("functions/src").join(tag(route));
     for entry in std::fs::read_dir(&folder).expect("the folder of the resource") {
         let text = std::fs::read_to_string(entry.expect("an entry").path()).expect("a file");
         if !text.contains(&format!("\"{}\"", route.name)) {
@@ -527,8 +534,9 @@ fn id_of_sample(name: &str) -> Value {
 }
 
 fn sample(name: &str) -> Value {
-    let path = format!("{}/../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let path = root().join(format!("events/{name}.json"));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -600,12 +608,9 @@ fn example(route: &Route) -> Value {
 
 /// An object of that kind, of a day on which a vehicle charged and was billed for it.
 fn example_of(kind: Kind) -> Value {
-    let path = format!(
-        "{}/examples/{}.json",
-        env!("CARGO_MANIFEST_DIR"),
-        kind.name()
-    );
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let path = root().join(format!("infra/generate/examples/{}.json", kind.name()));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("JSON")
 }
 

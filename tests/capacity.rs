@@ -1,0 +1,122 @@
+//! What requests consume of the table, as AWS bills it.
+
+use shared::http::Route;
+use shared::origin::Mode;
+
+use crate::recorder::{Call, Recorder};
+use crate::samples::Sample;
+use crate::{Receiver, TestApp};
+
+/// The calls to the table that a route makes for its sample event.
+pub struct Measured {
+    pub route: Route,
+    calls: Vec<Call>,
+}
+
+impl Measured {
+    pub fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Read capacity units.
+    pub fn reads(&self) -> f64 {
+        let reads = self.calls.iter().filter(|call| call.is_read());
+        reads.map(|call| call.units).sum::<f64>().abs()
+    }
+
+    /// Write capacity units.
+    pub fn writes(&self) -> f64 {
+        let writes = self.calls.iter().filter(|call| !call.is_read());
+        writes.map(|call| call.units).sum::<f64>().abs()
+    }
+
+    /// The calls by action: `2 GetItem, TransactWriteItems`.
+    pub fn actions(&self) -> String {
+        let mut counted: Vec<(&str, usize)> = Vec::new();
+        for call in &self.calls {
+            match counted
+                .iter_mut()
+                .find(|(action, _)| *action == call.action)
+            {
+                Some((_, count)) => *count += 1,
+                None => counted.push((&call.action, 1)),
+            }
+        }
+        let shown = counted.iter().map(|(action, count)| match count {
+            1 => (*action).to_owned(),
+            count => format!("{count} {action}"),
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Sends the sample event of every route to a service on the embedded table, each from an account of its own.
+///
+/// # Panics
+/// A request fails.
+pub async fn measure() -> Vec<Measured> {
+    let table = TestApp::start().await;
+    let (url, recorder) = Recorder::start(&table.running().store_url).await;
+    let mut app = TestApp::start_with(|options| options.store = Some(url)).await;
+    let receiver = Receiver::start().await;
+    let mut measured = Vec::new();
+    for endpoint in functions::endpoints() {
+        let route = endpoint.route;
+        app.alice = app.other_account(Mode::Test).await;
+        let sample = Sample::prepare(&app, &receiver, &route).await;
+        recorder.take();
+        sample.send(&app).await;
+        let calls = recorder.take();
+        measured.push(Measured { route, calls });
+    }
+    app.drain().await;
+    measured
+}
+
+/// The routes that exceed the budget of their kind, each with the reason.
+pub const ABOVE_BUDGET: &[(&str, &str)] = &[
+    (
+        "retrieve-account",
+        "one consistent read: its balance is money",
+    ),
+    (
+        "list-charging-sessions",
+        "the driver or fleet of the filter is read, to tell an unknown one",
+    ),
+    (
+        "retrieve-charging-station",
+        "the calendars of its connectors say which are free",
+    ),
+    (
+        "create-driver",
+        "the account is read for what a driver takes over from it",
+    ),
+    (
+        "create-fleet",
+        "the account is read for what a fleet takes over from it",
+    ),
+    (
+        "list-payment-methods",
+        "the owner of the filter is read, to tell an unknown one",
+    ),
+    (
+        "create-reservation",
+        "driver, vehicle and fleet are read before the one transaction",
+    ),
+    (
+        "list-transactions",
+        "the owner of the filter is read, to tell an unknown one",
+    ),
+    (
+        "retrieve-vehicle-telemetry",
+        "the vehicle is read, to tell an unknown one from one without readings",
+    ),
+    (
+        "update-vehicle-telemetry",
+        "the vehicle is read besides its telemetry",
+    ),
+    (
+        "list-webhook-endpoint-deliveries",
+        "the endpoint is read, to tell an unknown one",
+    ),
+];
