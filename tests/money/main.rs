@@ -147,7 +147,7 @@ impl Played {
             ..
         } = self;
         assert!(
-            *paid > 0 && *credited > 0 && faults.len() >= 3,
+            *paid > 0 && *credited > 0 && self.refunded_top_ups > 0 && faults.len() >= 3,
             "{paid} paid, {credited} top-ups and {faults:?} prove nothing"
         );
         // With --nocapture, how much a long run proves.
@@ -327,10 +327,19 @@ impl World {
             let path = format!("/v1/fleets/{}", self.fleet);
             (path, self.methods[0].clone())
         } else {
-            let place = self.stage.dice.below(self.owners.len() as u64) as usize;
+            if self.stage.dice.percent(40) {
+                self.new_owner().await;
+            }
             if self.cards.is_empty() {
                 self.new_card().await;
             }
+            let fresh = self.stage.dice.percent(60);
+            let others = self.owners.len() as u64;
+            let place = match fresh {
+                true => others - 1,
+                false => self.stage.dice.below(others),
+            };
+            let place = place as usize;
             let card = self.stage.one_of(&self.cards).expect("a card");
             (self.owners[place].path.clone(), card)
         };
@@ -339,7 +348,7 @@ impl World {
         self.asked += 1;
         if self.stage.dice.percent(30) {
             self.stage.post_once(&path, &body, None).await;
-            return;
+            return self.disturb(&path).await;
         }
         let sent = Sent {
             key: format!("top-up {} {}", self.stage.seed, self.sent.len()),
@@ -353,8 +362,22 @@ impl World {
         } = sent;
         if self.stage.dice.percent(50) {
             self.stage.post_once(&path, &body, Some(&key)).await;
+            self.disturb(&path).await;
         } else {
             self.stage.post_with(&path, body, &key).await;
+        }
+    }
+
+    /// Changes the currency of the wallet, or deletes its owner, while a top-up may be under way.
+    async fn disturb(&mut self, top_up: &str) {
+        let owner = |owner: &Owner| format!("{}/top_up", owner.path) == top_up;
+        let Some(place) = self.owners.iter().position(owner) else {
+            return;
+        };
+        match self.stage.dice.below(6) {
+            0 | 1 => self.change_currency_of(place).await,
+            2 if place > 0 => self.delete_owner_at(place).await,
+            _ => {}
         }
     }
 
@@ -411,6 +434,10 @@ impl World {
     /// Refused while there is money in the wallet.
     async fn change_currency(&mut self) {
         let place = self.stage.dice.below(self.owners.len() as u64) as usize;
+        self.change_currency_of(place).await;
+    }
+
+    async fn change_currency_of(&mut self, place: usize) {
         let path = self.owners[place].path.clone();
         let currency = self.stage.one_of(&["usd", "eur", "jpy"]);
         let body = match &path {
@@ -429,10 +456,14 @@ impl World {
         let others = self.owners.len() as u64 - 1;
         if others > 0 {
             let place = 1 + self.stage.dice.below(others) as usize;
-            let path = self.owners[place].path.clone();
-            let (status, _) = self.stage.delete(&path).await;
-            self.owners[place].deleted |= status == 200;
+            self.delete_owner_at(place).await;
         }
+    }
+
+    async fn delete_owner_at(&mut self, place: usize) {
+        let path = self.owners[place].path.clone();
+        let (status, _) = self.stage.delete(&path).await;
+        self.owners[place].deleted |= status == 200;
     }
 
     async fn new_card(&mut self) {
