@@ -4,6 +4,8 @@ pub mod capacity;
 pub mod clock;
 pub mod contract;
 pub mod faulty;
+pub mod ledger;
+pub mod localstripe;
 pub mod meter;
 pub mod recorder;
 pub mod records;
@@ -407,6 +409,7 @@ impl TestApp {
         let method: PaymentMethod = serde_json::from_value(with(method, change)).expect("a method");
         let private = PaymentMethodPrivate {
             token: Some(token.to_owned()),
+            customer: None,
         };
         self.store(&Row::with_private(method, private)).await
     }

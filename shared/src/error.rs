@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::id::Kind;
+use crate::id::{Id, Kind};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -29,6 +29,13 @@ pub enum Error {
     /// The table or another port is out of reach or throttles: 503 with `Retry-After`.
     #[error("a dependency is unavailable: {0}")]
     Unavailable(#[source] Source),
+    /// A request that charges could not be finished. Without a transaction nothing was charged. With one, the charge may have
+    /// been made; the transaction will show the outcome.
+    #[error("a payment was interrupted: {cause}")]
+    PaymentInterrupted {
+        transaction: Option<Id>,
+        cause: Box<Error>,
+    },
     /// A fault of ours. The client sees "internal error"; the source is in the log under the request id.
     #[error("internal error: {0}")]
     Internal(#[source] Source),
@@ -274,6 +281,7 @@ impl Error {
             Self::RateLimited { .. } => 429,
             Self::Contended | Self::Unavailable(_) => 503,
             Self::Internal(_) => 500,
+            Self::PaymentInterrupted { cause, .. } => cause.status(),
         }
     }
 
@@ -285,7 +293,10 @@ impl Error {
                 None => refusal.kind.as_str(),
             },
             Self::RateLimited { .. } => Code::RateLimitExceeded.as_str(),
-            Self::Contended | Self::Unavailable(_) | Self::Internal(_) => ErrorType::Api.as_str(),
+            Self::Contended
+            | Self::Unavailable(_)
+            | Self::PaymentInterrupted { .. }
+            | Self::Internal(_) => ErrorType::Api.as_str(),
         }
     }
 

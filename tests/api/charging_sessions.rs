@@ -966,6 +966,7 @@ async fn card(app: &TestApp, token: &str) -> String {
     let method: PaymentMethod = serde_json::from_value(method).expect("a payment method");
     let private = PaymentMethodPrivate {
         token: Some(token.into()),
+        customer: None,
     };
     let tenant = app.alice.tenant();
     let origin = shared::Origin::later(tenant, app.now());

@@ -466,6 +466,11 @@ fn operation_id(name: &str) -> String {
     words.fold(first, |id, word| id + &capital(word))
 }
 
+/// What the description of every operation that charges adds.
+const CHARGING: &str = " A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: \
+    the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. \
+    Repeating the request with the same `Idempotency-Key` never charges twice.";
+
 fn capital(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     first.to_uppercase() + rest
@@ -496,7 +501,8 @@ fn description(route: &Route) -> String {
         let said: Vec<_> = lines.map(|line| line[3..].trim()).collect();
         let said = said.join(" ");
         let (_, said) = said.split_once("`: ").expect("a path and what it does");
-        return capital(said);
+        let charging = if route.charges { CHARGING } else { "" };
+        return capital(said) + charging;
     }
     panic!("{} has no file", route.name);
 }
@@ -793,6 +799,7 @@ fn error_schema() -> Value {
             "status": {"type": "integer", "description": "The HTTP status."},
             "doc_url": {"type": ["string", "null"], "description": "Where the code is explained."},
             "decline_code": {"type": "string", "description": "With `payment_authorization_failed`: the provider's reason."},
+            "transaction": {"type": "string", "description": "Of a request that charges: the transaction that shows whether it did."},
             "policy": {"type": "string", "description": "With `policy_blocked`: the policy."},
             "rule": {"type": "string", "description": "With `policy_blocked`: its rule."},
         },

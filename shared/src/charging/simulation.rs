@@ -63,12 +63,9 @@ mod tests {
     use super::*;
     use crate::id::{Id, Kind};
     use crate::models::charging_station::Plug;
-<<<<<<< HEAD:shared/src/charging/network.rs
     use crate::ocpi;
-=======
     use crate::operation::Operation;
     use crate::origin::Mode;
->>>>>>> sessions:shared/src/charging/simulation.rs
     use crate::time::Timestamp;
     use proptest::prelude::*;
     use serde_json::json;

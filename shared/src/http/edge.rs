@@ -404,7 +404,9 @@ fn finish(
         None => response,
         Some(error) => {
             app.settings.metrics.refused(app.now(), &error);
-            if let Error::Internal(_) | Error::Unavailable(_) = &*error {
+            if let Error::Internal(_) | Error::Unavailable(_) | Error::PaymentInterrupted { .. } =
+                &*error
+            {
                 tracing::error!(request.id = %request, %error, "a request failed");
             }
             let mut shown: Response = errors::answer(&error, request, base_url).into_response();

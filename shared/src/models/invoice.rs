@@ -207,6 +207,8 @@ pub struct Attempt {
     pub method: PaymentMethod,
     pub method_private: PaymentMethodPrivate,
     pub begun: Timestamp,
+    /// The transaction of the charge, pending until the attempt ends.
+    pub transaction: Id,
 }
 
 /// The body of `POST /v1/invoices`.
@@ -677,25 +679,29 @@ impl Invoice {
         Ok(())
     }
 
-    /// Writes down that an attempt to pay begins.
+    /// Begins an attempt to pay, and gives the pending transaction of its charge.
     pub fn begin_payment(
         &self,
         private: &mut InvoicePrivate,
         method: PaymentMethod,
         method_private: PaymentMethodPrivate,
         now: Timestamp,
-    ) {
+    ) -> Transaction {
         private.attempts += 1;
-        private.attempt = Some(Attempt {
+        let attempt = Attempt {
             number: private.attempts,
             method,
             method_private,
             begun: now,
-        });
+            transaction: Id::new(Kind::Transaction, now),
+        };
+        let transaction = self.transaction(&attempt, TransactionStatus::Pending);
+        private.attempt = Some(attempt);
         self.wait(private);
+        transaction
     }
 
-    /// Writes down how the attempt to pay ended, and gives the transaction that tells of it.
+    /// Ends an attempt to pay, and gives the transaction of its charge as it ended.
     pub fn end_payment(
         &mut self,
         private: &mut InvoicePrivate,
@@ -703,31 +709,35 @@ impl Invoice {
         succeeded: bool,
         now: Timestamp,
     ) -> Transaction {
-        let transaction = Transaction {
-            id: Id::new(Kind::Transaction, now),
-            object: Kind::Transaction,
-            amount: self.amount_due,
-            charging_session: None,
-            created: now,
-            currency: self.currency,
-            description: self.bill(),
-            driver: None,
-            fleet: self.fleet.clone(),
-            payment_method: Some(attempt.method.id.clone()),
-            status: if succeeded {
-                TransactionStatus::Succeeded
-            } else {
-                TransactionStatus::Failed
-            },
-            kind: TransactionType::Charge,
-            vehicle: None,
+        let status = match succeeded {
+            true => TransactionStatus::Succeeded,
+            false => TransactionStatus::Failed,
         };
+        let transaction = self.transaction(attempt, status);
         private.attempt = None;
         if succeeded {
             self.settle(private, Some(attempt.method.id.clone()), now);
         }
         self.wait(private);
         transaction
+    }
+
+    fn transaction(&self, attempt: &Attempt, status: TransactionStatus) -> Transaction {
+        Transaction {
+            id: attempt.transaction.clone(),
+            object: Kind::Transaction,
+            amount: self.amount_due,
+            charging_session: None,
+            created: attempt.begun,
+            currency: self.currency,
+            description: self.bill(),
+            driver: None,
+            fleet: self.fleet.clone(),
+            payment_method: Some(attempt.method.id.clone()),
+            status,
+            kind: TransactionType::Charge,
+            vehicle: None,
+        }
     }
 
     /// What a charge for the invoice is called.

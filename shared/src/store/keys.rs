@@ -15,6 +15,8 @@
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
+//! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
+//! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
 //! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
@@ -77,6 +79,15 @@ pub enum Key<'a> {
     Rate {
         tenant: &'a Tenant,
     },
+    DeletedPaymentMethod {
+        tenant: &'a Tenant,
+        id: &'a Id,
+    },
+    /// The account that uses a customer or token of the payment provider.
+    ProviderId {
+        mode: Mode,
+        id: &'a str,
+    },
     Station {
         mode: Mode,
         id: &'a Id,
@@ -94,6 +105,8 @@ const ALONE: &str = "#";
 const CHILDREN: &str = "CHILDREN";
 /// The sort key of the row that says an invoice is in the making.
 const MAKING: &str = "MAKING";
+/// The sort key of a payment method that was deleted.
+const DELETED: &str = "DELETED";
 
 impl Key<'_> {
     /// The values of `pk` and `sk`.
@@ -126,6 +139,10 @@ impl Key<'_> {
                 (of_tenant(tenant, invoice.as_str()), MAKING.into())
             }
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
+            Self::DeletedPaymentMethod { tenant, id } => {
+                (of_tenant(tenant, id.as_str()), DELETED.into())
+            }
+            Self::ProviderId { mode, id } => (format!("{mode}#PROVIDER#{id}"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
             Self::Calendar { mode, owner, day } => {
                 let owner = match owner {
