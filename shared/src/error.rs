@@ -236,6 +236,7 @@ impl Error {
             Self::Internal(source) => source.is::<Permanent>(),
             Self::Refused(refusal) => refusal.status < 500,
             Self::RateLimited { .. } | Self::Contended | Self::Unavailable(_) => false,
+            Self::PaymentInterrupted { cause, .. } => cause.is_permanent(),
         }
     }
 

@@ -37,7 +37,6 @@ use shared::http::errors;
 use shared::http::rate_limit::Rates;
 use shared::metrics::Metrics;
 use shared::models::api_key::Secret;
-use shared::models::account::Account;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
 use shared::ports::payments::Providers;
@@ -471,7 +470,7 @@ async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) 
 async fn set_account_status(
     State(app): State<App>,
     body: axum::body::Bytes,
-) -> Result<Json<Account>, Answer> {
+) -> Result<Json<shared::models::account::Account>, Answer> {
     let set = async {
         let invocation: SetStatus = serde_json::from_slice(&body)
             .map_err(|error| Error::malformed(format!("The body is not valid: {error}.")))?;

@@ -59,7 +59,10 @@ pub async fn import(
         None => (demo()?, Imported::default()),
     };
     if loaded.is_empty() && imported.skipped.is_empty() {
-        return Err(Error::internal(format!("{}: the array is empty", names(sources))));
+        return Err(Error::internal(format!(
+            "{}: the array is empty",
+            names(sources)
+        )));
     }
     import::add(app, Mode::Test, loaded, &mut imported).await?;
     folder.write(FILE, &digest)?;
@@ -86,10 +89,13 @@ fn read(option: &str, file: Option<&Path>) -> Result<Option<Vec<u8>>> {
 
 /// The options with their files, as the operator gave them.
 fn names(sources: Sources<'_>) -> String {
-    let options = [("--stations", sources.stations), ("--tariffs", sources.tariffs)];
-    let named = options.iter().filter_map(|(option, file)| {
-        file.map(|file| format!("{option} {}", file.display()))
-    });
+    let options = [
+        ("--stations", sources.stations),
+        ("--tariffs", sources.tariffs),
+    ];
+    let named = options
+        .iter()
+        .filter_map(|(option, file)| file.map(|file| format!("{option} {}", file.display())));
     named.collect::<Vec<_>>().join(", ")
 }
 

@@ -123,7 +123,7 @@ async fn admitted(
         }) => {
             let (tenant, key) = (caller.tenant().clone(), caller.key.clone());
             let response = run(&app, caller, query, parts, body, next).await;
-            let mut response = show(&app, &tenant, &key, route, response, &wanted, &version).await;
+            let mut response = show(&app, &tenant, route, &key, response, &wanted, &version).await;
             response.extensions_mut().insert(Rendered(version));
             response
         }

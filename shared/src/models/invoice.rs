@@ -21,8 +21,8 @@ use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::size::Size;
 use crate::operation::Operation;
+use crate::size::Size;
 use crate::time::{DAY, MINUTE, Timestamp};
 
 /// How many line items an invoice shows; the others are on pages of their own.

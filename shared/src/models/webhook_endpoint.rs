@@ -7,7 +7,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-use super::Distinct;
 use super::api_key::ActingKey;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};

@@ -136,7 +136,7 @@ impl Store {
                 };
                 let partition = Partition::Stations { mode: tenant.mode };
                 let page = self
-                    .slice(partition, Kind::ChargingStation, &slice, Vec::new())
+                    .slice(partition, Kind::ChargingStation, &slice, Vec::new(), None)
                     .await?;
                 let page = page.try_map(|item| {
                     let place = Id::from(string(&item, "list_sk"));
