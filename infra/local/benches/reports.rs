@@ -67,6 +67,7 @@ async fn start() -> Running {
         by_hand: true,
         quotas: Default::default(),
         slack: 1,
+        access_key: Some("local".into()),
     };
     Running::start(options).await.expect("the service starts")
 }

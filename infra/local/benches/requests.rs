@@ -56,6 +56,7 @@ async fn start(memory: bool) -> Running {
         versions: Default::default(),
         quotas: Default::default(),
         slack: 1,
+        access_key: Some("local".into()),
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")
