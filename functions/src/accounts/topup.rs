@@ -2,12 +2,14 @@
 //! wallet changes meanwhile, the charge is refunded and the answer is 409.
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::transaction::TopUp;
 use shared::store::Answer;
+use shared::store::access::Rows;
 use shared::store::wallets::Wallet;
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use crate::payments::top_up;
 
@@ -21,7 +23,10 @@ pub const ROUTE: Route = Route::post(
     Code::PaymentAuthorizationFailed,
     Code::PaymentMethodNotFound,
     Code::PaymentMethodScopeInvalid,
-]);
+])
+.timeout(29)
+.writing(&[Rows::Of(Kind::Transaction)])
+.needing(&[Need::Payments]);
 
 pub async fn handle(
     caller: Caller,

@@ -3,12 +3,27 @@
 
 use serde::{Deserialize, Serialize};
 use shared::charging::ocpi::Location;
+use shared::deployment::{Deployment, Need};
 use shared::models::charging_station::ChargingStation;
 use shared::origin::{Mode, Origin, Tenant};
+use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
+
+use crate::function::{Function, Trigger};
 
 /// The name of the function.
 pub const NAME: &str = "import-stations";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "Loads the stations of a file in the bucket; for operators",
+    trigger: Trigger::Invocation,
+    deployment: Deployment::of_request()
+        .memory(1024)
+        .timeout(900)
+        .writing(&[Rows::Of(Kind::ChargingStation)])
+        .needing(&[Need::BatchWrites, Need::ReadStations]),
+};
 
 /// The key of the file in the bucket, and the mode whose tenants share the stations.
 #[derive(Debug, Clone, Deserialize)]

@@ -5,9 +5,11 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::{NewPaymentMethod, PaymentMethod};
+use shared::store::access::Rows;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
@@ -24,7 +26,10 @@ pub const ROUTE: Route = Route::post(
 .refusing(&[
     Code::PaymentMethodScopeInvalid,
     Code::PaymentMethodOwnerNotFound,
-]);
+])
+.timeout(29)
+.writing(&[Rows::ProviderIds])
+.needing(&[Need::Payments]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,14 +1,30 @@
 //! `give-back`: sends a pending refund, once. Top-ups whose requests did not finish them come by the same queue.
 
+use shared::deployment::{Deployment, Need};
 use shared::models::event::EventType;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::origin::{Origin, Tenant};
+use shared::ports::Work;
 use shared::ports::payments::Outcome;
 use shared::store::Changes;
+use shared::store::access::Rows;
 use shared::store::row::Row;
-use shared::{App, Error, Id};
+use shared::{App, Error, Id, Kind};
 
+use crate::function::Function;
 use crate::payments::{self, top_up};
+
+pub const FUNCTION: Function = Function::worker(
+    Work::RefundTransaction,
+    Deployment::in_background()
+        .writing(&[
+            Rows::Of(Kind::Transaction),
+            Rows::Of(Kind::Account),
+            Rows::Of(Kind::Driver),
+            Rows::Of(Kind::Fleet),
+        ])
+        .needing(&[Need::Payments]),
+);
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(row) = app.store.find::<Transaction>(tenant, id).await? else {
