@@ -1,4 +1,5 @@
-//! `POST /v1/charging_sessions`: starts charging a vehicle on a connector.
+//! `POST /v1/charging_sessions`: starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the
+//! station must be connected to its charging network; without one the start is refused with `charging_session_conflict`.
 
 use axum::extract::State;
 use shared::charging::policies::Allowed;
@@ -57,12 +58,14 @@ pub async fn handle(
     app.store.create(&mut changes, origin, &row)?;
     app.store
         .keep(&mut changes, origin, &arrival.calendars, &promise)?;
-    let (station, connector) = (&arrival.station, &arrival.connector.id);
+    let (station, evse) = (&arrival.station, &arrival.connector.evse);
     let occupied = ConnectorStatus::Occupied;
     app.store
-        .set_connector(&mut changes, origin, station, connector, occupied)?;
+        .set_evse_status(&mut changes, origin, station, evse, occupied)?;
     if let Some(mut reservation) = arrival.reservation {
-        reservation.private.arrived();
+        reservation
+            .object
+            .arrive(&mut reservation.private, &row.object.id);
         app.store.replace(&mut changes, origin, &reservation)?;
     }
     app.store.commit(origin, changes, answer).await

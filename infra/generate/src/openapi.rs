@@ -118,7 +118,15 @@ While it is closed, they are refused with 401, and a parent no longer finds the 
 one account may. An account has at most 1,000 accounts below it, nested at most five deep, and together with them at most \
 1,000 webhook endpoints per mode, unless the deployment sets other numbers.
 
-**Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come.
+**Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come. A page whose \
+objects are larger than about 5 MB together ends before `limit`; the next page goes on after it.
+
+**Sizes.** A body has at most 256 KiB, and an object at most 150 KiB as JSON: a request that would make one larger is refused \
+with 400. Error messages repeat at most 64 characters of what was sent.
+
+**Expansion.** `expand[]` shows whole objects in place of ids: at most 10 dotted paths of at most 4 levels, none of which returns \
+to a kind of object that it has passed, and per answer at most 1,000 expanded objects and 5 MB. Anything else is 400 \
+`unsupported_expand_value`; where a POST would be answered beyond these limits, its effect happens and the answer keeps its ids.
 
 **Idempotency.** A POST or DELETE with an `Idempotency-Key` has its effect once; a repetition within 24 hours gets the first \
 answer, with the header `Idempotent-Replayed: true`.
@@ -458,6 +466,11 @@ fn operation_id(name: &str) -> String {
     words.fold(first, |id, word| id + &capital(word))
 }
 
+/// What the description of every operation that charges adds.
+const CHARGING: &str = " A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: \
+    the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. \
+    Repeating the request with the same `Idempotency-Key` never charges twice.";
+
 fn capital(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     first.to_uppercase() + rest
@@ -488,7 +501,8 @@ fn description(route: &Route) -> String {
         let said: Vec<_> = lines.map(|line| line[3..].trim()).collect();
         let said = said.join(" ");
         let (_, said) = said.split_once("`: ").expect("a path and what it does");
-        return capital(said);
+        let charging = if route.charges { CHARGING } else { "" };
+        return capital(said) + charging;
     }
     panic!("{} has no file", route.name);
 }
@@ -785,6 +799,7 @@ fn error_schema() -> Value {
             "status": {"type": "integer", "description": "The HTTP status."},
             "doc_url": {"type": ["string", "null"], "description": "Where the code is explained."},
             "decline_code": {"type": "string", "description": "With `payment_authorization_failed`: the provider's reason."},
+            "transaction": {"type": "string", "description": "Of a request that charges: the transaction that shows whether it did."},
             "policy": {"type": "string", "description": "With `policy_blocked`: the policy."},
             "rule": {"type": "string", "description": "With `policy_blocked`: its rule."},
         },

@@ -58,6 +58,7 @@ async fn start() -> Running {
         memory: true,
         store: None,
         stations: None,
+        tariffs: None,
         rate: 1_000_000,
         reservation_fee: 0,
         json: false,

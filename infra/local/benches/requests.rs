@@ -48,6 +48,7 @@ async fn start(memory: bool) -> Running {
         memory,
         store: None,
         stations: None,
+        tariffs: None,
         rate: 1_000_000,
         reservation_fee: 0,
         json: false,

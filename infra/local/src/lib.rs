@@ -84,9 +84,13 @@ pub struct Options {
     /// Use the DynamoDB endpoint at this URL instead of the embedded one.
     #[arg(long, value_name = "URL", value_parser = endpoint_url)]
     pub store: Option<String>,
-    /// A JSON array of OCPI 2.2.1 Location objects, instead of the generated demo stations.
+    /// OCPI 2.2.1 Location objects (a JSON array, an OCPI response with `data`, or one object), instead of the generated demo
+    /// stations. Objects that cannot be used are reported and skipped.
     #[arg(long, value_name = "FILE")]
     pub stations: Option<PathBuf>,
+    /// OCPI 2.2.1 Tariff objects, which give the connectors of `--stations` their prices.
+    #[arg(long, value_name = "FILE", requires = "stations")]
+    pub tariffs: Option<PathBuf>,
     /// Requests per second an account may send.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
@@ -131,6 +135,8 @@ pub struct Running {
     pub access_key: Option<String>,
     /// The name of the table there.
     pub table: String,
+    /// What was loaded from files of stations and tariffs, a line each; none when no file was read.
+    pub imported: Option<String>,
     pub app: App,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
@@ -278,7 +284,11 @@ impl Running {
         if embedded.is_some() {
             demo::create(&app).await?;
         }
-        stations::import(&app, &folder, options.stations.as_deref(), made).await?;
+        let sources = stations::Sources {
+            stations: options.stations.as_deref(),
+            tariffs: options.tariffs.as_deref(),
+        };
+        let imported = stations::import(&app, &folder, sources, made).await?;
 
         let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
@@ -309,6 +319,7 @@ impl Running {
                 .as_ref()
                 .map(|embedded| embedded.access_key().to_owned()),
             table: options.table,
+            imported: imported.as_ref().map(stations::report),
             app,
             engine,
             stop,

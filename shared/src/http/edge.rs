@@ -123,7 +123,7 @@ async fn admitted(
         }) => {
             let (tenant, key) = (caller.tenant().clone(), caller.key.clone());
             let response = run(&app, caller, query, parts, body, next).await;
-            let mut response = show(&app, &tenant, &key, response, &wanted, &version).await;
+            let mut response = show(&app, &tenant, route, &key, response, &wanted, &version).await;
             response.extensions_mut().insert(Rendered(version));
             response
         }
@@ -225,6 +225,7 @@ fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Byte
 async fn show(
     app: &App,
     tenant: &Tenant,
+    route: Route,
     key: &ActingKey,
     response: Response,
     wanted: &Wanted,
@@ -240,7 +241,13 @@ async fn show(
             .await
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
-        expand::expand(app, tenant, key, &mut answer, wanted).await?;
+        match expand::expand(app, tenant, key, &mut answer, wanted).await {
+            // The effect of the request has happened; a refusal would hide it. The answer keeps its ids.
+            Err(error) if route.method != Method::Get => {
+                tracing::warn!(%error, "an answer was not expanded");
+            }
+            expanded => expanded?,
+        }
         app.settings
             .versions
             .downgrade(&mut answer, version::CURRENT, version);
@@ -397,7 +404,9 @@ fn finish(
         None => response,
         Some(error) => {
             app.settings.metrics.refused(app.now(), &error);
-            if let Error::Internal(_) | Error::Unavailable(_) = &*error {
+            if let Error::Internal(_) | Error::Unavailable(_) | Error::PaymentInterrupted { .. } =
+                &*error
+            {
                 tracing::error!(request.id = %request, %error, "a request failed");
             }
             let mut shown: Response = errors::answer(&error, request, base_url).into_response();

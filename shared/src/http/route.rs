@@ -11,6 +11,10 @@ use crate::store::access::Rows;
 /// The time a request usually has, so that a hung table is answered within 3 seconds.
 pub const PATIENCE: Duration = Duration::from_millis(2_500);
 
+/// The time a request that charges has: longer than the payment provider takes to answer or to time out, shorter than the 29
+/// seconds after which API Gateway and Lambda end the request.
+pub const CHARGE_PATIENCE: Duration = Duration::from_secs(28);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
     Get,
@@ -51,6 +55,8 @@ pub struct Route {
     pub patience: Duration,
     /// Its `writes` are those besides the rows of the kind that it shows; see [`Route::writes`].
     pub deployment: Deployment,
+    /// Whether a request charges a payment method.
+    pub charges: bool,
 }
 
 /// A scope that a key needs for some requests to a route. The handler checks it; this is what the interface's document says.
@@ -102,6 +108,7 @@ impl Route {
             refuses: &[],
             patience: PATIENCE,
             deployment: Deployment::of_request(),
+            charges: false,
         }
     }
 
@@ -119,6 +126,7 @@ impl Route {
             refuses: &[],
             patience: PATIENCE,
             deployment: Deployment::of_request(),
+            charges: false,
         }
     }
 
@@ -136,6 +144,7 @@ impl Route {
             refuses: &[],
             patience: PATIENCE,
             deployment: Deployment::of_request(),
+            charges: false,
         }
     }
 
@@ -153,6 +162,7 @@ impl Route {
             refuses: &[],
             patience: PATIENCE,
             deployment: Deployment::of_request(),
+            charges: false,
         }
     }
 
@@ -205,6 +215,14 @@ impl Route {
     #[must_use]
     pub const fn patient(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// The same for a route that charges a payment method: it waits for the payment provider.
+    #[must_use]
+    pub const fn charging(mut self) -> Self {
+        self.charges = true;
+        self.patience = CHARGE_PATIENCE;
         self
     }
 

@@ -9,6 +9,7 @@ use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Description, Email, Name, Phone, Text};
 use super::transaction::check_currency;
+use super::{check_size, sized};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -26,6 +27,7 @@ pub struct Account {
     pub description: Option<Description>,
     pub email: Email,
     pub metadata: Metadata,
+    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: AccountMetricSystem,
     pub name: Name,
     pub plan: Plan,
@@ -219,7 +221,7 @@ impl Account {
             reporting_enabled: true,
         };
         preferences.change(new.preferences.unwrap_or_default());
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::Account, now),
             object: Kind::Account,
             billing_details: BillingDetails::default(),
@@ -297,7 +299,7 @@ impl Account {
         }
         registration_number.apply(&mut self.registration_number);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 }
 

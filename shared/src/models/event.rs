@@ -10,7 +10,12 @@ use utoipa::ToSchema;
 use crate::http::version::{CURRENT, Versions};
 use crate::id::{Id, Kind};
 use crate::origin::{Origin, Tenant};
+use crate::size::Size;
 use crate::time::{DAY, Timestamp};
+
+/// How large the snapshot and the previous attributes of an event are together at most, in bytes of JSON: the event then
+/// stays well below the 400 KB that DynamoDB allows an item.
+const MAX_DATA: usize = 256 * 1024;
 
 /// How long events and delivery attempts are kept, in milliseconds.
 pub const KEPT: i64 = 30 * DAY;
@@ -37,7 +42,8 @@ pub struct Event {
 pub struct EventData {
     /// The resource as it was when the event happened.
     pub object: Value,
-    /// On `*.updated`: the members that changed, with the values they had.
+    /// On `*.updated`: the members that changed, with the values they had. Left out where it and `object` would be larger
+    /// than 256 KiB together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_attributes: Option<Value>,
 }
@@ -259,7 +265,10 @@ impl Event {
         cause: &Cause,
     ) -> Self {
         let previous_attributes = match previous {
-            Some(previous) if kind.tells_previous() => Some(changed_members(previous, &object)),
+            Some(previous) if kind.tells_previous() => {
+                let changed = changed_members(previous, &object);
+                (bytes(&object) + bytes(&changed) <= MAX_DATA).then_some(changed)
+            }
             _ => None,
         };
         Self {
@@ -302,6 +311,11 @@ impl EventData {
     }
 }
 
+fn bytes(value: &Value) -> usize {
+    // A JSON value always has a JSON text.
+    Size::of(value).unwrap_or_default().bytes
+}
+
 /// The members of `before` that differ in `after`, with the values they had, nested objects member by member.
 fn changed_members(before: &Value, after: &Value) -> Value {
     let (Value::Object(before), Value::Object(after)) = (before, after) else {
@@ -335,6 +349,30 @@ mod tests {
         let after = json!({"a": 1, "b": {"c": 1, "d": 3}, "e": [2], "metadata": {"n": "w"}});
         let want = json!({"b": {"d": 2}, "e": [1], "metadata": {"k": "v", "n": null}});
         assert_eq!(changed_members(&before, &after), want);
+    }
+
+    #[test]
+    fn previous_attributes_are_left_out_where_the_event_would_be_too_large() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: crate::Mode::Test,
+        };
+        let cause = Cause {
+            request: None,
+            at: Timestamp::from_unix_millis(5),
+            version: current(),
+        };
+        let fleet = Id::from_number(Kind::Fleet, 1);
+        let previous = |length: usize| {
+            let before = json!({"name": "a".repeat(length)});
+            let after = json!({"name": "b".repeat(length)});
+            let kind = EventType::FleetUpdated;
+            let event = Event::of(kind, &tenant, (&fleet, 2), after, Some(&before), &cause);
+            event.data.previous_attributes
+        };
+        let most = MAX_DATA / 2 - json!({"name": ""}).to_string().len();
+        assert!(previous(most).is_some());
+        assert_eq!(previous(most + 1), None);
     }
 
     #[test]
