@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::json;
 use shared::http::Method;
 use shared::origin::Mode;
-use tests::{Client, TestApp, fleet};
+use tests::samples::Sample;
+use tests::{Client, Receiver, TestApp, fleet};
 
 fn names() -> Vec<&'static str> {
     functions::endpoints()
@@ -118,7 +119,7 @@ async fn one_of_each(app: &TestApp) -> BTreeMap<&'static str, String> {
     let invoice = app.alice.post("/v1/invoices", window).await.id();
     let report = app.alice.post("/v1/reports", json!({})).await.id();
     let account = app.alice.account.clone().expect("an account").to_string();
-    BTreeMap::from([
+    let mut objects = BTreeMap::from([
         ("accounts", account),
         ("api_keys", key),
         ("charging_sessions", session),
@@ -135,7 +136,17 @@ async fn one_of_each(app: &TestApp) -> BTreeMap<&'static str, String> {
         ("transactions", transaction),
         ("vehicles", crew.vehicle),
         ("webhook_endpoints", endpoint),
-    ])
+    ]);
+    // Resources that need nothing else to exist.
+    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    for route in routes.filter(|route| route.path.contains("{id}")) {
+        if !objects.contains_key(route.resource()) {
+            let receiver = Receiver::start().await;
+            let made = Sample::create(app, &receiver, route.resource()).await;
+            objects.insert(route.resource(), made);
+        }
+    }
+    objects
 }
 
 #[tokio::test]
@@ -153,7 +164,7 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
             .map(|one| one.route)
             .filter(|route| route.path.contains("{id}"))
         {
-            let resource = route.path.split('/').nth(2).expect("a resource");
+            let resource = route.resource();
             // Stations belong to everybody in their mode.
             if resource == "charging_stations" && *mode == "test" {
                 continue;
@@ -192,7 +203,7 @@ async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
 fn every_route_asks_for_the_scope_of_its_resource() {
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
-        let resource = route.path.split('/').nth(2).expect("a resource");
+        let resource = route.resource();
         let verb = match route.method {
             Method::Get => "read",
             Method::Post | Method::Delete => "write",
@@ -251,7 +262,7 @@ async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
     let live = live_key(&app, &app.alice).await;
     let own_fleet = live.post("/v1/fleets", fleet()).await.id();
     for route in functions::endpoints().iter().map(|one| one.route) {
-        let resource = route.path.split('/').nth(2).expect("a resource");
+        let resource = route.resource();
         // An account is one in both modes.
         if resource == "accounts" {
             continue;

@@ -1,3 +1,5 @@
+//! Where events are delivered.
+
 pub mod create;
 pub mod delete;
 pub mod list;
