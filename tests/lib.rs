@@ -67,6 +67,11 @@ fn deployed() -> Option<String> {
     std::env::var("API_URL").ok()
 }
 
+/// The access key with which `shared::aws::config` signs.
+fn access_key() -> String {
+    shared::aws::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
+}
+
 /// Ends the process of a test that needs what a deployed service does not offer.
 fn skip(needs: &str) -> ! {
     drop(std::io::stderr().write_all(format!("skipped: it needs {needs}\n").as_bytes()));
@@ -127,6 +132,8 @@ impl TestApp {
             by_hand: true,
             payments: Default::default(),
             slack: SLACK,
+            // The tests' own clients of the table have the credentials of the environment, or its stand-in.
+            access_key: Some(access_key()),
             versions: Default::default(),
         };
         change(&mut options);

@@ -66,6 +66,7 @@ async fn start() -> Running {
         versions: Default::default(),
         by_hand: true,
         slack: 1,
+        access_key: Some("local".into()),
     };
     Running::start(options).await.expect("the service starts")
 }

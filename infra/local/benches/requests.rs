@@ -55,6 +55,7 @@ async fn start(memory: bool) -> Running {
         payments: Default::default(),
         versions: Default::default(),
         slack: 1,
+        access_key: Some("local".into()),
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")

@@ -22,8 +22,7 @@ const DEMO: u32 = 300;
 /// Puts the stations into the table, unless these are there already.
 pub async fn import(app: &App, folder: &Folder, file: Option<&Path>, fresh: bool) -> Result<()> {
     let source = match file {
-        Some(file) => std::fs::read(file)
-            .map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
+        Some(file) => std::fs::read(file).map_err(|error| unreadable(file, &error))?,
         None => format!("demo {DEMO}").into_bytes(),
     };
     let digest = hex::encode(Sha256::digest(&source));
@@ -31,12 +30,36 @@ pub async fn import(app: &App, folder: &Folder, file: Option<&Path>, fresh: bool
         return Ok(());
     }
     let stations = match file {
-        Some(file) => import::read(&source)
-            .map_err(|error| Error::internal(format!("{}: {error}", file.display())))?,
+        Some(file) => read(file, &source)?,
         None => demo()?,
     };
     import::add(app, Mode::Test, stations).await?;
     folder.write(FILE, &digest)
+}
+
+/// The stations of a file.
+fn read(file: &Path, source: &[u8]) -> Result<Vec<ChargingStation>> {
+    if source.trim_ascii().is_empty() {
+        return Err(unreadable(file, &"the file is empty"));
+    }
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(source) {
+        return Err(unreadable(file, &format!("the file is not JSON: {error}")));
+    }
+    let stations = import::read(source).map_err(|error| match error {
+        Error::Internal(source) => unreadable(file, &source),
+        error => unreadable(file, &error),
+    })?;
+    if stations.is_empty() {
+        return Err(unreadable(file, &"the array is empty"));
+    }
+    Ok(stations)
+}
+
+fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> Error {
+    let file = file.display();
+    Error::internal(format!(
+        "--stations {file}: {error} (expected: a JSON array of OCPI 2.2.1 Location objects)"
+    ))
 }
 
 /// A repeatable sequence of numbers that look random (SplitMix64).

@@ -89,8 +89,8 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
     }
 }
 
-/// `application/json`, with or without parameters.
-fn is_json(headers: &HeaderMap) -> bool {
+/// Whether the content type is `application/json`, with or without parameters.
+pub fn is_json(headers: &HeaderMap) -> bool {
     let value = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
