@@ -1,9 +1,11 @@
 //! The sample events in `events/`, sent to a service on which their objects exist.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use shared::http::{Method, Route};
 
-use crate::{Answer, Receiver, TestApp};
+use crate::{Answer, Client, Receiver, TestApp};
 
 /// A sample event whose ids and times are those of objects that exist.
 pub struct Sample {
@@ -18,15 +20,8 @@ impl Sample {
     /// The route has no sample event, or one of the objects cannot be created.
     pub async fn prepare(app: &TestApp, receiver: &Receiver, route: &Route) -> Self {
         let mut event = prepared(app, receiver, route.name).await;
-        if let Some(id) = unknown_id(&event)
-            && let Some(create) = create_route(route.resource())
-        {
-            let event_of_create = prepared(app, receiver, create.name).await;
-            let sample = Self {
-                event: event_of_create,
-                route: create,
-            };
-            let made = sample.send(app).await.id();
+        if let Some(id) = unknown_id(&event) {
+            let made = create(&app.alice, route.resource()).await;
             let text = event.to_string().replace(&id, &made);
             event = serde_json::from_str(&text).expect("JSON");
         }
@@ -34,16 +29,6 @@ impl Sample {
             event,
             route: *route,
         }
-    }
-
-    /// Creates an object of a resource by its sample event, for the client `alice`.
-    ///
-    /// # Panics
-    /// The resource has no route that creates.
-    pub async fn create(app: &TestApp, receiver: &Receiver, resource: &str) -> String {
-        let route = create_route(resource).unwrap_or_else(|| panic!("{resource} are not created"));
-        let sample = Self::prepare(app, receiver, &route).await;
-        sample.send(app).await.id()
     }
 
     /// Sends the event's request, which has to succeed.
@@ -72,11 +57,21 @@ impl Sample {
     }
 }
 
-/// The route that creates objects of a resource.
-fn create_route(resource: &str) -> Option<Route> {
+/// Creates an object of a resource that refers to no other object, with the body of its sample event.
+///
+/// # Panics
+/// The resource has no route that creates, or the object cannot be created.
+async fn create(client: &Client, resource: &str) -> String {
     let path = format!("/v1/{resource}");
     let mut routes = functions::endpoints().into_iter().map(|one| one.route);
-    routes.find(|route| route.method == Method::Post && route.path == path)
+    let route = routes.find(|route| route.method == Method::Post && route.path == path);
+    let name = route
+        .unwrap_or_else(|| panic!("{resource} are not created"))
+        .name;
+    let event: Value = serde_json::from_str(&text(name)).expect("JSON");
+    let body = event["body"].as_str().expect("a body");
+    let body = serde_json::from_str(body).expect("JSON");
+    client.post(&path, body).await.id()
 }
 
 /// The id in an event's path, if it is still that of the file: no object of the resource has been created.
@@ -191,4 +186,82 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
             .expect(200);
     }
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// Creates an object of each kind in a client's test mode. Gives their ids by the names of their resources.
+pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static str, String> {
+    let crew = app.crew(client).await;
+    let reservation = client
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .id();
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    let endpoint = client.post("/v1/webhook_endpoints", hook).await.id();
+    let key = client.post("/v1/api_keys", json!({})).await.id();
+    let wallet = json!({"type": "wallet"});
+    let method = client.post("/v1/payment_methods", wallet).await.id();
+    let transaction = app.transaction(client, json!({})).await;
+    let rules = json!({"name": "Anything", "rules": {}});
+    let policy = client.post("/v1/policies", rules).await.id();
+    app.drain().await;
+    let event = client.get("/v1/events?limit=1").await.ids().remove(0);
+    let station = client
+        .get("/v1/charging_stations?limit=1")
+        .await
+        .ids()
+        .remove(0);
+    let depot = app.station(json!({})).await;
+    let body_of_session = app.session(&crew, &depot);
+    let session = client.post("/v1/charging_sessions", body_of_session);
+    let session = session.await.id();
+    let body_of_estimation = json!({"charging_station": depot, "vehicle": crew.vehicle, "battery_level": 20,
+        "battery_target_level": 80});
+    let estimation = client.post("/v1/estimations", body_of_estimation);
+    let estimation = estimation.await.id();
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let invoice = client.post("/v1/invoices", window).await.id();
+    let report = client.post("/v1/reports", json!({})).await.id();
+    let account = client.account.clone().expect("an account").to_string();
+    let mut objects = BTreeMap::from([
+        ("accounts", account),
+        ("api_keys", key),
+        ("charging_sessions", session),
+        ("charging_stations", station),
+        ("drivers", crew.driver),
+        ("estimations", estimation),
+        ("events", event),
+        ("fleets", crew.fleet),
+        ("payment_methods", method),
+        ("policies", policy),
+        ("invoices", invoice),
+        ("reports", report),
+        ("reservations", reservation),
+        ("transactions", transaction),
+        ("vehicles", crew.vehicle),
+        ("webhook_endpoints", endpoint),
+    ]);
+    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    for route in routes.filter(|route| route.path.contains("{id}")) {
+        if !objects.contains_key(route.resource()) {
+            let made = create(client, route.resource()).await;
+            objects.insert(route.resource(), made);
+        }
+    }
+    objects
+}
+
+/// An answer without what moves by itself: the values of an active session, when a station is free, the link to a report, and
+/// the id of a request.
+pub fn steady(mut shown: Value) -> Value {
+    let moving: &[&str] = match shown["object"].as_str() {
+        Some("charging_session") => &["amount_due", "energy_consumed", "updated"],
+        Some("charging_station") => &["availability"],
+        Some("report") => &["url"],
+        Some("error") => &["request"],
+        _ => &[],
+    };
+    if let Some(members) = shown.as_object_mut() {
+        members.retain(|name, _| !moving.contains(&name.as_str()));
+    }
+    shown
 }
