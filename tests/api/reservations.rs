@@ -91,6 +91,11 @@ async fn what_is_wrong_with_a_body_is_named() {
         ),
         (json!({"latest_end": app.in_minutes(170)}), "latest_end"),
         (
+            json!({"latest_end": app.in_minutes(180 + 7 * 24 * 60 + 1)}),
+            "latest_end",
+        ),
+        (json!({"latest_end": "2999-01-01T00:00:00Z"}), "latest_end"),
+        (
             json!({"location": {"latitude": 1, "longitude": 1, "radius": 0}}),
             "location.radius",
         ),

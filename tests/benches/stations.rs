@@ -85,8 +85,11 @@ async fn fill(app: &App, dice: &Dice, stations: usize) {
     let numbers: Vec<usize> = (0..stations).collect();
     for chunk in numbers.chunks(AT_A_TIME) {
         let locations: Vec<Value> = chunk.iter().map(|n| location(*n, dice)).collect();
-        let read = import::read(Value::from(locations).to_string().as_bytes()).expect("stations");
-        import::add(app, Mode::Test, read).await.expect("an import");
+        let file = Value::from(locations).to_string();
+        let read = import::read(file.as_bytes(), None, app.now());
+        let (stations, mut imported) = read.expect("stations");
+        let added = import::add(app, Mode::Test, stations, &mut imported);
+        added.await.expect("an import");
     }
 }
 

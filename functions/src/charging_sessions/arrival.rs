@@ -1,9 +1,8 @@
 //! Everything that the start of a session depends on, read at once.
 
 use shared::charging::calendar::{CalendarOwner, Entry, Window};
-use shared::charging::network;
 use shared::charging::policies::{Breach, Plan};
-use shared::models::charging_session::{NewChargingSession, Parties, Promises, expected};
+use shared::models::charging_session::{LONGEST, NewChargingSession, Parties, Promises, expected};
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
@@ -12,6 +11,7 @@ use shared::models::reservation::Reservation;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::money::Currency;
+use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
 use shared::store::row::{ById, Row};
@@ -34,6 +34,7 @@ pub struct Arrival {
     currency: Currency,
     of_evse: Vec<Entry>,
     of_vehicle: Vec<Entry>,
+    operation: Operation,
 }
 
 impl Arrival {
@@ -51,6 +52,9 @@ impl Arrival {
             named::<Vehicle>(app, tenant, &new.vehicle, "vehicle"),
             payment_method(app, tenant, new.payment_method.as_ref()),
         )?;
+        if !station.private.published {
+            return Err(unknown("charging_station"));
+        }
         let (station, vehicle) = (station.object, vehicle.object);
         let mut connectors = station.connectors.iter();
         let connector = connectors.find(|one| one.id == new.connector).cloned();
@@ -77,6 +81,7 @@ impl Arrival {
             calendars,
             vehicle,
             fleet,
+            operation: Operation::of(tenant.mode),
         })
     }
 
@@ -90,8 +95,9 @@ impl Arrival {
     ) -> Result<Vec<Breach>, Error> {
         let (driver, fleet) = (Some(&self.driver), Some(&self.fleet));
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
+        let station = self.station.priced_as(&self.connector);
         let plan = Plan {
-            station: Some(&self.station),
+            station: Some(&station),
             area: None,
             windows: &[Window::moment(now)],
             currency: self.currency,
@@ -112,6 +118,7 @@ impl Arrival {
             payment_method: self.payment_method.as_ref(),
             battery_level: battery.map(|battery| battery.level),
             currency: self.currency,
+            operation: self.operation,
         }
     }
 
@@ -157,7 +164,7 @@ async fn calendars(
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
-        until: now.plus_millis(network::LONGEST),
+        until: now.plus_millis(LONGEST),
     };
     let pages = owners
         .into_iter()

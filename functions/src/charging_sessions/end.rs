@@ -1,26 +1,33 @@
 //! What the end of a session brings with it, however it ends.
 
-use shared::models::charging_session::ChargingSession;
+use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, ConnectorStatus};
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::operation::Operation;
 use shared::origin::Origin;
 use shared::store::Changes;
 use shared::store::calendars::Promise;
 use shared::store::row::Row;
 use shared::{App, Error, Id};
 
-/// Ends a session: the EVSE is free again, a reservation it fulfilled is completed, and the fleet's totals grow.
+/// Ends a session: the EVSE is free again, a reservation it fulfilled is completed, and the fleet's totals grow. A
+/// session of a station that nothing operates fails, and counts for no total.
 pub async fn end(
     app: &App,
     origin: &Origin,
-    row: Row<ChargingSession>,
+    mut row: Row<ChargingSession>,
 ) -> Result<(ChargingSession, Changes), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
     let promised = Promise::of_session(&row.object, &row.private);
-    let mut row = row.announcing(EventType::ChargingSessionCompleted);
-    row.object.end(&mut row.private, origin.now)?;
+    let operation = Operation::of(tenant.mode);
+    row.object.end(&mut row.private, operation, origin.now)?;
+    let completed = row.object.status == SessionStatus::Completed;
+    let row = row.announcing(match completed {
+        true => EventType::ChargingSessionCompleted,
+        false => EventType::ChargingSessionFailed,
+    });
     let session = &row.object;
     let (station, fleet, reservation) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
@@ -51,7 +58,7 @@ pub async fn end(
             store.set_evse_status(&mut changes, origin, &station, &connector.evse, free)?;
         }
     }
-    if fleet.is_some() {
+    if fleet.is_some() && completed {
         store.add_session(
             &mut changes,
             origin,

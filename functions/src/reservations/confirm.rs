@@ -12,6 +12,7 @@ use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{FailedReason, Reservation, ReservationStatus, Wish};
 use shared::models::vehicle::Vehicle;
+use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::Changes;
@@ -197,7 +198,15 @@ async fn attempt(
         limits: &Limits::new(&rules, &plan),
         mode: tenant.mode,
     };
-    let (candidates, summary) = matching::candidates(&stations, in_radius, &request);
+    // Stations that nothing operates are not matched.
+    let operated = Operation::of(tenant.mode).is_operated();
+    let read = if operated { stations.len() } else { 0 };
+    let not_connected = stations.len() - read;
+    let (candidates, mut summary) =
+        matching::candidates(&stations[..read], in_radius - not_connected, &request);
+    let not_connected = u32::try_from(not_connected).unwrap_or(u32::MAX);
+    summary.stations_in_radius += not_connected;
+    summary.refused.not_connected = not_connected;
     book(app, origin, row, &windows, &candidates, summary).await
 }
 

@@ -84,6 +84,9 @@ pub struct MatchSummary {
 /// most once: at the first filter that none of its connectors passes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
+    /// The station is not connected to a charging network, in live mode. This filter is applied before the others.
+    #[serde(default)]
+    pub not_connected: u32,
     /// The station is not `active`, or none of its EVSEs can be reserved.
     pub not_reservable: u32,
     /// No reservable connector has the vehicle's `charging_standard`.
@@ -481,8 +484,8 @@ pub fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::driver::Driver;
+    use crate::ocpi;
     use serde_json::json;
 
     fn at(text: &str) -> Timestamp {
@@ -613,6 +616,7 @@ mod tests {
         let (candidates, summary) = candidates(&closed, closed.len() + 3, &request);
         assert_eq!(candidates.len(), 1);
         let want = Refused {
+            not_connected: 0,
             not_reservable: 2,
             connector_type: 1,
             out_of_order: 1,

@@ -307,9 +307,9 @@ fn is_on(rule: &TimeWindow, day: jiff::civil::Date) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::charging_station::{Point, Tax};
     use crate::models::policy::PolicyStatus;
+    use crate::ocpi;
     use crate::time::Timestamp;
     use serde_json::{Value, json};
 

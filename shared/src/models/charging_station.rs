@@ -177,7 +177,7 @@ pub enum StationStatus {
     Removed,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Price {
     pub currency: Currency,
     /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), or what a whole session costs at
@@ -200,7 +200,7 @@ pub struct Price {
 }
 
 /// When a price holds: while all of these are met. Times and days are the station's.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Restrictions {
     /// `HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,6 +235,32 @@ pub struct Restrictions {
     /// W, while less power flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_power: Option<u32>,
+    /// A, while at least that current flows. `min_power` says the same in W, at the voltage and phases of the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_current: Option<f64>,
+    /// A, while less current flows. `max_power` says the same in W, at the voltage and phases of the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_current: Option<f64>,
+    /// For sessions that begin from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date_time: Option<Timestamp>,
+    /// For sessions that begin before then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date_time: Option<Timestamp>,
+    /// Set on what the operator asks for a reservation: this price is never part of a session's cost. The fee of a
+    /// reservation made through this API is its `reservation_fee`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationRestriction>,
+}
+
+/// What an operator's price for a reservation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ReservationRestriction {
+    /// A reservation that is used.
+    Reservation,
+    /// A reservation that expires without a session.
+    ReservationExpires,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -264,11 +290,18 @@ pub struct StationPrivate {
     /// listed nor matched, and no session can be started there.
     #[serde(default = "yes")]
     pub published: bool,
+    /// The status of each EVSE as the operator reported it the last time, by its uid. A report that says the same again does
+    /// not change the status that the EVSE has by now.
+    #[serde(default)]
+    pub imported_status: BTreeMap<String, ConnectorStatus>,
 }
 
 impl Default for StationPrivate {
     fn default() -> Self {
-        Self { published: true }
+        Self {
+            published: true,
+            imported_status: BTreeMap::new(),
+        }
     }
 }
 
@@ -306,6 +339,15 @@ impl ChargingStation {
         self.pricing = pricing;
     }
 
+    /// The station with the prices of that connector in place of those of the cheapest one: what a price cap is compared with
+    /// when the connector is known.
+    #[must_use]
+    pub fn priced_as(&self, connector: &Connector) -> Self {
+        let mut station = self.clone();
+        station.pricing.clone_from(&connector.pricing);
+        station
+    }
+
     /// Sets the station's prices to those of its cheapest connector: the one with the lowest highest ENERGY price, tax
     /// included, and of equal ones the first. Connectors without prices come last. Prices without an ENERGY part count as
     /// 0 per kWh.
@@ -335,13 +377,36 @@ impl ChargingStation {
     }
 }
 
+impl Price {
+    /// Whether the price is what the operator asks for a reservation.
+    pub fn is_for_reservation(&self) -> bool {
+        let restrictions = self.restrictions.as_ref();
+        restrictions.is_some_and(|restrictions| restrictions.reservation.is_some())
+    }
+
+    /// Whether the price can be part of the cost of a session that begins then.
+    pub fn is_for_session(&self, begins: Timestamp) -> bool {
+        self.restrictions.as_ref().is_none_or(|restrictions| {
+            let Restrictions {
+                start_date_time,
+                end_date_time,
+                reservation,
+                ..
+            } = restrictions;
+            reservation.is_none()
+                && start_date_time.is_none_or(|start| start <= begins)
+                && end_date_time.is_none_or(|end| begins < end)
+        })
+    }
+}
+
 impl Connector {
     /// The highest ENERGY price, tax included, in minor units per kWh, whatever its currency; 0 without one.
     pub fn highest_energy_price(&self) -> Decimal {
         let energy = self
             .pricing
             .iter()
-            .filter(|price| price.kind == PriceType::Energy);
+            .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
         energy.map(Price::gross).max().unwrap_or_default()
     }
 
@@ -365,7 +430,7 @@ impl Connector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
+    use crate::ocpi;
 
     fn energy(price: i64) -> Price {
         let price = serde_json::json!({"currency": "eur", "price": price, "step_size": 1, "tax": "vat",

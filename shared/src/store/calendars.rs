@@ -84,7 +84,8 @@ impl Promise {
         })
     }
 
-    fn pages(&self) -> impl Iterator<Item = Page> {
+    /// The days of the calendars that the window touches.
+    pub fn pages(&self) -> impl Iterator<Item = Page> {
         let days = || self.window.utc_days();
         self.owners
             .iter()

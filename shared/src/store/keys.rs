@@ -5,6 +5,7 @@
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; of reservations that owe their fee `fleet`: `<acct>#<mode>#FEES` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
+//! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
@@ -14,6 +15,8 @@
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
+//! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
+//! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
 //! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
@@ -39,6 +42,9 @@ pub enum Key<'a> {
     },
     Account {
         id: &'a Id,
+    },
+    ChildCount {
+        account: &'a Id,
     },
     ApiKey {
         account: &'a Id,
@@ -73,6 +79,15 @@ pub enum Key<'a> {
     Rate {
         tenant: &'a Tenant,
     },
+    DeletedPaymentMethod {
+        tenant: &'a Tenant,
+        id: &'a Id,
+    },
+    /// The account that uses a customer or token of the payment provider.
+    ProviderId {
+        mode: Mode,
+        id: &'a str,
+    },
     Station {
         mode: Mode,
         id: &'a Id,
@@ -86,8 +101,12 @@ pub enum Key<'a> {
 
 /// The sort key of a row that is alone under its partition key.
 const ALONE: &str = "#";
+/// The sort key of the row that counts the accounts below an account.
+const CHILDREN: &str = "CHILDREN";
 /// The sort key of the row that says an invoice is in the making.
 const MAKING: &str = "MAKING";
+/// The sort key of a payment method that was deleted.
+const DELETED: &str = "DELETED";
 
 impl Key<'_> {
     /// The values of `pk` and `sk`.
@@ -95,6 +114,7 @@ impl Key<'_> {
         match self {
             Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
             Self::Account { id } => (format!("ACCOUNT#{id}"), ALONE.into()),
+            Self::ChildCount { account } => (format!("ACCOUNT#{account}"), CHILDREN.into()),
             Self::ApiKey { account, hash } => (format!("KEY#{account}#{hash}"), ALONE.into()),
             Self::Idempotency { tenant, key } => {
                 (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into())
@@ -119,6 +139,10 @@ impl Key<'_> {
                 (of_tenant(tenant, invoice.as_str()), MAKING.into())
             }
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
+            Self::DeletedPaymentMethod { tenant, id } => {
+                (of_tenant(tenant, id.as_str()), DELETED.into())
+            }
+            Self::ProviderId { mode, id } => (format!("{mode}#PROVIDER#{id}"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
             Self::Calendar { mode, owner, day } => {
                 let owner = match owner {
@@ -144,6 +168,8 @@ pub enum Partition<'a> {
     },
     /// The reservations that are over and owe their fee.
     Fees { tenant: &'a Tenant },
+    /// The reservations whose fee was owed since a month and is paid. The date is the first day of the month, UTC.
+    PaidFees { tenant: &'a Tenant, month: Date },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
@@ -165,6 +191,10 @@ impl Partition<'_> {
                 kind,
             } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
             Self::Fees { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "FEES")),
+            Self::PaidFees { tenant, month } => {
+                let month = format!("FEES#{}", month.strftime("%Y-%m"));
+                ("fleet", "fleet_pk", of_tenant(tenant, &month))
+            }
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
             Self::Stations { mode } => (
                 "list",
