@@ -9,6 +9,7 @@ pub mod drivers;
 pub mod estimations;
 pub mod events;
 pub mod fleets;
+pub mod function;
 pub mod gateway;
 pub mod invoices;
 mod page;
@@ -29,23 +30,41 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use function::{Function, Trigger};
 use futures::future::BoxFuture;
+use shared::deployment::Deployment;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
 use takes::Arguments;
 
-/// The functions that events start, besides those of the queues.
-pub const TRIGGERS: [&str; 4] = [
-    accounts::bootstrap::NAME,
-    charging_stations::import::NAME,
-    stream::relay::NAME,
-    stream::sweep::NAME,
-];
-
 /// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
 /// does: 401, 404, or 405 with the methods there are.
-pub const UNKNOWN: &str = "refuse-unknown";
+pub const UNKNOWN: Function = Function {
+    name: "refuse-unknown",
+    description: "401, 404 or 405 for what no route takes",
+    trigger: Trigger::Otherwise,
+    deployment: Deployment::of_request(),
+};
+
+/// Every function that is not a route.
+pub const FUNCTIONS: [Function; 15] = [
+    docs::FUNCTION,
+    UNKNOWN,
+    reservations::confirm::FUNCTION,
+    reservations::expire::FUNCTION,
+    charging_sessions::finish::FUNCTION,
+    charging_sessions::settle::FUNCTION,
+    webhooks::deliver::FUNCTION,
+    reports::generate::FUNCTION,
+    invoices::check::FUNCTION,
+    transactions::give_back::FUNCTION,
+    fleets::bill::FUNCTION,
+    accounts::bootstrap::FUNCTION,
+    charging_stations::import::FUNCTION,
+    stream::relay::FUNCTION,
+    stream::sweep::FUNCTION,
+];
 
 /// A route and what answers on it.
 pub struct Endpoint {
@@ -70,156 +89,94 @@ fn endpoint<H: Handler<T, App>, T: Arguments + 'static>(route: Route, handler: H
     }
 }
 
+/// The endpoint of a route's file.
+macro_rules! route {
+    ($resource:ident::$verb:ident) => {
+        endpoint($resource::$verb::ROUTE, $resource::$verb::handle)
+    };
+}
+
 /// Every route of the service.
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
-        endpoint(accounts::create::ROUTE, accounts::create::handle),
-        endpoint(accounts::list::ROUTE, accounts::list::handle),
-        endpoint(accounts::retrieve::ROUTE, accounts::retrieve::handle),
-        endpoint(accounts::topup::ROUTE, accounts::topup::handle),
-        endpoint(accounts::update::ROUTE, accounts::update::handle),
-        endpoint(api_keys::create::ROUTE, api_keys::create::handle),
-        endpoint(api_keys::delete::ROUTE, api_keys::delete::handle),
-        endpoint(api_keys::list::ROUTE, api_keys::list::handle),
-        endpoint(
-            charging_sessions::create::ROUTE,
-            charging_sessions::create::handle,
-        ),
-        endpoint(
-            charging_sessions::list::ROUTE,
-            charging_sessions::list::handle,
-        ),
-        endpoint(
-            charging_sessions::retrieve::ROUTE,
-            charging_sessions::retrieve::handle,
-        ),
-        endpoint(
-            charging_sessions::stop::ROUTE,
-            charging_sessions::stop::handle,
-        ),
-        endpoint(
-            charging_stations::list::ROUTE,
-            charging_stations::list::handle,
-        ),
-        endpoint(
-            charging_stations::retrieve::ROUTE,
-            charging_stations::retrieve::handle,
-        ),
-        endpoint(drivers::attach::ROUTE, drivers::attach::handle),
-        endpoint(drivers::create::ROUTE, drivers::create::handle),
-        endpoint(drivers::detach::ROUTE, drivers::detach::handle),
-        endpoint(drivers::delete::ROUTE, drivers::delete::handle),
-        endpoint(drivers::list::ROUTE, drivers::list::handle),
-        endpoint(drivers::retrieve::ROUTE, drivers::retrieve::handle),
-        endpoint(drivers::topup::ROUTE, drivers::topup::handle),
-        endpoint(drivers::update::ROUTE, drivers::update::handle),
-        endpoint(estimations::create::ROUTE, estimations::create::handle),
-        endpoint(estimations::retrieve::ROUTE, estimations::retrieve::handle),
-        endpoint(events::list::ROUTE, events::list::handle),
-        endpoint(events::redeliver::ROUTE, events::redeliver::handle),
-        endpoint(events::retrieve::ROUTE, events::retrieve::handle),
-        endpoint(fleets::create::ROUTE, fleets::create::handle),
-        endpoint(fleets::delete::ROUTE, fleets::delete::handle),
-        endpoint(fleets::list::ROUTE, fleets::list::handle),
-        endpoint(fleets::retrieve::ROUTE, fleets::retrieve::handle),
-        endpoint(fleets::topup::ROUTE, fleets::topup::handle),
-        endpoint(fleets::update::ROUTE, fleets::update::handle),
-        endpoint(
-            payment_methods::create::ROUTE,
-            payment_methods::create::handle,
-        ),
-        endpoint(
-            payment_methods::delete::ROUTE,
-            payment_methods::delete::handle,
-        ),
-        endpoint(payment_methods::list::ROUTE, payment_methods::list::handle),
-        endpoint(
-            payment_methods::retrieve::ROUTE,
-            payment_methods::retrieve::handle,
-        ),
-        endpoint(
-            payment_methods::update::ROUTE,
-            payment_methods::update::handle,
-        ),
-        endpoint(policies::create::ROUTE, policies::create::handle),
-        endpoint(policies::delete::ROUTE, policies::delete::handle),
-        endpoint(policies::list::ROUTE, policies::list::handle),
-        endpoint(policies::retrieve::ROUTE, policies::retrieve::handle),
-        endpoint(policies::update::ROUTE, policies::update::handle),
-        endpoint(invoices::create::ROUTE, invoices::create::handle),
-        endpoint(invoices::delete::ROUTE, invoices::delete::handle),
-        endpoint(invoices::finalize::ROUTE, invoices::finalize::handle),
-        endpoint(invoices::list::ROUTE, invoices::list::handle),
-        endpoint(
-            invoices::list_line_items::ROUTE,
-            invoices::list_line_items::handle,
-        ),
-        endpoint(invoices::pay::ROUTE, invoices::pay::handle),
-        endpoint(invoices::retrieve::ROUTE, invoices::retrieve::handle),
-        endpoint(invoices::update::ROUTE, invoices::update::handle),
-        endpoint(invoices::void::ROUTE, invoices::void::handle),
-        endpoint(reports::create::ROUTE, reports::create::handle),
-        endpoint(reports::list::ROUTE, reports::list::handle),
-        endpoint(reports::retrieve::ROUTE, reports::retrieve::handle),
-        endpoint(reservations::cancel::ROUTE, reservations::cancel::handle),
-        endpoint(reservations::create::ROUTE, reservations::create::handle),
-        endpoint(reservations::list::ROUTE, reservations::list::handle),
-        endpoint(
-            reservations::retrieve::ROUTE,
-            reservations::retrieve::handle,
-        ),
-        endpoint(reservations::update::ROUTE, reservations::update::handle),
-        endpoint(transactions::list::ROUTE, transactions::list::handle),
-        endpoint(transactions::refund::ROUTE, transactions::refund::handle),
-        endpoint(
-            transactions::retrieve::ROUTE,
-            transactions::retrieve::handle,
-        ),
-        endpoint(vehicles::create::ROUTE, vehicles::create::handle),
-        endpoint(vehicles::delete::ROUTE, vehicles::delete::handle),
-        endpoint(vehicles::list::ROUTE, vehicles::list::handle),
-        endpoint(vehicles::retrieve::ROUTE, vehicles::retrieve::handle),
-        endpoint(
-            vehicles::retrieve_telemetry::ROUTE,
-            vehicles::retrieve_telemetry::handle,
-        ),
-        endpoint(vehicles::update::ROUTE, vehicles::update::handle),
-        endpoint(
-            vehicles::update_telemetry::ROUTE,
-            vehicles::update_telemetry::handle,
-        ),
-        endpoint(
-            webhook_endpoints::create::ROUTE,
-            webhook_endpoints::create::handle,
-        ),
-        endpoint(
-            webhook_endpoints::delete::ROUTE,
-            webhook_endpoints::delete::handle,
-        ),
-        endpoint(
-            webhook_endpoints::list_deliveries::ROUTE,
-            webhook_endpoints::list_deliveries::handle,
-        ),
-        endpoint(
-            webhook_endpoints::list::ROUTE,
-            webhook_endpoints::list::handle,
-        ),
-        endpoint(
-            webhook_endpoints::retrieve::ROUTE,
-            webhook_endpoints::retrieve::handle,
-        ),
-        endpoint(
-            webhook_endpoints::rotate::ROUTE,
-            webhook_endpoints::rotate::handle,
-        ),
-        endpoint(
-            webhook_endpoints::test::ROUTE,
-            webhook_endpoints::test::handle,
-        ),
-        endpoint(
-            webhook_endpoints::update::ROUTE,
-            webhook_endpoints::update::handle,
-        ),
+        route!(accounts::create),
+        route!(accounts::list),
+        route!(accounts::retrieve),
+        route!(accounts::topup),
+        route!(accounts::update),
+        route!(api_keys::create),
+        route!(api_keys::delete),
+        route!(api_keys::list),
+        route!(charging_sessions::create),
+        route!(charging_sessions::list),
+        route!(charging_sessions::retrieve),
+        route!(charging_sessions::stop),
+        route!(charging_stations::list),
+        route!(charging_stations::retrieve),
+        route!(drivers::attach),
+        route!(drivers::create),
+        route!(drivers::detach),
+        route!(drivers::delete),
+        route!(drivers::list),
+        route!(drivers::retrieve),
+        route!(drivers::topup),
+        route!(drivers::update),
+        route!(estimations::create),
+        route!(estimations::retrieve),
+        route!(events::list),
+        route!(events::redeliver),
+        route!(events::retrieve),
+        route!(fleets::create),
+        route!(fleets::delete),
+        route!(fleets::list),
+        route!(fleets::retrieve),
+        route!(fleets::topup),
+        route!(fleets::update),
+        route!(payment_methods::create),
+        route!(payment_methods::delete),
+        route!(payment_methods::list),
+        route!(payment_methods::retrieve),
+        route!(payment_methods::update),
+        route!(policies::create),
+        route!(policies::delete),
+        route!(policies::list),
+        route!(policies::retrieve),
+        route!(policies::update),
+        route!(invoices::create),
+        route!(invoices::delete),
+        route!(invoices::finalize),
+        route!(invoices::list),
+        route!(invoices::list_line_items),
+        route!(invoices::pay),
+        route!(invoices::retrieve),
+        route!(invoices::update),
+        route!(invoices::void),
+        route!(reports::create),
+        route!(reports::list),
+        route!(reports::retrieve),
+        route!(reservations::cancel),
+        route!(reservations::create),
+        route!(reservations::list),
+        route!(reservations::retrieve),
+        route!(reservations::update),
+        route!(transactions::list),
+        route!(transactions::refund),
+        route!(transactions::retrieve),
+        route!(vehicles::create),
+        route!(vehicles::delete),
+        route!(vehicles::list),
+        route!(vehicles::retrieve),
+        route!(vehicles::retrieve_telemetry),
+        route!(vehicles::update),
+        route!(vehicles::update_telemetry),
+        route!(webhook_endpoints::create),
+        route!(webhook_endpoints::delete),
+        route!(webhook_endpoints::list_deliveries),
+        route!(webhook_endpoints::list),
+        route!(webhook_endpoints::retrieve),
+        route!(webhook_endpoints::rotate),
+        route!(webhook_endpoints::test),
+        route!(webhook_endpoints::update),
     ]
 }
 

@@ -43,10 +43,7 @@ fn there_is_no_sample_without_a_function() {
         .iter()
         .map(|one| one.route.name.to_owned())
         .collect();
-    functions.extend(shared::ports::Work::ALL.map(|work| work.function().to_owned()));
-    functions.extend(functions::TRIGGERS.map(str::to_owned));
-    functions.push(functions::docs::NAME.to_owned());
-    functions.push(functions::UNKNOWN.to_owned());
+    functions.extend(functions::FUNCTIONS.map(|one| one.name.to_owned()));
     functions.sort();
     let folder =
         std::fs::read_dir(format!("{}/../events", env!("CARGO_MANIFEST_DIR"))).expect("a folder");

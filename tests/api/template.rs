@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use functions::FUNCTIONS;
+use functions::function::Trigger;
 use serde_json::json;
+use shared::Kind;
 use shared::http::{Method, Route};
 use shared::store::access::Rows;
-use tests::access::writes;
 use tests::recorder::{Call, Recorder};
 use tests::samples::Sample;
 use tests::{Receiver, TestApp};
@@ -112,9 +114,10 @@ fn may_write(rows: &[Rows], key: &str) -> bool {
 }
 
 fn check_writes(route: &Route, calls: &[Call]) {
-    let allowed = writes(route.name, Some(route));
+    let allowed = route.writes();
     for (action, key) in calls.iter().flat_map(Call::writes) {
-        let counted = action == "UpdateItem" && may_write(&[Rows::Keys, Rows::Rates], &key);
+        let counted =
+            action == "UpdateItem" && may_write(&[Rows::Of(Kind::ApiKey), Rows::Rates], &key);
         assert!(
             counted || may_write(&allowed, &key),
             "{} does {action} on {key}",
@@ -155,9 +158,13 @@ async fn no_route_writes_what_its_role_may_not() {
     // What happens later, all of it together.
     recorder.take();
     app.drain().await;
-    let works = shared::ports::Work::ALL.map(|work| writes(work.function(), None));
-    let others = ["relay-stream", "sweep"].map(|name| writes(name, None));
-    let allowed: Vec<Rows> = works.into_iter().chain(others).flatten().collect();
+    let background = FUNCTIONS
+        .iter()
+        .filter(|one| one.trigger != Trigger::Invocation);
+    let allowed: Vec<Rows> = background
+        .flat_map(|one| one.deployment.writes)
+        .copied()
+        .collect();
     for (action, key) in recorder.take().iter().flat_map(Call::writes) {
         assert!(may_write(&allowed, &key), "{action} on {key}");
     }

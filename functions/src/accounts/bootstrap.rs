@@ -2,16 +2,29 @@
 //! such as its first of live mode. Only an operator may invoke it.
 
 use serde::{Deserialize, Serialize};
+use shared::deployment::{Deployment, Need};
 use shared::http::version;
 use shared::models::account::{Account, AccountPrivate, NewAccount};
 use shared::models::api_key::{ApiKey, NewApiKey, Scope};
 use shared::origin::{Mode, Origin, Tenant};
 use shared::store::Changes;
+use shared::store::access::Rows;
 use shared::store::row::Row;
-use shared::{App, Error, Id};
+use shared::{App, Error, Id, Kind};
+
+use crate::function::{Function, Trigger};
 
 /// The name of the function.
 pub const NAME: &str = "bootstrap-account";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "Makes an account and its first key; for operators",
+    trigger: Trigger::Invocation,
+    deployment: Deployment::of_request()
+        .writing(&[Rows::Of(Kind::Account), Rows::Of(Kind::ApiKey)])
+        .needing(&[Need::ReadTable]),
+};
 
 /// Whose key to make, and in which mode.
 #[derive(Debug, Clone, Deserialize)]

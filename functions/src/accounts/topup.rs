@@ -2,12 +2,14 @@
 //! to a child's.
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::Payer;
 use shared::models::transaction::TopUp;
+use shared::store::access::Rows;
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use crate::payments::{self, ToppedUp};
 
@@ -20,7 +22,10 @@ pub const ROUTE: Route = Route::post(
     Code::PaymentAuthorizationFailed,
     Code::PaymentMethodNotFound,
     Code::PaymentMethodScopeInvalid,
-]);
+])
+.timeout(29)
+.writing(&[Rows::Of(Kind::Transaction)])
+.needing(&[Need::Payments]);
 
 pub async fn handle(
     caller: Caller,

@@ -7,10 +7,11 @@ use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, NewChargingSession};
 use shared::models::charging_station::ConnectorStatus;
 use shared::models::event::EventType;
+use shared::store::access::Rows;
 use shared::store::calendars::Promise;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use super::arrival::Arrival;
 
@@ -25,6 +26,12 @@ pub const ROUTE: Route = Route::post(
     Code::OwnerScopeInvalid,
     Code::PaymentMethodScopeInvalid,
     Code::PolicyBlocked,
+])
+.writing(&[
+    Rows::Of(Kind::Reservation),
+    Rows::Of(Kind::Fleet),
+    Rows::Of(Kind::ChargingStation),
+    Rows::Calendars,
 ]);
 
 pub async fn handle(

@@ -1,13 +1,31 @@
 //! `settle-session`: takes the charge for a session that has ended from its payment method, once. The fees of reservations
 //! come by the same queue.
 
+use shared::deployment::{Deployment, Need};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::origin::{Origin, Tenant};
+use shared::ports::Work;
 use shared::ports::payments::Outcome;
 use shared::store::Changes;
-use shared::{App, Error, Id};
+use shared::store::access::Rows;
+use shared::{App, Error, Id, Kind};
 
+use crate::function::Function;
 use crate::payments::{self, Bill};
+
+pub const FUNCTION: Function = Function::worker(
+    Work::SettleSession,
+    Deployment::in_background()
+        .writing(&[
+            Rows::Of(Kind::ChargingSession),
+            Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::Transaction),
+            Rows::Of(Kind::Account),
+            Rows::Of(Kind::Driver),
+            Rows::Of(Kind::Fleet),
+        ])
+        .needing(&[Need::Payments]),
+);
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let now = app.now();

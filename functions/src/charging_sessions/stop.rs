@@ -6,7 +6,8 @@ use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
 use shared::store::Answer;
-use shared::{App, Code, Error};
+use shared::store::access::Rows;
+use shared::{App, Code, Error, Kind};
 
 use super::end::end;
 
@@ -15,7 +16,13 @@ pub const ROUTE: Route = Route::post(
     "/v1/charging_sessions/{id}/stop",
     Resource::ChargingSessions,
 )
-.refusing(&[Code::ChargingSessionStateConflict]);
+.refusing(&[Code::ChargingSessionStateConflict])
+.writing(&[
+    Rows::Of(Kind::Reservation),
+    Rows::Of(Kind::Fleet),
+    Rows::Of(Kind::ChargingStation),
+    Rows::Calendars,
+]);
 
 pub async fn handle(
     caller: Caller,

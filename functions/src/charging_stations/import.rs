@@ -9,14 +9,29 @@ use std::collections::{BTreeSet, HashMap};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
+use shared::deployment::{Deployment, Need};
 use shared::models::charging_station::ChargingStation;
 use shared::ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
 use shared::origin::{Mode, Origin, Tenant};
+use shared::store::access::Rows;
 use shared::store::row::Row;
 use shared::{App, Error, Id, Kind, Timestamp};
 
+use crate::function::{Function, Trigger};
+
 /// The name of the function.
 pub const NAME: &str = "import-stations";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "Loads the stations of a file in the bucket; for operators",
+    trigger: Trigger::Invocation,
+    deployment: Deployment::of_request()
+        .memory(1024)
+        .timeout(900)
+        .writing(&[Rows::Of(Kind::ChargingStation)])
+        .needing(&[Need::BatchWrites, Need::ReadStations]),
+};
 
 /// How many stations are read at a time.
 const AT_A_TIME: usize = 100;

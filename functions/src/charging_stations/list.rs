@@ -37,7 +37,8 @@ pub const ROUTE: Route = Route::list(
     "reservable",
     "until",
     "vehicle",
-]);
+])
+.memory(512);
 
 /// How far from a route stations are sought unless the request says otherwise, in metres.
 const BUFFER: u32 = 5_000;

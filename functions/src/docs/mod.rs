@@ -1,5 +1,6 @@
 //! `show-docs`: the interface's document, a page that shows it, and what every error code means. For everybody: no key.
 
+use shared::deployment::Deployment;
 use std::sync::LazyLock;
 
 use axum::Router;
@@ -11,8 +12,17 @@ use shared::App;
 use shared::error::Code;
 use shared::http::edge::base_url;
 
+use crate::function::{Function, Trigger};
+
 /// The name of the function.
 pub const NAME: &str = "show-docs";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "The interface's document, and pages that show it",
+    trigger: Trigger::Pages,
+    deployment: Deployment::of_request(),
+};
 
 /// The pages, each with the name of its event in the deployment's template. They need no key and are not in the list of routes.
 pub const PAGES: [(&str, &str); 4] = [

@@ -6,16 +6,18 @@ use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
+use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 pub const ROUTE: Route = Route::post(
     "attach-driver",
     "/v1/drivers/{id}/attach",
     Resource::Drivers,
 )
-.refusing(&[Code::FleetNotFound, Code::DriverFleetConflict]);
+.refusing(&[Code::FleetNotFound, Code::DriverFleetConflict])
+.writing(&[Rows::Of(Kind::Fleet)]);
 
 pub async fn handle(
     caller: Caller,

@@ -7,13 +7,19 @@ use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
+use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Resource::Drivers);
+pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Resource::Drivers)
+    .writing(&[
+        Rows::Of(Kind::Fleet),
+        Rows::Of(Kind::Vehicle),
+        Rows::Of(Kind::Event),
+    ]);
 
 /// How many rows one transaction may touch besides the driver, its event and the idempotency record.
 const MAX_ROWS: usize = 97;

@@ -6,6 +6,7 @@ use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
+use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
 use shared::{App, Code, Error, Kind};
@@ -17,7 +18,8 @@ pub const ROUTE: Route = Route::post(
     "/v1/drivers/{id}/detach",
     Resource::Drivers,
 )
-.refusing(&[Code::FleetNotFound, Code::DriverFleetConflict]);
+.refusing(&[Code::FleetNotFound, Code::DriverFleetConflict])
+.writing(&[Rows::Of(Kind::Fleet)]);
 
 pub async fn handle(
     caller: Caller,

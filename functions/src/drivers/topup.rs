@@ -1,14 +1,16 @@
 //! `POST /v1/drivers/{id}/top_up`: charges a payment method and adds the money to the driver's wallet.
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::payment_method::Payer;
 use shared::models::transaction::TopUp;
+use shared::store::access::Rows;
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use crate::payments::{self, ToppedUp};
 
@@ -17,7 +19,10 @@ pub const ROUTE: Route = Route::post("topup-driver", "/v1/drivers/{id}/top_up", 
         Code::PaymentAuthorizationFailed,
         Code::PaymentMethodNotFound,
         Code::PaymentMethodScopeInvalid,
-    ]);
+    ])
+    .timeout(29)
+    .writing(&[Rows::Of(Kind::Transaction)])
+    .needing(&[Need::Payments]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,13 +1,31 @@
 //! `bill-fleet`: when a billing period of a fleet is over, drafts an invoice of what it owes in each currency, to be
 //! finalized a day later; when a reporting period is over, asks for its report. A period without sessions has neither.
 
+use shared::deployment::Deployment;
 use shared::models::fleet::{Fleet, FleetPrivate};
 use shared::origin::{Origin, Tenant};
+use shared::ports::Work;
 use shared::store::Changes;
+use shared::store::access::Rows;
 use shared::store::row::Row;
-use shared::{App, Error, Id};
+use shared::{App, Error, Id, Kind};
 
+use crate::function::Function;
 use crate::{invoices, reports};
+
+pub const FUNCTION: Function = Function::worker(
+    Work::BillFleet,
+    Deployment::in_background()
+        .memory(512)
+        .timeout(300)
+        .writing(&[
+            Rows::Of(Kind::Fleet),
+            Rows::Of(Kind::Invoice),
+            Rows::Of(Kind::ChargingSession),
+            Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::Report),
+        ]),
+);
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(row) = app.store.find::<Fleet>(tenant, id).await? else {

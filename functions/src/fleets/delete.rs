@@ -5,12 +5,14 @@ use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
+use shared::store::access::Rows;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::delete("delete-fleet", "/v1/fleets/{id}", Resource::Fleets);
+pub const ROUTE: Route = Route::delete("delete-fleet", "/v1/fleets/{id}", Resource::Fleets)
+    .writing(&[Rows::Of(Kind::Event)]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,14 +1,33 @@
 //! `check-invoice`: finalizes the draft of a billing cycle, tells that an open invoice is overdue, brings a payment to its
 //! end that was cut short, and has the sessions of a paid invoice say so.
 
+use shared::deployment::{Deployment, Need};
 use shared::models::event::EventType;
 use shared::models::invoice::{Concern, Invoice};
 use shared::origin::{Origin, Tenant};
+use shared::ports::Work;
 use shared::store::Changes;
+use shared::store::access::Rows;
 use shared::store::row::Row;
-use shared::{App, Error, Id};
+use shared::{App, Error, Id, Kind};
 
 use super::{finalize, pay_off, payment};
+use crate::function::Function;
+
+pub const FUNCTION: Function = Function::worker(
+    Work::CheckInvoice,
+    Deployment::in_background()
+        .writing(&[
+            Rows::Of(Kind::Invoice),
+            Rows::Of(Kind::ChargingSession),
+            Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::Transaction),
+            Rows::Of(Kind::Account),
+            Rows::Of(Kind::Driver),
+            Rows::Of(Kind::Fleet),
+        ])
+        .needing(&[Need::Payments]),
+);
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {

@@ -1,6 +1,7 @@
 //! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window, and of fees that reservations owe
 //! since then, as far as no other invoice bills them.
 
+use shared::store::access::Rows;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -14,13 +15,16 @@ use shared::money::Currency;
 use shared::origin::Tenant;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use crate::payments;
 
 pub const ROUTE: Route = Route::post("create-invoice", "/v1/invoices", Resource::Invoices)
     .patient(Duration::from_secs(25))
-    .refusing(&[Code::FleetNotFound]);
+    .refusing(&[Code::FleetNotFound])
+    .memory(512)
+    .timeout(29)
+    .writing(&[Rows::Of(Kind::ChargingSession), Rows::Of(Kind::Reservation)]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,12 +1,14 @@
 //! `POST /v1/invoices/{id}/pay`: pays an open invoice.
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::models::invoice::{Invoice, Payment};
 use shared::models::payment_method::PaymentMethod;
 use shared::store::Answer;
+use shared::store::access::Rows;
 use shared::store::row::Row;
 use shared::{App, Code, Error, Id, Kind};
 
@@ -19,7 +21,15 @@ pub const ROUTE: Route = Route::post("pay-invoice", "/v1/invoices/{id}/pay", Res
         Code::PaymentMethodNotFound,
         Code::PaymentMethodScopeInvalid,
         Code::PaymentAuthorizationFailed,
-    ]);
+    ])
+    .timeout(29)
+    .writing(&[
+        Rows::Of(Kind::Transaction),
+        Rows::Of(Kind::Account),
+        Rows::Of(Kind::Driver),
+        Rows::Of(Kind::Fleet),
+    ])
+    .needing(&[Need::Payments]);
 
 pub async fn handle(
     caller: Caller,

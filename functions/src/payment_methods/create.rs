@@ -1,6 +1,7 @@
 //! `POST /v1/payment_methods`: makes a payment method of a driver, a fleet or the account.
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::{NewPaymentMethod, PaymentMethod};
@@ -18,7 +19,9 @@ pub const ROUTE: Route = Route::post(
 .refusing(&[
     Code::PaymentMethodScopeInvalid,
     Code::PaymentMethodOwnerNotFound,
-]);
+])
+.timeout(29)
+.needing(&[Need::Payments]);
 
 pub async fn handle(
     caller: Caller,

@@ -5,12 +5,14 @@ use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::policy::Policy;
+use shared::store::access::Rows;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::delete("delete-policy", "/v1/policies/{id}", Resource::Policies);
+pub const ROUTE: Route = Route::delete("delete-policy", "/v1/policies/{id}", Resource::Policies)
+    .writing(&[Rows::Of(Kind::Event)]);
 
 pub async fn handle(
     caller: Caller,

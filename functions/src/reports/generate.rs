@@ -1,6 +1,9 @@
 //! `generate-report`: makes the file of a pending report. A try that fails, or ends without a word, is followed by another,
 //! three in all.
 
+use shared::deployment::{Deployment, Need};
+use shared::ports::Work;
+use shared::store::access::Rows;
 use std::collections::HashMap;
 
 use shared::charging::summary::Summary;
@@ -13,7 +16,18 @@ use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
 use shared::store::Changes;
 use shared::store::row::Row;
-use shared::{App, Error, Id, Timestamp};
+use shared::{App, Error, Id, Kind, Timestamp};
+
+use crate::function::Function;
+
+pub const FUNCTION: Function = Function::worker(
+    Work::GenerateReport,
+    Deployment::in_background()
+        .memory(1024)
+        .timeout(300)
+        .writing(&[Rows::Of(Kind::Report)])
+        .needing(&[Need::WriteReports]),
+);
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Report>(tenant, id).await? else {

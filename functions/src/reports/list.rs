@@ -1,6 +1,7 @@
 //! `GET /v1/reports`: the reports, newest first. Filter: `status`.
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Caller, ListQuery, Route};
 use shared::models::api_key::Resource;
 use shared::models::report::{Report, ReportStatus};
@@ -12,7 +13,8 @@ use super::link;
 use crate::page;
 
 pub const ROUTE: Route = Route::list("list-reports", "/v1/reports", Resource::Reports)
-    .filtered(&["limit", "page", "status"]);
+    .filtered(&["limit", "page", "status"])
+    .needing(&[Need::SignReports]);
 
 pub async fn handle(
     caller: Caller,

@@ -1,6 +1,7 @@
 //! `GET /v1/reports/{id}`: shows a report, with a fresh link to its file.
 
 use axum::extract::State;
+use shared::deployment::Need;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::report::Report;
@@ -9,7 +10,8 @@ use shared::{App, Error};
 
 use super::link;
 
-pub const ROUTE: Route = Route::get("retrieve-report", "/v1/reports/{id}", Resource::Reports);
+pub const ROUTE: Route = Route::get("retrieve-report", "/v1/reports/{id}", Resource::Reports)
+    .needing(&[Need::SignReports]);
 
 pub async fn handle(
     caller: Caller,

@@ -6,6 +6,7 @@ use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::reservation::Reservation;
+use shared::store::access::Rows;
 use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
 
@@ -17,7 +18,8 @@ pub const ROUTE: Route = Route::post(
 .refusing(&[
     Code::ReservationCancelInvalidState,
     Code::ReservationInvalidState,
-]);
+])
+.writing(&[Rows::Calendars]);
 
 pub async fn handle(
     caller: Caller,

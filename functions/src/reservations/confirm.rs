@@ -5,6 +5,7 @@ use shared::charging::calendar::Window;
 use shared::charging::matching::{self, MatchSummary};
 use shared::charging::policies::{Limits, Plan};
 use shared::charging::search::Spot;
+use shared::deployment::Deployment;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
@@ -12,12 +13,24 @@ use shared::models::fleet::Fleet;
 use shared::models::reservation::{FailedReason, Reservation, ReservationStatus, Wish};
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
+use shared::ports::Work;
 use shared::store::Changes;
+use shared::store::access::Rows;
 use shared::store::row::Row;
-use shared::{App, Error, Id};
+use shared::{App, Error, Id, Kind};
 
 use super::book::book;
+use crate::function::Function;
 use crate::policies;
+
+pub const FUNCTION: Function = Function::quick_worker(
+    Work::ConfirmReservation,
+    Deployment::in_background().memory(512).writing(&[
+        Rows::Of(Kind::Reservation),
+        Rows::Of(Kind::Event),
+        Rows::Calendars,
+    ]),
+);
 
 /// How often one piece of work moves a reservation whose connectors go out of order one after the other.
 const MOVES: usize = 5;

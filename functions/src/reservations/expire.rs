@@ -1,10 +1,20 @@
 //! `expire-reservation`: gives up a confirmed reservation whose vehicle did not come within 15 minutes of its start.
 
+use shared::deployment::Deployment;
 use shared::models::event::EventType;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::origin::{Origin, Tenant};
+use shared::ports::Work;
 use shared::store::Changes;
-use shared::{App, Error, Id};
+use shared::store::access::Rows;
+use shared::{App, Error, Id, Kind};
+
+use crate::function::Function;
+
+pub const FUNCTION: Function = Function::quick_worker(
+    Work::ExpireReservation,
+    Deployment::in_background().writing(&[Rows::Of(Kind::Reservation), Rows::Calendars]),
+);
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let now = app.now();

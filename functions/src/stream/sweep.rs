@@ -1,11 +1,24 @@
 //! `sweep`: finds pending work whose trigger was lost, and sends it again.
 
+use shared::deployment::{Deployment, Need};
 use shared::events::relay::resend;
+use shared::store::access::Rows;
 use shared::time::MINUTE;
-use shared::{App, Error, Timestamp};
+use shared::{App, Error, Kind, Timestamp};
+
+use crate::function::{Function, Trigger};
 
 /// The name of the function.
 pub const NAME: &str = "sweep";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "Sends again what has been lost on the way",
+    trigger: Trigger::Rate("rate(1 minute)"),
+    deployment: Deployment::in_background()
+        .writing(&[Rows::Of(Kind::Event)])
+        .needing(&[Need::Messages]),
+};
 
 /// How long work may be overdue before its trigger counts as lost, in milliseconds.
 const GRACE: i64 = 2 * MINUTE;

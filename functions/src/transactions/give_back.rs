@@ -1,14 +1,30 @@
 //! `give-back`: gives back what a charge took, once. Top-ups that were cut short come by the same queue.
 
+use shared::deployment::{Deployment, Need};
 use shared::models::event::EventType;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::origin::{Origin, Tenant};
+use shared::ports::Work;
 use shared::ports::payments::Outcome;
 use shared::store::Changes;
-use shared::{App, Error, Id};
+use shared::store::access::Rows;
+use shared::{App, Error, Id, Kind};
 
 use super::finish_top_up;
+use crate::function::Function;
 use crate::payments;
+
+pub const FUNCTION: Function = Function::worker(
+    Work::RefundTransaction,
+    Deployment::in_background()
+        .writing(&[
+            Rows::Of(Kind::Transaction),
+            Rows::Of(Kind::Account),
+            Rows::Of(Kind::Driver),
+            Rows::Of(Kind::Fleet),
+        ])
+        .needing(&[Need::Payments]),
+);
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Transaction>(tenant, id).await? else {

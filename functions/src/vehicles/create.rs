@@ -5,6 +5,7 @@ use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::vehicle::{NewVehicle, Vehicle};
+use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes, Store};
@@ -13,7 +14,12 @@ use shared::{App, Code, Error, Kind};
 use crate::references;
 
 pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource::Vehicles)
-    .refusing(&[Code::PolicyNotFound, Code::VehicleOwnerNotFound]);
+    .refusing(&[Code::PolicyNotFound, Code::VehicleOwnerNotFound])
+    .writing(&[
+        Rows::Of(Kind::VehicleTelemetry),
+        Rows::Of(Kind::Driver),
+        Rows::Of(Kind::Fleet),
+    ]);
 
 pub async fn handle(
     caller: Caller,

@@ -7,13 +7,20 @@ use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
+use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
 
-pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles);
+pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
+    .writing(&[
+        Rows::Of(Kind::VehicleTelemetry),
+        Rows::Of(Kind::Driver),
+        Rows::Of(Kind::Fleet),
+        Rows::Of(Kind::Event),
+    ]);
 
 pub async fn handle(
     caller: Caller,

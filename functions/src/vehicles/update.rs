@@ -5,13 +5,15 @@ use shared::http::{Body, Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::vehicle::{Vehicle, VehicleChange};
+use shared::store::access::Rows;
 use shared::store::{Answer, Changes};
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use crate::references;
 
 pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
-    .refusing(&[Code::PolicyNotFound]);
+    .refusing(&[Code::PolicyNotFound])
+    .writing(&[Rows::Of(Kind::Driver), Rows::Of(Kind::Fleet)]);
 
 pub async fn handle(
     caller: Caller,

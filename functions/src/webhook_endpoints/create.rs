@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
+use shared::store::access::Rows;
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
@@ -12,7 +13,8 @@ pub const ROUTE: Route = Route::post(
     "create-webhook-endpoint",
     "/v1/webhook_endpoints",
     Resource::WebhookEndpoints,
-);
+)
+.writing(&[Rows::EndpointCounts]);
 
 pub async fn handle(
     caller: Caller,

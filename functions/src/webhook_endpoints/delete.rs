@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
+use shared::store::access::Rows;
 use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
@@ -11,7 +12,8 @@ pub const ROUTE: Route = Route::delete(
     "delete-webhook-endpoint",
     "/v1/webhook_endpoints/{id}",
     Resource::WebhookEndpoints,
-);
+)
+.writing(&[Rows::EndpointCounts]);
 
 pub async fn handle(
     caller: Caller,

@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use shared::http::{Method, Route};
+use functions::function::Trigger;
+use shared::deployment::{Deployment, Need};
+use shared::http::Route;
 use shared::ports::Work;
 use shared::store::access::Rows;
 use shared::store::schema::INDEXES;
-use tests::access::{resource, writes};
 
 /// Adds a text.
 macro_rules! text {
@@ -24,57 +25,59 @@ macro_rules! line {
     };
 }
 
-/// How an event reaches a function.
-#[derive(Debug, Clone)]
-enum Trigger {
+/// A function as it is deployed: a route or another function.
+enum Function {
     Route(Route),
-    Pages,
-    /// Requests that no route takes.
-    Otherwise,
-    Queue(Work),
-    Stream,
-    Rate(&'static str),
-    /// Only principals that IAM allows to.
-    Invocation,
-}
-
-/// What a function needs besides the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
-    /// Sends work to the queues, now or by schedule.
-    Sending,
-    SignReports,
-    WriteReports,
-    ReadStations,
-    /// Asks the payment provider.
-    Charge,
-}
-
-struct Function {
-    name: &'static str,
-    trigger: Trigger,
-    /// Megabytes.
-    memory: u32,
-    /// Seconds.
-    timeout: u32,
-    writes: Vec<Rows>,
-    /// Whether it writes whole batches.
-    batches: bool,
-    needs: Vec<Need>,
+    Other(functions::function::Function),
 }
 
 impl Function {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Route(route) => route.name,
+            Self::Other(other) => other.name,
+        }
+    }
+
+    fn deployment(&self) -> &Deployment {
+        match self {
+            Self::Route(route) => &route.deployment,
+            Self::Other(other) => &other.deployment,
+        }
+    }
+
+    fn writes(&self) -> Vec<Rows> {
+        match self {
+            Self::Route(route) => route.writes(),
+            Self::Other(other) => other.deployment.writes.to_vec(),
+        }
+    }
+
+    /// What starts it, if it is not a route.
+    fn trigger(&self) -> Option<Trigger> {
+        match self {
+            Self::Route(_) => None,
+            Self::Other(other) => Some(other.trigger),
+        }
+    }
+
+    fn is_worker(&self) -> bool {
+        matches!(self.trigger(), Some(Trigger::Queue { .. }))
+    }
+
     fn id(&self) -> String {
-        pascal(self.name)
+        pascal(self.name())
     }
 
     /// Under which heading its alarms come.
     fn group(&self) -> String {
-        match &self.trigger {
-            Trigger::Route(route) => pascal(resource(route)),
-            Trigger::Queue(_) => "Workers".into(),
-            Trigger::Pages | Trigger::Otherwise => "Pages".into(),
-            Trigger::Stream | Trigger::Rate(_) | Trigger::Invocation => "Triggers".into(),
+        match self {
+            Self::Route(route) => pascal(route.resource()),
+            Self::Other(other) => match other.trigger {
+                Trigger::Queue { .. } => "Workers".into(),
+                Trigger::Pages | Trigger::Otherwise => "Pages".into(),
+                Trigger::Stream | Trigger::Rate(_) | Trigger::Invocation => "Triggers".into(),
+            },
         }
     }
 }
@@ -89,90 +92,12 @@ fn pascal(name: &str) -> String {
         .collect()
 }
 
-/// Whether a route waits for the payment provider.
-fn charges(route: &Route) -> bool {
-    let name = route.name;
-    name == "pay-invoice" || name == "create-payment-method" || name.starts_with("topup-")
-}
-
+/// Every function: the routes by resource, then the others.
 fn functions() -> Vec<Function> {
-    let routes = functions::endpoints().into_iter().map(|one| one.route);
-    let mut all: Vec<Function> = routes
-        .map(|route| {
-            let (memory, timeout) = match route.name {
-                // They look at many rows.
-                "list-charging-stations" => (512, 10),
-                "create-invoice" => (512, 29),
-                _ if charges(&route) => (256, 29),
-                _ => (256, 10),
-            };
-            let needs = match resource(&route) {
-                "reports" if route.method == Method::Get => vec![Need::SignReports],
-                _ if charges(&route) => vec![Need::Charge],
-                _ => Vec::new(),
-            };
-            Function {
-                name: route.name,
-                memory,
-                timeout,
-                writes: writes(route.name, Some(&route)),
-                batches: false,
-                needs,
-                trigger: Trigger::Route(route),
-            }
-        })
-        .collect();
-    all.sort_by_key(|one| (one.group(), one.name));
-    let plain = |name, trigger, memory, timeout| Function {
-        name,
-        trigger,
-        memory,
-        timeout,
-        writes: writes(name, None),
-        batches: false,
-        needs: Vec::new(),
-    };
-    all.push(plain(functions::docs::NAME, Trigger::Pages, 256, 10));
-    all.push(plain(functions::UNKNOWN, Trigger::Otherwise, 256, 10));
-    for work in Work::ALL {
-        let (memory, timeout) = match work {
-            Work::ConfirmReservation => (512, 60),
-            Work::GenerateReport => (1024, 300),
-            Work::BillFleet => (512, 300),
-            _ => (256, 60),
-        };
-        let needs = match work {
-            Work::GenerateReport => vec![Need::WriteReports],
-            Work::SettleSession | Work::CheckInvoice | Work::RefundTransaction => {
-                vec![Need::Charge]
-            }
-            _ => Vec::new(),
-        };
-        let trigger = Trigger::Queue(work);
-        all.push(Function {
-            needs,
-            ..plain(work.function(), trigger, memory, timeout)
-        });
-    }
-    for name in functions::TRIGGERS {
-        let (trigger, memory, timeout, needs) = match name {
-            "relay-stream" => (Trigger::Stream, 256, 60, vec![Need::Sending]),
-            "sweep" => (
-                Trigger::Rate("rate(1 minute)"),
-                256,
-                60,
-                vec![Need::Sending],
-            ),
-            "bootstrap-account" => (Trigger::Invocation, 256, 10, Vec::new()),
-            "import-stations" => (Trigger::Invocation, 1024, 900, vec![Need::ReadStations]),
-            other => panic!("nobody has said what starts {other}"),
-        };
-        all.push(Function {
-            needs,
-            batches: matches!(name, "import-stations" | "relay-stream"),
-            ..plain(name, trigger, memory, timeout)
-        });
-    }
+    let endpoints = functions::endpoints().into_iter();
+    let mut all: Vec<Function> = endpoints.map(|one| Function::Route(one.route)).collect();
+    all.sort_by_key(|one| (one.group(), one.name()));
+    all.extend(functions::FUNCTIONS.map(Function::Other));
     all
 }
 
@@ -256,7 +181,7 @@ fn resources() -> String {
         out.push_str(&function(one));
         out.push_str(&role(one));
         out.push_str(&log(one));
-        if let Trigger::Queue(_) = one.trigger {
+        if one.is_worker() {
             out.push_str(&queue(one));
         }
     }
@@ -268,19 +193,9 @@ fn resources() -> String {
 
 fn function(one: &Function) -> String {
     let id = one.id();
-    let description = match &one.trigger {
-        Trigger::Route(route) => format!("{} {}", route.method.as_str(), route.path),
-        Trigger::Pages => "The interface's document, and pages that show it".into(),
-        Trigger::Otherwise => "401, 404 or 405 for what no route takes".into(),
-        Trigger::Queue(_) => "Works on the messages of its queue".into(),
-        Trigger::Stream => {
-            "Turns changes of the table into events, deliveries and schedules".into()
-        }
-        Trigger::Rate(_) => "Sends again what has been lost on the way".into(),
-        Trigger::Invocation if one.name == "bootstrap-account" => {
-            "Makes an account and its first key; for operators".into()
-        }
-        Trigger::Invocation => "Loads the stations of a file in the bucket; for operators".into(),
+    let description = match one {
+        Function::Route(route) => format!("{} {}", route.method.as_str(), route.path),
+        Function::Other(other) => other.description.to_owned(),
     };
     let mut out = format!(
         "  {id}:
@@ -294,9 +209,9 @@ fn function(one: &Function) -> String {
       Role: !GetAtt {id}Role.Arn
       LoggingConfig: {{ LogGroup: !Ref {id}Log }}
 ",
-        name = one.name,
-        memory = one.memory,
-        timeout = one.timeout,
+        name = one.name(),
+        memory = one.deployment().memory,
+        timeout = one.deployment().timeout,
     );
     out.push_str(&environment(one));
     let event = |name: &str, kind: &str, properties: &str| {
@@ -312,31 +227,25 @@ fn function(one: &Function) -> String {
             &format!("ApiId: !Ref Api\nMethod: {method}\nPath: {path}\n"),
         )
     };
-    let events = match &one.trigger {
-        Trigger::Route(one) => route("Route", one.method.as_str(), one.path),
+    let events = match one {
+        Function::Route(one) => route("Route", one.method.as_str(), one.path),
+        Function::Other(other) => match other.trigger {
         Trigger::Pages => functions::docs::PAGES
             .iter()
             .map(|(name, path)| route(name, "GET", path))
             .collect(),
         Trigger::Otherwise => event("Otherwise", "HttpApi", "ApiId: !Ref Api\n"),
-        Trigger::Queue(work) => {
-            // What waits for others or takes long comes one at a time, so that none waits for another.
-            let batch = match work {
-                Work::ConfirmReservation | Work::ExpireReservation | Work::StopSession => 10,
-                _ => 1,
-            };
-            event(
-                "Messages",
-                "SQS",
-                &format!(
-                    "Queue: !GetAtt {id}Queue.Arn
+        Trigger::Queue { batch, .. } => event(
+            "Messages",
+            "SQS",
+            &format!(
+                "Queue: !GetAtt {id}Queue.Arn
 BatchSize: {batch}
 FunctionResponseTypes: [ReportBatchItemFailures]
 ScalingConfig: {{ MaximumConcurrency: !Ref WorkerConcurrency }}
 "
-                ),
-            )
-        }
+            ),
+        ),
         Trigger::Stream => event(
             "Stream",
             "DynamoDB",
@@ -365,7 +274,7 @@ FilterCriteria:
             ),
         ),
         Trigger::Invocation => String::new(),
-    };
+    }};
     if !events.is_empty() {
         out.push_str("      Events:\n");
         out.push_str(&events);
@@ -381,9 +290,9 @@ fn indented(by: usize, text: &str) -> String {
 
 fn environment(one: &Function) -> String {
     let mut variables = String::new();
-    for need in &one.needs {
+    for need in one.deployment().needs {
         match need {
-            Need::Sending => {
+            Need::Messages => {
                 for work in Work::ALL {
                     let name = work.function().replace('-', "_").to_uppercase();
                     let queue = format!("{}Queue", pascal(work.function()));
@@ -396,7 +305,8 @@ fn environment(one: &Function) -> String {
             Need::SignReports | Need::WriteReports | Need::ReadStations => {
                 variables.push_str("REPORTS_BUCKET: !Ref Files\n");
             }
-            Need::Charge => variables.push_str(
+            Need::BatchWrites | Need::ReadTable => {}
+            Need::Payments => variables.push_str(
                 "STRIPE_SECRET_KEY: !If [Paid, !Sub '{{resolve:secretsmanager:${StripeSecret}}}', '']\n",
             ),
         }
@@ -423,26 +333,27 @@ fn role(one: &Function) -> String {
         &["logs:CreateLogStream", "logs:PutLogEvents"],
         &format!("!GetAtt {id}Log.Arn"),
     );
-    if !one.writes.is_empty() {
+    let (writes, needs) = (one.writes(), one.deployment().needs);
+    if !writes.is_empty() {
         let mut actions = vec![
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
             "dynamodb:DeleteItem",
             "dynamodb:ConditionCheckItem",
         ];
-        if one.batches {
+        if needs.contains(&Need::BatchWrites) {
             actions.push("dynamodb:BatchWriteItem");
         }
         statements.push_str(&statement(&actions, "!GetAtt Table.Arn"));
         statements
             .push_str("  Condition:\n    ForAllValues:StringLike:\n      dynamodb:LeadingKeys:\n");
-        for pattern in one.writes.iter().flat_map(|rows| rows.patterns()) {
+        for pattern in writes.iter().flat_map(|rows| rows.patterns()) {
             line!(statements, "        - '{pattern}'");
         }
         statements.push_str("    'Null': { dynamodb:LeadingKeys: 'false' }\n");
     }
-    match &one.trigger {
-        Trigger::Queue(_) => statements.push_str(&statement(
+    match one.trigger() {
+        Some(Trigger::Queue { .. }) => statements.push_str(&statement(
             &[
                 "sqs:ReceiveMessage",
                 "sqs:DeleteMessage",
@@ -451,7 +362,7 @@ fn role(one: &Function) -> String {
             ],
             &format!("!GetAtt {id}Queue.Arn"),
         )),
-        Trigger::Stream => {
+        Some(Trigger::Stream) => {
             let actions = [
                 "dynamodb:DescribeStream",
                 "dynamodb:GetRecords",
@@ -466,9 +377,9 @@ fn role(one: &Function) -> String {
         }
         _ => {}
     }
-    for need in &one.needs {
+    for need in one.deployment().needs {
         match need {
-            Need::Sending => {
+            Need::Messages => {
                 statements.push_str("- Effect: Allow\n  Action: sqs:SendMessage\n  Resource:\n");
                 statements.push_str(&indented(4, &queue_arns()));
                 statements.push_str(&statement(
@@ -488,18 +399,18 @@ fn role(one: &Function) -> String {
                 &["s3:GetObject"],
                 "!Sub '${Files.Arn}/stations/*'",
             )),
-            // CloudFormation reads the provider's key when it deploys.
-            Need::Charge => {}
+            // Part of other statements; and CloudFormation reads the provider's key when it deploys.
+            Need::BatchWrites | Need::ReadTable | Need::Payments => {}
         }
     }
     let read = "      ManagedPolicyArns: [!Ref ReadAccess]\n";
-    let shared = match one.trigger {
-        Trigger::Route(_) | Trigger::Otherwise => {
+    let shared = match one.trigger() {
+        None | Some(Trigger::Otherwise) => {
             "      ManagedPolicyArns: [!Ref ReadAccess, !Ref RequestAccess]\n"
         }
-        Trigger::Queue(_) | Trigger::Stream | Trigger::Rate(_) => read,
-        Trigger::Invocation if one.name == "bootstrap-account" => read,
-        Trigger::Pages | Trigger::Invocation => "",
+        Some(Trigger::Queue { .. } | Trigger::Stream | Trigger::Rate(_)) => read,
+        Some(Trigger::Invocation) if needs.contains(&Need::ReadTable) => read,
+        Some(Trigger::Pages | Trigger::Invocation) => "",
     };
     format!(
         "  {id}Role:
@@ -519,7 +430,7 @@ fn role(one: &Function) -> String {
 }
 
 fn log(one: &Function) -> String {
-    let (id, name) = (one.id(), one.name);
+    let (id, name) = (one.id(), one.name());
     format!(
         "  {id}Log:
     Type: AWS::Logs::LogGroup
@@ -556,7 +467,7 @@ fn queue(one: &Function) -> String {
       SqsManagedSseEnabled: !If [OwnKey, !Ref AWS::NoValue, true]
       KmsMasterKeyId: !If [OwnKey, !Ref KeyArn, !Ref AWS::NoValue]
 ",
-        visible = 6 * one.timeout
+        visible = 6 * one.deployment().timeout
     )
 }
 
@@ -695,11 +606,8 @@ fn alarms(all: &[Function]) -> String {
 "
         )
     };
-    for one in all
-        .iter()
-        .filter(|one| matches!(one.trigger, Trigger::Queue(_)))
-    {
-        let (id, name) = (one.id(), one.name);
+    for one in all.iter().filter(|one| one.is_worker()) {
+        let (id, name) = (one.id(), one.name());
         out.push_str(&queue(
             &format!("{id}Undone"),
             "ApproximateNumberOfMessagesVisible",

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use crate::deployment::{Deployment, Need};
 use crate::error::Code;
 use crate::id::Kind;
 use crate::models::api_key::{Resource, Scope};
+use crate::store::access::Rows;
 
 /// The time a request usually has, so that a hung table is answered within 3 seconds.
 pub const PATIENCE: Duration = Duration::from_millis(2_500);
@@ -42,6 +44,8 @@ pub struct Route {
     pub refuses: &'static [Code],
     /// How long a request may take.
     pub patience: Duration,
+    /// Its `writes` are those besides the rows of the kind that it shows; see [`Route::writes`].
+    pub deployment: Deployment,
 }
 
 /// What a route's answer shows.
@@ -75,6 +79,7 @@ impl Route {
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
+            deployment: Deployment::of_request(),
         }
     }
 
@@ -89,6 +94,7 @@ impl Route {
             shows: Shows::Page(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
+            deployment: Deployment::of_request(),
         }
     }
 
@@ -103,6 +109,7 @@ impl Route {
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
+            deployment: Deployment::of_request(),
         }
     }
 
@@ -117,6 +124,7 @@ impl Route {
             shows: Shows::Deleted(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
+            deployment: Deployment::of_request(),
         }
     }
 
@@ -158,5 +166,49 @@ impl Route {
     pub const fn filtered(mut self, query: &'static [&'static str]) -> Self {
         self.query = query;
         self
+    }
+
+    /// The same with permission to write these rows, besides those of the kind that it shows.
+    #[must_use]
+    pub const fn writing(mut self, rows: &'static [Rows]) -> Self {
+        self.deployment = self.deployment.writing(rows);
+        self
+    }
+
+    /// The same with permission for these.
+    #[must_use]
+    pub const fn needing(mut self, needs: &'static [Need]) -> Self {
+        self.deployment = self.deployment.needing(needs);
+        self
+    }
+
+    /// The same with this much memory, in megabytes.
+    #[must_use]
+    pub const fn memory(mut self, megabytes: u32) -> Self {
+        self.deployment = self.deployment.memory(megabytes);
+        self
+    }
+
+    /// The same with this time-out of its function, in seconds.
+    #[must_use]
+    pub const fn timeout(mut self, seconds: u32) -> Self {
+        self.deployment = self.deployment.timeout(seconds);
+        self
+    }
+
+    /// The rows that its function may write. A route that changes something writes the object it shows and the response
+    /// that is kept for its idempotency key.
+    pub fn writes(&self) -> Vec<Rows> {
+        if self.method == Method::Get {
+            return Vec::new();
+        }
+        let own = std::iter::once(Rows::Of(self.shows.kind()));
+        let further = self.deployment.writes.iter().copied();
+        own.chain(further).chain([Rows::Idempotency]).collect()
+    }
+
+    /// The resource in its path: `fleets`.
+    pub fn resource(&self) -> &'static str {
+        self.path.split('/').nth(2).unwrap_or_default()
     }
 }

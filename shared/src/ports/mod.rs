@@ -99,7 +99,7 @@ impl Work {
     ];
 
     /// The name of the function.
-    pub fn function(self) -> &'static str {
+    pub const fn function(self) -> &'static str {
         match self {
             Self::ConfirmReservation => "confirm-reservation",
             Self::ExpireReservation => "expire-reservation",

@@ -1,0 +1,52 @@
+//! Functions that are not routes: workers of queues, triggers and pages.
+
+use shared::deployment::Deployment;
+use shared::ports::Work;
+
+/// A function and what starts it.
+#[derive(Debug, Clone, Copy)]
+pub struct Function {
+    /// The name of the function and of its sample event.
+    pub name: &'static str,
+    /// What the AWS console shows.
+    pub description: &'static str,
+    pub trigger: Trigger,
+    pub deployment: Deployment,
+}
+
+/// What starts a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// Requests for the pages of the documentation.
+    Pages,
+    /// Requests that no route takes.
+    Otherwise,
+    /// Messages of a queue, at most so many at a time.
+    Queue { work: Work, batch: u32 },
+    /// Changes of the table.
+    Stream,
+    /// A schedule: `rate(1 minute)`.
+    Rate(&'static str),
+    /// Only principals that IAM allows to invoke it.
+    Invocation,
+}
+
+impl Function {
+    /// A function that takes messages from a queue, one at a time, so that no message waits for a slow one.
+    pub const fn worker(work: Work, deployment: Deployment) -> Self {
+        Self {
+            name: work.function(),
+            description: "Works on the messages of its queue",
+            trigger: Trigger::Queue { work, batch: 1 },
+            deployment,
+        }
+    }
+
+    /// A worker that takes several messages at a time, because each of them is quick.
+    pub const fn quick_worker(work: Work, deployment: Deployment) -> Self {
+        Self {
+            trigger: Trigger::Queue { work, batch: 10 },
+            ..Self::worker(work, deployment)
+        }
+    }
+}
