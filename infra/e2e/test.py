@@ -256,6 +256,9 @@ def operate(aws, resources, outputs):
     made = invoke(outputs["BootstrapFunction"], sample)
     live = invoke(outputs["BootstrapFunction"], {"account": made["account"]["id"], "mode": "live"})
     assert live["api_key"]["livemode"] and live["account"]["id"] == made["account"]["id"], live
+    for status in ("suspended", "active"):
+        changed = invoke(outputs["SetAccountStatusFunction"], {"account": made["account"]["id"], "status": status})
+        assert changed["status"] == status, changed
     locations = [
         {
             "country_code": "GB", "party_id": "E2E", "id": f"station-{n}", "name": f"Depot {n}",

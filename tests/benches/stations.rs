@@ -96,11 +96,19 @@ async fn fill(app: &App, dice: &Dice, stations: usize) {
 fn location(n: usize, dice: &Dice) -> Value {
     let (latitude, longitude) = place(dice);
     let evse = |evse: u64| {
-        let standards = ["IEC_62196_T2", "IEC_62196_T2_COMBO", "CHADEMO"];
-        let standard = standards[dice.below(3) as usize];
+        // One of three has a socket, the others one or two cables.
+        let standards: &[&str] = match dice.below(3) {
+            0 => &["IEC_62196_T2"],
+            1 => &["IEC_62196_T2_COMBO"],
+            _ => &["IEC_62196_T2_COMBO", "CHADEMO"],
+        };
+        let connector = |(number, standard): (usize, &&str)| {
+            json!({"id": number.to_string(), "standard": standard, "power_type": "DC", "max_voltage": 400,
+                "max_amperage": 125, "max_electric_power": 50_000})
+        };
+        let connectors: Vec<Value> = standards.iter().enumerate().map(connector).collect();
         json!({"uid": evse.to_string(), "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
-            "connectors": [{"id": "1", "standard": standard, "power_type": "DC", "max_voltage": 400,
-                "max_amperage": 125, "max_electric_power": 50_000}]})
+            "connectors": connectors})
     };
     let evses: Vec<Value> = (0..1 + dice.below(4)).map(evse).collect();
     json!({"country_code": "DE", "party_id": "BEN", "id": n.to_string(), "address": "1 Ring", "city": "City",

@@ -27,7 +27,8 @@ pub async fn handle(
     Body(new): Body<NewEstimation>,
 ) -> Result<Answer, Error> {
     let tenant = caller.tenant();
-    new.check()?;
+    new.check(caller.now())?;
+    let start = new.start.unwrap_or(caller.now());
     let (station, vehicle) = tokio::try_join!(
         app.store.published_station(tenant, &new.charging_station),
         app.store.get::<Vehicle>(tenant, &new.vehicle),
@@ -40,7 +41,7 @@ pub async fn handle(
         let plan = Plan {
             station: Some(&station),
             area: None,
-            windows: &[Window::moment(caller.now())],
+            windows: &[Window::moment(start)],
             currency,
             zone: &Fleet::zone(Some(&fleet.object)),
         };

@@ -66,7 +66,9 @@ async fn start() -> Running {
         payments: Default::default(),
         versions: Default::default(),
         by_hand: true,
+        quotas: Default::default(),
         slack: 1,
+        access_key: Some("local".into()),
     };
     Running::start(options).await.expect("the service starts")
 }

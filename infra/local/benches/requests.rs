@@ -55,7 +55,9 @@ async fn start(memory: bool) -> Running {
         table: shared::app::TABLE.to_owned(),
         payments: Default::default(),
         versions: Default::default(),
+        quotas: Default::default(),
         slack: 1,
+        access_key: Some("local".into()),
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")

@@ -38,7 +38,8 @@ pub async fn import(
     if sources.stations.is_none() && sources.tariffs.is_some() {
         return Err(Error::internal("--tariffs needs --stations"));
     }
-    let (stations, tariffs) = (read(sources.stations)?, read(sources.tariffs)?);
+    let stations = read("--stations", sources.stations)?;
+    let tariffs = read("--tariffs", sources.tariffs)?;
     let mut digest = Sha256::new();
     match &stations {
         Some(stations) => digest.update(stations),
@@ -54,25 +55,56 @@ pub async fn import(
     }
     let (loaded, mut imported) = match &stations {
         Some(stations) => import::read(stations, tariffs.as_deref(), app.now())
-            .map_err(|error| Error::internal(format!("{}: {error}", names(sources))))?,
+            .map_err(|error| Error::internal(format!("{}: {}", names(sources), reason(&error))))?,
         None => (demo()?, Imported::default()),
     };
+    if loaded.is_empty() && imported.skipped.is_empty() {
+        return Err(Error::internal(format!(
+            "{}: the array is empty",
+            names(sources)
+        )));
+    }
     import::add(app, Mode::Test, loaded, &mut imported).await?;
     folder.write(FILE, &digest)?;
     Ok(stations.is_some().then_some(imported))
 }
 
-fn read(file: Option<&Path>) -> Result<Option<Vec<u8>>> {
-    let read = |file: &Path| {
-        std::fs::read(file).map_err(|error| Error::internal(format!("{}: {error}", file.display())))
+/// The content of a file that an option names, which has to be JSON.
+fn read(option: &str, file: Option<&Path>) -> Result<Option<Vec<u8>>> {
+    let Some(file) = file else {
+        return Ok(None);
     };
-    file.map(read).transpose()
+    let unusable = |why: &dyn std::fmt::Display| {
+        Error::internal(format!("{option} {}: {why}", file.display()))
+    };
+    let content = std::fs::read(file).map_err(|error| unusable(&error))?;
+    if content.trim_ascii().is_empty() {
+        return Err(unusable(&"the file is empty"));
+    }
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&content) {
+        return Err(unusable(&format!("the file is not JSON: {error}")));
+    }
+    Ok(Some(content))
 }
 
+/// The options with their files, as the operator gave them.
 fn names(sources: Sources<'_>) -> String {
-    let files = [sources.stations, sources.tariffs].into_iter().flatten();
-    let names: Vec<String> = files.map(|file| file.display().to_string()).collect();
-    names.join(", ")
+    let options = [
+        ("--stations", sources.stations),
+        ("--tariffs", sources.tariffs),
+    ];
+    let named = options
+        .iter()
+        .filter_map(|(option, file)| file.map(|file| format!("{option} {}", file.display())));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// What went wrong, without the word "internal" that an answer to a client would have.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Internal(source) => source.to_string(),
+        error => error.to_string(),
+    }
 }
 
 /// What an import did, a line each.

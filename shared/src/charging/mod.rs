@@ -3,9 +3,9 @@
 pub mod calendar;
 pub mod geo;
 pub mod matching;
-pub mod network;
 pub mod opening_hours;
 pub mod policies;
 pub mod search;
+pub mod simulation;
 pub mod summary;
 pub mod tariff;

@@ -44,6 +44,8 @@ pub struct Line {
     pub quantity: Decimal,
     /// Minor units for one `unit`, exact.
     pub unit_price: Decimal,
+    /// Whether `unit_price` includes the tax.
+    pub tax_included: bool,
     pub tax_percent: Decimal,
     /// Minor units without tax.
     pub net: i64,
@@ -426,6 +428,7 @@ impl Line {
             kind: price.kind,
             quantity: (parts / parts_per_unit).round_dp(SHOWN_DIGITS).normalize(),
             unit_price: unit_price.normalize(),
+            tax_included: price.tax_included,
             tax_percent: tax_percent.normalize(),
             net,
             tax: gross - net,

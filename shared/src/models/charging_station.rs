@@ -50,7 +50,10 @@ pub struct Point {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Availability {
+    /// How many EVSEs (charging points) are free now. The connectors of an EVSE count as one, because they serve one vehicle
+    /// at a time.
     pub connectors_available: u32,
+    /// How many EVSEs the station has.
     pub connectors_total: u32,
     /// When the station is closed in spite of its opening hours, round the clock or not; absent when that never is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -361,16 +364,16 @@ impl ChargingStation {
             && connectors.any(|one| one.id == connector && one.is_in_order())
     }
 
-    /// Counts the connectors anew, after one of them changed.
+    /// Counts the EVSEs anew, after a connector changed. An EVSE is free while all of its connectors are available.
     pub fn count_connectors(&mut self) {
-        let available = self
-            .connectors
-            .iter()
-            .filter(|connector| connector.status == ConnectorStatus::Available);
-        self.availability.connectors_available =
-            u32::try_from(available.count()).unwrap_or(u32::MAX);
-        self.availability.connectors_total =
-            u32::try_from(self.connectors.len()).unwrap_or(u32::MAX);
+        let mut evses: BTreeMap<&str, bool> = BTreeMap::new();
+        for connector in &self.connectors {
+            let free = evses.entry(&connector.evse).or_insert(true);
+            *free &= connector.status == ConnectorStatus::Available;
+        }
+        let available = evses.values().filter(|free| **free).count();
+        self.availability.connectors_available = u32::try_from(available).unwrap_or(u32::MAX);
+        self.availability.connectors_total = u32::try_from(evses.len()).unwrap_or(u32::MAX);
     }
 }
 

@@ -197,14 +197,14 @@ impl<T: Record> Row<T> {
         let version = number(&item, "version").unsigned_abs();
         let mut part = |name: &str| {
             item.remove(name)
-                .ok_or_else(|| Error::internal(format!("a row without {name}")))
+                .ok_or_else(|| Error::permanent(format!("a row without {name}")))
         };
         let mut object = part("object")?;
         T::complete(&mut object);
-        let object = serde_dynamo::from_attribute_value(object).map_err(Error::internal)?;
+        let object = serde_dynamo::from_attribute_value(object).map_err(Error::permanent)?;
         let private = match part("private")? {
             AttributeValue::Null(_) => T::Private::default(),
-            private => serde_dynamo::from_attribute_value(private).map_err(Error::internal)?,
+            private => serde_dynamo::from_attribute_value(private).map_err(Error::permanent)?,
         };
         Ok(Self {
             object,
@@ -301,7 +301,11 @@ records! {
         fn lists<'a>(&'a self, tenant: &'a Tenant, private: &'a ReservationPrivate) -> Vec<Partition<'a>> {
             let all = Partition::Kind { tenant, kind: Self::KIND };
             let owes = private.owed_since.map(|_| Partition::Fees { tenant });
-            std::iter::once(all).chain(owes).collect()
+            let paid = private.fee_paid.map(|fee| Partition::PaidFees {
+                tenant,
+                month: fee.since.utc_date().first_of_month(),
+            });
+            std::iter::once(all).chain(owes.or(paid)).collect()
         }
 
         fn due(private: &ReservationPrivate) -> Option<Timestamp> {

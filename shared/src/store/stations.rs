@@ -7,11 +7,11 @@ use futures::stream::{self, StreamExt as _};
 
 use super::calendars::Calendars;
 use super::commit::{Changes, Write};
-use super::keys::{Key, Partition, connector_calendar, parse_station};
+use super::keys::{Key, Partition, parse_station};
 use super::list::{Found, From, Slice};
 use super::row::Row;
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::calendar::Window;
+use crate::charging::calendar::{CalendarOwner, Window};
 use crate::charging::geo::{CellSize, cell_of};
 use crate::charging::search::{Circle, Place, Search, Spot, free_ranges};
 use crate::error::{Error, Result};
@@ -136,7 +136,7 @@ impl Store {
                 };
                 let partition = Partition::Stations { mode: tenant.mode };
                 let page = self
-                    .slice(partition, Kind::ChargingStation, &slice, Vec::new())
+                    .slice(partition, Kind::ChargingStation, &slice, Vec::new(), None)
                     .await?;
                 let page = page.try_map(|item| {
                     let place = Id::from(string(&item, "list_sk"));
@@ -201,8 +201,8 @@ impl Store {
         let calendars = self.calendars_of(tenant, read, &window).await?;
         let is_free = |station: &ChargingStation| {
             search.in_order(station).any(|connector| {
-                let whose = connector_calendar(&station.id, &connector.id);
-                calendars.busy(&whose, &window).is_empty()
+                let evse = CalendarOwner::evse_of(&station.id, connector);
+                calendars.busy(&evse, &window).is_empty()
             })
         };
         let free = stations
@@ -234,11 +234,11 @@ impl Store {
         stations: impl Iterator<Item = &'a ChargingStation>,
         window: &Window,
     ) -> Result<Calendars> {
-        let whose = stations.flat_map(|station| {
+        let evses = stations.flat_map(|station| {
             let in_order = station.connectors.iter().filter(|one| one.is_in_order());
-            in_order.map(|connector| connector_calendar(&station.id, &connector.id))
+            in_order.map(|connector| CalendarOwner::evse_of(&station.id, connector))
         });
-        let pages = whose.flat_map(|whose| window.utc_days().map(move |day| (whose.clone(), day)));
+        let pages = evses.flat_map(|evse| window.utc_days().map(move |day| (evse.clone(), day)));
         let pages: Vec<_> = pages.collect();
         self.calendars(tenant.mode, pages).await
     }
@@ -273,7 +273,8 @@ impl Store {
         Ok(spots)
     }
 
-    /// The nearest of these stations, and the preferred ones of those that are further away.
+    /// The nearest of these stations, and the preferred ones of those that are further away; none that its operator does not
+    /// publish. Also says how many stations there are with those that were not read.
     ///
     /// # Errors
     /// The table's.
@@ -282,63 +283,78 @@ impl Store {
         tenant: &Tenant,
         spots: &[Spot],
         preferred: &[Id],
-    ) -> Result<Vec<ChargingStation>> {
+    ) -> Result<(Vec<ChargingStation>, usize)> {
         let ids: Vec<Id> = spots
             .iter()
             .enumerate()
             .filter(|(n, spot)| *n < MAX_STATIONS || preferred.contains(&spot.id))
             .map(|(_, spot)| spot.id.clone())
             .collect();
-        let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
-        let published = rows.into_iter().filter(|row| row.private.published);
-        Ok(published.map(|row| row.object).collect())
+        let mut rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
+        rows.retain(|row| row.private.published);
+        let unusable = ids.len() - rows.len();
+        let stations = rows.into_iter().map(|row| row.object).collect();
+        Ok((stations, spots.len() - unusable))
     }
 
     async fn stations_in(&self, mode: Mode, cell: String, size: CellSize) -> Result<Vec<Item>> {
         self.items_in(partition(mode, &cell, size)).await
     }
 
-    /// Adds to the changes that a connector has another status now. It goes through as long as the connector is as it
-    /// was read, whatever happens to the station's others meanwhile.
+    /// Adds to the changes that the connectors of an EVSE have another status now. It goes through as long as they are as
+    /// they were read, whatever happens to the station's other EVSEs meanwhile.
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn set_connector(
+    pub fn set_evse_status(
         &self,
         changes: &mut Changes,
         origin: &Origin,
         station: &ChargingStation,
-        connector: &str,
+        evse: &str,
         status: ConnectorStatus,
     ) -> Result<()> {
-        let mut connectors = station.connectors.iter().enumerate();
-        let found = connectors.find(|(_, one)| one.id == connector);
-        let Some((place, before)) = found.filter(|(_, before)| before.status != status) else {
+        let connectors = station.connectors.iter().enumerate();
+        let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
+        if of_evse.iter().all(|(_, one)| one.status == status) {
             return Ok(());
-        };
-        let available = |status| i8::from(status == ConnectorStatus::Available);
+        }
+        let was_free = of_evse
+            .iter()
+            .all(|(_, one)| one.status == ConnectorStatus::Available);
+        let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
         let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
         let key = Key::Station {
             mode: origin.tenant.mode,
             id: &station.id,
         };
-        let update = Update::builder()
+        let mut sets = Vec::new();
+        let mut conditions = Vec::new();
+        let mut update = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(key_item(key)))
+            .set_key(Some(key_item(key)));
+        for (place, before) in of_evse {
+            let connector = format!("#object.connectors[{place}]");
+            sets.push(format!("{connector}.#status = :status"));
+            conditions.push(format!(
+                "{connector}.id = :id{place} AND {connector}.#status = :before{place}"
+            ));
+            update = update
+                .expression_attribute_values(format!(":id{place}"), s(before.id.as_str()))
+                .expression_attribute_values(format!(":before{place}"), name(before.status)?);
+        }
+        let update = update
             .update_expression(format!(
-                "SET #object.connectors[{place}].#status = :status, #object.updated = :now, #version = #version + :one, \
-                 #object.availability.connectors_available = #object.availability.connectors_available + :more"
+                "SET {}, #object.updated = :now, #version = #version + :one, \
+                 #object.availability.connectors_available = #object.availability.connectors_available + :more",
+                sets.join(", ")
             ))
-            .condition_expression(format!(
-                "#object.connectors[{place}].id = :connector AND #object.connectors[{place}].#status = :before"
-            ))
+            .condition_expression(conditions.join(" AND "))
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#status", "status")
             .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":connector", s(connector))
-            .expression_attribute_values(":before", name(before.status)?)
             .expression_attribute_values(":status", name(status)?)
-            .expression_attribute_values(":more", n(available(status) - available(before.status)))
+            .expression_attribute_values(":more", n(more))
             .expression_attribute_values(":now", s(origin.now.to_string()))
             .expression_attribute_values(":one", n(1));
         changes.push(
@@ -481,7 +497,7 @@ fn with_ranges(
     calendars: &Calendars,
 ) -> ChargingStation {
     let range = free_ranges(&station, window, |connector| {
-        calendars.busy(&connector_calendar(&station.id, &connector.id), window)
+        calendars.busy(&CalendarOwner::evse_of(&station.id, connector), window)
     });
     station.availability.range = range;
     station
