@@ -144,11 +144,17 @@ impl Stage {
         self.send("POST", path, Some(body), Some(key)).await
     }
 
-    /// Sends a request once, without an idempotency key. Nobody may learn what becomes of it.
-    pub async fn post_once(&self, path: &str, body: Value) {
-        let request = self.request("POST", path, Some(&body), None);
+    /// Sends a request once. Nobody may learn what becomes of it.
+    pub async fn post_once(&self, path: &str, body: &Value, key: Option<&str>) {
+        let request = self.request("POST", path, Some(body), key);
         let work = self.router.clone().oneshot(request);
         drop(under_faults(self.dice.below(u64::MAX), work).await);
+    }
+
+    /// Sends a request with that idempotency key until it is answered.
+    pub async fn post_with(&self, path: &str, body: Value, key: &str) -> (u16, Value) {
+        self.send("POST", path, Some(body), Some(key.to_owned()))
+            .await
     }
 
     /// Makes an object, and says what its id is.

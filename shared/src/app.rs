@@ -40,6 +40,24 @@ pub const TABLE: &str = "fleet-charging";
 /// What page tokens are authenticated with where the table is on this machine and no secret is configured.
 const LOCAL_PAGE_SECRET: &str = "for local runs: nobody else reads these pages";
 
+/// How much an account may have together with all accounts below it.
+#[derive(Debug, Clone, Copy)]
+pub struct Quotas {
+    /// Accounts below it, its children's children included.
+    pub children: u32,
+    /// Webhook endpoints in one mode, its own included. Its own alone are at most 16.
+    pub endpoints: u32,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            children: 1_000,
+            endpoints: 1_000,
+        }
+    }
+}
+
 /// What differs from one deployment to the next.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -52,6 +70,7 @@ pub struct Settings {
     pub reservation_fee: i64,
     /// Where webhooks may go.
     pub targets: Targets,
+    pub quotas: Quotas,
     /// How many times longer than on Lambda a request may take: more than one on a machine that is busy with other things.
     pub slack: u32,
     pub versions: Versions,
@@ -60,13 +79,13 @@ pub struct Settings {
 
 impl Settings {
     /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`, `RATE_LIVE`,
-    /// `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// # Errors
     /// `PAGE_SECRET` is too short, or is missing while the table is not on this machine; a number is malformed.
     pub fn from_env() -> Result<Self> {
         let page_secret = page_secret(aws::variable("PAGE_SECRET"), aws::endpoint().as_deref())?;
-        let standard = Rates::default();
+        let (standard, quotas) = (Rates::default(), Quotas::default());
         Ok(Self {
             page_secret,
             base_url: aws::variable("BASE_URL"),
@@ -75,6 +94,10 @@ impl Settings {
                 live: number("RATE_LIVE")?.unwrap_or(standard.live),
             },
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
+            quotas: Quotas {
+                children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),
+                endpoints: number("MAX_ENDPOINTS")?.unwrap_or(quotas.endpoints),
+            },
             slack: 1,
             targets: match aws::variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
                 Some("true") => Targets::PublicAndLoopback,

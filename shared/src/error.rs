@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::id::Kind;
+use crate::id::{Id, Kind};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -29,6 +29,13 @@ pub enum Error {
     /// The table or another port is out of reach or throttles: 503 with `Retry-After`.
     #[error("a dependency is unavailable: {0}")]
     Unavailable(#[source] Source),
+    /// A request that charges could not be finished. Without a transaction nothing was charged. With one, the charge may have
+    /// been made; the transaction will show the outcome.
+    #[error("a payment was interrupted: {cause}")]
+    PaymentInterrupted {
+        transaction: Option<Id>,
+        cause: Box<Error>,
+    },
     /// A fault of ours. The client sees "internal error"; the source is in the log under the request id.
     #[error("internal error: {0}")]
     Internal(#[source] Source),
@@ -158,6 +165,18 @@ impl Error {
         Self::refused(403, ErrorType::Authentication, None, message, None)
     }
 
+    /// 403: the account is suspended, or one above it.
+    pub fn suspended() -> Self {
+        let message = "The account is suspended, or an account above it: requests that only read are answered, all others are \
+             refused.";
+        Self::refused(403, ErrorType::Authentication, None, message, None)
+    }
+
+    /// 403: the key is good and may not do this.
+    pub fn not_permitted(message: &'static str) -> Self {
+        Self::refused(403, ErrorType::Authentication, None, message, None)
+    }
+
     /// 400: the idempotency key was used with other parameters.
     pub fn idempotency_mismatch() -> Self {
         let message =
@@ -217,6 +236,7 @@ impl Error {
             Self::Internal(source) => source.is::<Permanent>(),
             Self::Refused(refusal) => refusal.status < 500,
             Self::RateLimited { .. } | Self::Contended | Self::Unavailable(_) => false,
+            Self::PaymentInterrupted { cause, .. } => cause.is_permanent(),
         }
     }
 
@@ -262,6 +282,7 @@ impl Error {
             Self::RateLimited { .. } => 429,
             Self::Contended | Self::Unavailable(_) => 503,
             Self::Internal(_) => 500,
+            Self::PaymentInterrupted { cause, .. } => cause.status(),
         }
     }
 
@@ -273,7 +294,10 @@ impl Error {
                 None => refusal.kind.as_str(),
             },
             Self::RateLimited { .. } => Code::RateLimitExceeded.as_str(),
-            Self::Contended | Self::Unavailable(_) | Self::Internal(_) => ErrorType::Api.as_str(),
+            Self::Contended
+            | Self::Unavailable(_)
+            | Self::PaymentInterrupted { .. }
+            | Self::Internal(_) => ErrorType::Api.as_str(),
         }
     }
 
@@ -316,7 +340,7 @@ codes! {
     OwnerScopeInvalid "owner_scope_invalid" 400
         "The owner named is of the wrong kind, or driver, vehicle and fleet do not belong together.",
     ChargingSessionConflict "charging_session_conflict" 409
-        "The connector is busy, out of order or promised to somebody else, or the vehicle is charging already.",
+        "The connector is busy, out of order or reserved for another vehicle; the station is closed, not active or, in live mode, not connected to a charging network; or the vehicle is charging already.",
     ChargingSessionDependencyNotFound "charging_session_dependency_not_found" 404
         "The station, connector, driver, vehicle or payment method of a start does not exist; param names which.",
     ChargingSessionNotFound "charging_session_not_found" 404

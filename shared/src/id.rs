@@ -61,6 +61,57 @@ kinds! {
     WebhookEndpoint "webhook_endpoint" "wh_" Some(Code::WebhookEndpointNotFound),
 }
 
+macro_rules! resources {
+    ($($variant:ident $name:literal $kind:ident,)*) => {
+        /// A kind of object that has routes, and scopes of keys.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Resource { $($variant,)* }
+
+        impl Resource {
+            pub const ALL: &[Resource] = &[$(Resource::$variant,)*];
+
+            /// The kind of its objects.
+            pub const fn kind(self) -> Kind {
+                match self { $(Resource::$variant => Kind::$kind,)* }
+            }
+
+            /// The resource whose scopes cover objects of a kind. Telemetry is read with its vehicle, a delivery with its
+            /// webhook endpoint.
+            pub fn of(kind: Kind) -> Option<Self> {
+                match kind {
+                    Kind::VehicleTelemetry => Some(Self::Vehicles),
+                    Kind::WebhookDelivery => Some(Self::WebhookEndpoints),
+                    kind => Self::ALL.iter().copied().find(|one| one.kind() == kind),
+                }
+            }
+
+            /// Its name in paths and scopes.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Resource::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+resources! {
+    Accounts "accounts" Account,
+    ApiKeys "api_keys" ApiKey,
+    ChargingSessions "charging_sessions" ChargingSession,
+    ChargingStations "charging_stations" ChargingStation,
+    Drivers "drivers" Driver,
+    Estimations "estimations" Estimation,
+    Events "events" Event,
+    Fleets "fleets" Fleet,
+    Invoices "invoices" Invoice,
+    PaymentMethods "payment_methods" PaymentMethod,
+    Policies "policies" Policy,
+    Reports "reports" Report,
+    Reservations "reservations" Reservation,
+    Transactions "transactions" Transaction,
+    Vehicles "vehicles" Vehicle,
+    WebhookEndpoints "webhook_endpoints" WebhookEndpoint,
+}
+
 /// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] tells before anything is looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -112,6 +163,22 @@ impl Id {
     /// The smallest number an id made at or after this moment can have.
     pub fn first_number(at: Timestamp) -> u128 {
         u128::from(at.unix_millis().max(0).unsigned_abs()) << 80
+    }
+
+    /// The moment in an id of that kind: when it was made, or what it was derived from.
+    pub fn time(&self, kind: Kind) -> Option<Timestamp> {
+        let millis = i64::try_from(self.number(kind)? >> 80).ok()?;
+        Some(Timestamp::from_unix_millis(millis))
+    }
+
+    /// The id with another moment in it, so that it sorts among those made at that moment; a malformed id stays as it is.
+    #[must_use]
+    pub fn with_time(&self, kind: Kind, at: Timestamp) -> Self {
+        const RANDOM: u128 = (1 << 80) - 1;
+        self.number(kind).map_or_else(
+            || self.clone(),
+            |number| Self::from_number(kind, Self::first_number(at) | number & RANDOM),
+        )
     }
 
     /// Whether this is a well-formed id of that kind. Only such an id can name a row.

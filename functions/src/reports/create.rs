@@ -25,9 +25,10 @@ pub async fn handle(
     Body(new): Body<NewReport>,
 ) -> Result<Answer, Error> {
     let tenant = caller.tenant();
-    let (report, private) = Report::new(new, tenant.account.clone(), caller.now())?;
+    let (mut report, private) = Report::new(new, tenant.account.clone(), caller.now())?;
     if let Some(fleet) = &report.fleet {
-        app.store.get::<Fleet>(tenant, fleet).await?;
+        let fleet = app.store.get::<Fleet>(tenant, fleet).await?.object;
+        report.time_zone = fleet.timezone.as_str().to_owned();
     }
     references::report_filters(&app, tenant, &report.parameters.filters).await?;
     let answer = caller.answer(&report)?;

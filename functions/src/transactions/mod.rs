@@ -1,4 +1,5 @@
-mod finish_top_up;
+//! Money that moved, or failed to.
+
 pub mod give_back;
 pub mod list;
 pub mod refund;

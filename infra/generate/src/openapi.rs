@@ -8,9 +8,10 @@ use functions::takes::{BodyType, Schemas};
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::error::Code;
-use shared::http::{Method, Route, Shows, expand, version};
+use shared::http::{Conditional, Method, Route, Shows, expand, version};
 use shared::models::event::EventType;
-use utoipa::ToSchema;
+use shared::models::schema::named;
+use shared::store::row::schemas;
 
 use crate::root;
 
@@ -108,7 +109,15 @@ update leaves out keep their values. Timestamps are RFC 3339 in UTC with millise
 currency's smallest unit. Ids are opaque.
 
 **Keys.** Each key belongs to an account and to test or live mode; another account's or mode's objects do not exist for it. \
-A parent acts inside a child account with the header `Service-Account`.
+A parent acts inside a child account with the header `Service-Account`. A restricted key does what its scopes allow; \
+`x-scope` of each operation lists the scopes it needs always (`required`) and for some requests (`conditional`), and a \
+missing one is refused with 403 `authentication_error`. Scopes that write include reading. While an account is suspended, \
+its keys and those of all accounts below it only read: every other request is refused with 403 `authentication_error`. \
+While it is closed, they are refused with 401, and a parent no longer finds the account with `Service-Account` (404).
+
+**Limits.** The rate of requests is per account and mode, and an account and all accounts below it together send no more than \
+one account may. An account has at most 1,000 accounts below it, nested at most five deep, and together with them at most \
+1,000 webhook endpoints per mode, unless the deployment sets other numbers.
 
 **Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come. A page whose \
 objects are larger than about 5 MB together ends before `limit`; the next page goes on after it.
@@ -386,35 +395,8 @@ fn expandable(shown: &mut Map<String, Value>, name: &str, member: &str, target: 
     }
 }
 
-fn named<T: ToSchema>() -> (String, Schemas) {
-    let mut schemas = vec![(T::name().into_owned(), T::schema())];
-    T::schemas(&mut schemas);
-    (T::name().into_owned(), schemas)
-}
-
 fn object_schemas(kind: Kind) -> (String, Schemas) {
-    use shared::models as m;
-    match kind {
-        Kind::Account => named::<m::account::Account>(),
-        Kind::ApiKey => named::<m::api_key::ApiKey>(),
-        Kind::ChargingSession => named::<m::charging_session::ChargingSession>(),
-        Kind::ChargingStation => named::<m::charging_station::ChargingStation>(),
-        Kind::Driver => named::<m::driver::Driver>(),
-        Kind::Estimation => named::<m::estimation::Estimation>(),
-        Kind::Event => named::<m::event::Event>(),
-        Kind::Fleet => named::<m::fleet::Fleet>(),
-        Kind::Invoice => named::<m::invoice::Invoice>(),
-        Kind::PaymentMethod => named::<m::payment_method::PaymentMethod>(),
-        Kind::Policy => named::<m::policy::Policy>(),
-        Kind::Report => named::<m::report::Report>(),
-        Kind::Reservation => named::<m::reservation::Reservation>(),
-        Kind::Transaction => named::<m::transaction::Transaction>(),
-        Kind::Vehicle => named::<m::vehicle::Vehicle>(),
-        Kind::VehicleTelemetry => named::<m::vehicle_telemetry::VehicleTelemetry>(),
-        Kind::WebhookDelivery => named::<m::webhook_delivery::WebhookDelivery>(),
-        Kind::WebhookEndpoint => named::<m::webhook_endpoint::WebhookEndpoint>(),
-        other => panic!("no schema of {other:?}"),
-    }
+    schemas(kind).unwrap_or_else(|| panic!("no schema of {kind:?}"))
 }
 
 fn sample_id(kind: Kind) -> String {
@@ -425,30 +407,21 @@ fn tag(route: &Route) -> &'static str {
     route.path.split('/').nth(2).expect("a resource")
 }
 
-fn about(tag: &str) -> &'static str {
-    match tag {
-        "accounts" => {
-            "Tenants. An account owns everything its keys make; a parent may act inside its children."
-        }
-        "api_keys" => "Keys of the account and mode they are made with.",
-        "charging_sessions" => "A vehicle on a connector, from plug-in to the end of the charge.",
-        "charging_stations" => "Stations, shared by all accounts of a mode.",
-        "drivers" => "The people who charge. A driver may be attached to several fleets.",
-        "estimations" => "What a charge would cost.",
-        "events" => "What happened, as webhook endpoints are told. Kept 30 days.",
-        "fleets" => "Groups of vehicles and drivers that are billed together.",
-        "invoices" => "Bills for the sessions of a window of time.",
-        "payment_methods" => "What charges are taken from.",
-        "policies" => "Rules about operators, places, prices and times.",
-        "reports" => "Files made of sessions, later.",
-        "reservations" => {
-            "Wishes for a charging window in an area, confirmed later on a connector."
-        }
-        "transactions" => "Money that moved, or failed to.",
-        "vehicles" => "Vehicles, each in one fleet.",
-        "webhook_endpoints" => "Where events are delivered.",
-        other => panic!("nothing is said about {other}"),
-    }
+/// The first paragraph of the documentation of the resource's folder.
+fn about(tag: &str) -> String {
+    let path = root().join("functions/src").join(tag).join("mod.rs");
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let paragraph = text.split("//!\n").next().unwrap_or_default();
+    let said = header(paragraph);
+    assert!(!said.is_empty(), "{} has no description", path.display());
+    said
+}
+
+/// The first lines of a file, `//! …`, as one.
+fn header(text: &str) -> String {
+    let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// `retrieve-charging-station` as `retrieveChargingStation`.
@@ -457,6 +430,11 @@ fn operation_id(name: &str) -> String {
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |id, word| id + &capital(word))
 }
+
+/// What the description of every operation that charges adds.
+const CHARGING: &str = " A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: \
+    the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. \
+    Repeating the request with the same `Idempotency-Key` never charges twice.";
 
 fn capital(word: &str) -> String {
     let (first, rest) = word.split_at(1);
@@ -484,13 +462,28 @@ fn description(route: &Route) -> String {
         if !text.contains(&format!("\"{}\"", route.name)) {
             continue;
         }
-        let lines = text.lines().take_while(|line| line.starts_with("//!"));
-        let said: Vec<_> = lines.map(|line| line[3..].trim()).collect();
-        let said = said.join(" ");
+        let said = header(&text);
         let (_, said) = said.split_once("`: ").expect("a path and what it does");
-        return capital(said);
+        let charging = if route.charges { CHARGING } else { "" };
+        return capital(said) + charging;
     }
     panic!("{} has no file", route.name);
+}
+
+/// The scopes of an operation: those that a key needs for any request, and those that it needs for some.
+fn scopes(route: &Route) -> Value {
+    let required: Vec<_> = route.scopes().map(|scope| scope.to_string()).collect();
+    let mut conditional: Vec<_> = route.sometimes.to_vec();
+    if expand::is_taken(route) {
+        conditional.push(Conditional {
+            scope: "<resource>:read",
+            when: "expand[] is given, of every kind of object that its paths name",
+        });
+    }
+    let conditional = conditional
+        .iter()
+        .map(|one| json!({"scope": one.scope, "when": one.when}));
+    json!({"required": required, "conditional": conditional.collect::<Vec<_>>()})
 }
 
 fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
@@ -502,7 +495,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
         "description": description(route),
         "tags": [tag(route)],
         "parameters": operation_parameters(endpoint, components),
-        "x-scope": route.scope.to_string(),
+        "x-scope": scopes(route),
     });
     let mut responses = Map::from_iter([("200".to_owned(), success(route, components))]);
     for (status, codes) in refusals(endpoint) {
@@ -687,7 +680,7 @@ fn failure(status: u16, codes: &BTreeSet<Option<&'static str>>) -> Value {
         400 => "The request is invalid for the operation.",
         401 => "The key is missing, invalid or not authenticated.",
         402 => "The payment failed or was not authorized.",
-        403 => "The key lacks the scope, or a policy blocks the request.",
+        403 => "The key lacks a scope, the account is suspended, or a policy blocks the request.",
         404 => "Something that the request names does not exist.",
         409 => "The request conflicts with the current state.",
         429 => "Requests come too quickly.",
@@ -769,6 +762,7 @@ fn error_schema() -> Value {
             "status": {"type": "integer", "description": "The HTTP status."},
             "doc_url": {"type": ["string", "null"], "description": "Where the code is explained."},
             "decline_code": {"type": "string", "description": "With `payment_authorization_failed`: the provider's reason."},
+            "transaction": {"type": "string", "description": "Of a request that charges: the transaction that shows whether it did."},
             "policy": {"type": "string", "description": "With `policy_blocked`: the policy."},
             "rule": {"type": "string", "description": "With `policy_blocked`: its rule."},
         },

@@ -2,7 +2,16 @@
 
 /// The parts of `shared/src`, from the lowest to the highest. All of `functions` comes after them.
 const PARTS: &[&[&str]] = &[
-    &["error", "id", "metrics", "money", "origin", "size", "time"],
+    &[
+        "error",
+        "id",
+        "metrics",
+        "money",
+        "operation",
+        "origin",
+        "size",
+        "time",
+    ],
     &["fields"],
     &["models"],
     &["charging", "ocpi"],

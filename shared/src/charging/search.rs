@@ -12,6 +12,7 @@ use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Point, Range, StationStatus,
 };
 use crate::models::vehicle::ConnectorType;
+use crate::time::Timestamp;
 
 /// The longest way along which stations are sought, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;
@@ -36,6 +37,8 @@ pub struct Search {
     pub reservable: Option<bool>,
     /// Minor units, tax included.
     pub max_price_per_kwh: Option<u32>,
+    /// Whether a connector whose prices are unknown is above every `max_price_per_kwh`.
+    pub known_prices_only: bool,
 }
 
 /// Where stations are sought: in a circle, along a route, or where both meet.
@@ -57,6 +60,8 @@ pub struct Circle {
 pub struct Spot {
     /// Millimetres from the place; 0 without one. Whole, so that the same distance is always the same number.
     pub distance: u64,
+    /// When the station was created, in a search without a place; 1970 otherwise.
+    pub created: Timestamp,
     pub id: Id,
 }
 
@@ -97,7 +102,7 @@ impl Search {
     pub fn order(&self, a: &Spot, b: &Spot) -> Ordering {
         match self.place {
             Some(_) => (a.distance, &a.id).cmp(&(b.distance, &b.id)),
-            None => b.id.cmp(&a.id),
+            None => (b.created, &b.id).cmp(&(a.created, &a.id)),
         }
     }
 
@@ -116,7 +121,9 @@ impl Search {
         &'a self,
         station: &'a ChargingStation,
     ) -> impl Iterator<Item = &'a Connector> {
-        station.connectors.iter().filter(|connector| {
+        let unknown =
+            |connector: &Connector| self.known_prices_only && connector.pricing.is_empty();
+        station.connectors.iter().filter(move |connector| {
             let kind = connector.connector_type();
             let one_of = |types: &[ConnectorType]| kind.is_some_and(|kind| types.contains(&kind));
             (self.connector_types.is_empty() || one_of(&self.connector_types))
@@ -124,7 +131,7 @@ impl Search {
                 && self.min_power.is_none_or(|power| connector.power >= power)
                 && self
                     .max_price_per_kwh
-                    .is_none_or(|cap| !is_above(connector, cap))
+                    .is_none_or(|cap| !is_above(connector, cap) && !unknown(connector))
         })
     }
 
@@ -231,8 +238,8 @@ pub(super) fn joined(mut spans: Vec<Window>) -> Vec<Window> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::charging_station::{Plug, PriceType};
+    use crate::ocpi;
     use crate::time::Timestamp;
 
     fn window(from: i64, until: i64) -> Window {
@@ -317,6 +324,11 @@ mod tests {
         assert!(asks(60).accepts(&station) && !asks(59).accepts(&station));
         station.set_pricing(Vec::new());
         assert!(asks(0).accepts(&station));
+        let known = Search {
+            known_prices_only: true,
+            ..asks(1000)
+        };
+        assert!(!known.accepts(&station));
     }
 
     #[test]

@@ -7,10 +7,11 @@ use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
 
 use crate::app::App;
+use crate::charging::calendar::CalendarOwner;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_session::{ChargingSession, SessionStatus};
-use crate::models::charging_station::ChargingStation;
+use crate::models::charging_station::{ChargingStation, Connector, StationPrivate};
 use crate::models::driver::Driver;
 use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
@@ -177,7 +178,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     Ok(())
 }
 
-/// The object of a row as clients see it. Other endpoints' secrets are nobody's business.
+/// The object of a row as clients see it. An event reaches other endpoints, so the secret of an endpoint is masked in it.
 fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
     fn read_as<T: serde::Serialize + serde::de::DeserializeOwned>(
         item: &Item,
@@ -198,12 +199,10 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
         Some(Kind::Transaction) => read_as::<Transaction>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
         Some(Kind::WebhookEndpoint) => {
-            let mut endpoint = read_as::<WebhookEndpoint>(item)?;
+            let endpoint: Option<WebhookEndpoint> = read(item, "object")?;
             endpoint
-                .as_mut()
-                .and_then(Value::as_object_mut)
-                .map(|members| members.remove("secret"));
-            Ok(endpoint)
+                .map(|endpoint| serde_json::to_value(endpoint.masked()).map_err(Error::internal))
+                .transpose()
         }
         other => Err(Error::permanent(format!("{other:?} has no events"))),
     }
@@ -277,7 +276,7 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Has other connectors sought for the reservations whose own are out of order from now on.
+/// Has other connectors sought for the reservations whose own are out of order, or no longer published, from now on.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {
@@ -285,16 +284,29 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Resul
             None => Ok(None),
         }
     };
+    let is_published = |item: &Option<Item>| -> Result<bool> {
+        let private: Option<Option<StationPrivate>> = match item {
+            Some(item) => read(item, "private")?,
+            None => None,
+        };
+        Ok(private.flatten().unwrap_or_default().published)
+    };
+    let withdrawn = is_published(&change.old)? && !is_published(&change.new)?;
     let (Some(old), Some(new)) = (station(&change.old)?, station(&change.new)?) else {
         return Ok(());
     };
-    let lost = old.connectors.iter().map(|connector| &connector.id);
-    let lost = lost.filter(|id| old.can_promise(id) && !new.can_promise(id));
-    let lost: Vec<String> = lost.cloned().collect();
+    let is_lost =
+        |one: &&Connector| old.can_promise(&one.id) && (withdrawn || !new.can_promise(&one.id));
+    let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {
         return Ok(());
     }
-    let promised = app.store.promises_of(mode, id, &lost, app.now()).await?;
+    let evses = lost.iter().map(|one| CalendarOwner::evse_of(id, one));
+    let promised = app
+        .store
+        .promises_of(mode, evses.collect(), app.now())
+        .await?;
+    let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
     for entry in promised {
         if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
             displace(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;

@@ -20,11 +20,11 @@ use crate::app::App;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
-use crate::models::api_key::{Resource, Scope};
+use crate::models::api_key::{ActingKey, Resource, Scope};
 use crate::models::charging_session::ChargingSession;
 use crate::models::charging_station::ChargingStation;
 use crate::models::driver::Driver;
-use crate::models::event::Event;
+use crate::models::event::{Event, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::PaymentMethod;
 use crate::models::policy::Policy;
@@ -149,7 +149,10 @@ impl Wanted {
             wanted.add(path, members, &mut passed)?;
             let targets = passed.into_iter().skip(1);
             for target in targets {
-                let scope = Scope::Read(resource(target));
+                let resource = Resource::of(target);
+                let resource = resource
+                    .ok_or_else(|| Error::internal(format!("no scope covers {target:?}")))?;
+                let scope = Scope::Read(resource);
                 if !scopes.iter().any(|held| held.covers(scope)) {
                     return Err(Error::missing_scope(&scope.to_string()));
                 }
@@ -160,6 +163,12 @@ impl Wanted {
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether objects of a kind are wanted, at any depth.
+    fn names(&self, kind: Kind) -> bool {
+        let mut wanted = self.0.iter();
+        wanted.any(|(_, target, deeper)| *target == kind || deeper.names(kind))
     }
 
     /// Adds the rest of a path. `passed` holds the kinds that the path has passed, the answer's own first; those of the
@@ -203,19 +212,19 @@ fn refuse(message: String) -> Error {
     Code::UnsupportedExpandValue.because(message).at("expand")
 }
 
-/// The resource whose scope covers reading a kind.
-fn resource(kind: Kind) -> Resource {
-    let own = Resource::ALL.iter().find(|one| one.kind() == kind);
-    // The one kind without a resource of its own is a vehicle's telemetry.
-    own.copied().unwrap_or(Resource::Vehicles)
-}
-
-/// Puts the objects in place of their ids. An object that is gone stays an id.
+/// Puts the objects in place of their ids. An object that is gone stays an id, and so does an event that shows an object
+/// which the key may not read: its type is known only now.
 ///
 /// # Errors
 /// 400 `unsupported_expand_value` if the answer would show more than 1,000 expanded objects or be larger than 5 MB;
 /// `Unavailable` if DynamoDB cannot be reached. The answer is unchanged then.
-pub async fn expand(app: &App, tenant: &Tenant, answer: &mut Value, wanted: &Wanted) -> Result<()> {
+pub async fn expand(
+    app: &App,
+    tenant: &Tenant,
+    key: &ActingKey,
+    answer: &mut Value,
+    wanted: &Wanted,
+) -> Result<()> {
     let size = Size::of(answer)?;
     let mut found = Found {
         app,
@@ -232,7 +241,31 @@ pub async fn expand(app: &App, tenant: &Tenant, answer: &mut Value, wanted: &Wan
         put_in(top, wanted, &objects);
         tokio::task::yield_now().await;
     }
+    if wanted.names(Kind::Event) {
+        members_of(answer).for_each(|member| hide_events(member, key));
+    }
     Ok(())
+}
+
+/// The values that an object or an array holds.
+fn members_of(value: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
+    match value {
+        Value::Object(members) => Box::new(members.values_mut()),
+        Value::Array(entries) => Box::new(entries.iter_mut()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Puts the id in place of each event whose object the key may not read.
+fn hide_events(value: &mut Value, key: &ActingKey) {
+    let is_event = value.get("object").and_then(Value::as_str) == Some(Kind::Event.name());
+    let kind = value.get("type").and_then(Value::as_str);
+    let kind = kind.and_then(EventType::from_name).filter(|_| is_event);
+    match kind {
+        Some(kind) if !key.may_read(kind.subject()) => *value = value["id"].take(),
+        Some(_) => {}
+        None => members_of(value).for_each(|member| hide_events(member, key)),
+    }
 }
 
 /// The objects of an answer: those of a page, or itself.

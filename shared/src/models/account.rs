@@ -27,6 +27,7 @@ pub struct Account {
     pub description: Option<Description>,
     pub email: Email,
     pub metadata: Metadata,
+    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: AccountMetricSystem,
     pub name: Name,
     pub plan: Plan,
@@ -39,6 +40,9 @@ pub struct Account {
     /// Minor units of `default_currency`.
     pub wallet_balance: i64,
 }
+
+/// How many accounts may lie above one another, the first included.
+pub const MAX_DEPTH: usize = 5;
 
 /// What the account keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -92,11 +96,14 @@ pub enum Plan {
     Enterprise,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// What keys of the account, and of every account below it, may do. Only an operator sets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountStatus {
     Active,
+    /// Keys may read; every other request is refused with 403. Work under way goes on.
     Suspended,
+    /// Keys are refused with 401.
     Closed,
 }
 

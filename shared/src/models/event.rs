@@ -197,6 +197,18 @@ event_types! {
 }
 
 impl EventType {
+    /// The kind of the object that events of this type show.
+    pub fn subject(self) -> Kind {
+        let subject = self.as_str().split('.').next().unwrap_or_default();
+        let named = Kind::ALL.iter().find(|kind| kind.name() == subject);
+        match named {
+            Some(kind) => *kind,
+            None if self == Self::Ping => Kind::WebhookEndpoint,
+            // The events of a charge, `service.…`, show its transaction.
+            None => Kind::Transaction,
+        }
+    }
+
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
@@ -387,6 +399,21 @@ mod tests {
         };
         assert_eq!(event(1).id, event(1).id);
         assert_ne!(event(1).id, event(2).id);
+    }
+
+    #[test]
+    fn every_type_shows_an_object_whose_read_scope_there_is() {
+        use crate::models::api_key::Resource;
+        for kind in EventType::ALL {
+            let subject = kind.subject();
+            assert!(Resource::of(subject).is_some(), "{kind}");
+            let word = match kind.as_str().split('.').next() {
+                Some("service") => "transaction",
+                Some("ping") => "webhook_endpoint",
+                word => word.unwrap_or_default(),
+            };
+            assert_eq!(subject.name(), word, "{kind}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::address::Address;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Memo, Name, Phone, ZoneName};
-use super::transaction::{Transaction, check_currency};
+use super::transaction::check_currency;
 use super::{Distinct, check_size, sized};
 use crate::charging::calendar::Window;
 use crate::error::Result;
@@ -29,6 +29,7 @@ pub struct Fleet {
     pub description: Memo<1000>,
     pub email: Email,
     pub metadata: Metadata,
+    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: MetricSystem,
     pub name: Name,
     pub phone: Option<Phone>,
@@ -403,16 +404,6 @@ impl Fleet {
     /// The time zone of a fleet's rules; UTC where the fleet is gone.
     pub fn zone(fleet: Option<&Self>) -> TimeZone {
         fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
-    }
-
-    /// Adds what was charged to the wallet.
-    ///
-    /// # Errors
-    /// The wallet has another currency by now.
-    pub fn top_up(&mut self, payment: &Transaction, now: Timestamp) -> Result<()> {
-        payment.add_to(&mut self.wallet_balance, self.preferences.default_currency)?;
-        self.updated = now;
-        Ok(())
     }
 
     pub fn is_active(&self) -> bool {

@@ -10,8 +10,8 @@ use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Mode;
-use crate::ports::payments::{is_test_token, test_tokens};
-use crate::time::Timestamp;
+use crate::ports::payments::{ProviderMethod, is_test_token, test_tokens};
+use crate::time::{DAY, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PaymentMethod {
@@ -53,6 +53,25 @@ pub struct Card {
 pub struct PaymentMethodPrivate {
     /// The provider's name for it; none for a wallet.
     pub token: Option<String>,
+    /// The provider's customer that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer: Option<String>,
+}
+
+/// A payment method that was deleted. What fell due before is still charged to it, so it is kept for a while.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeletedPaymentMethod {
+    pub method: PaymentMethod,
+    pub deleted: Timestamp,
+}
+
+/// How long a deleted payment method is kept, in milliseconds.
+const DELETED_KEPT: i64 = 90 * DAY;
+
+impl DeletedPaymentMethod {
+    pub fn kept_until(&self) -> Timestamp {
+        self.deleted.plus_millis(DELETED_KEPT)
+    }
 }
 
 /// The body of `POST /v1/payment_methods`.
@@ -199,13 +218,15 @@ impl PaymentMethod {
     /// Metadata beyond its limits.
     pub fn new(
         new: NewPaymentMethod,
-        card: Option<Card>,
+        provider: ProviderMethod,
         now: Timestamp,
     ) -> Result<(Self, PaymentMethodPrivate)> {
         let method = Self {
             id: Id::new(Kind::PaymentMethod, now),
             object: Kind::PaymentMethod,
-            card,
+            card: provider
+                .card
+                .filter(|_| new.kind == PaymentMethodType::Card),
             created: now,
             driver: new.driver,
             fleet: new.fleet,
@@ -214,7 +235,11 @@ impl PaymentMethod {
             updated: now,
         };
         let method = sized(method).map_err(coded)?;
-        Ok((method, PaymentMethodPrivate { token: new.token }))
+        let private = PaymentMethodPrivate {
+            token: new.token,
+            customer: provider.customer,
+        };
+        Ok((method, private))
     }
 
     /// Applies an update; what the body leaves out stays.
@@ -319,7 +344,9 @@ mod tests {
         let fleet = Id::new(Kind::Fleet, now);
         let make = |owner: Value| {
             let new = serde_json::from_value(owner).unwrap();
-            PaymentMethod::new(new, None, now).unwrap().0
+            PaymentMethod::new(new, ProviderMethod::default(), now)
+                .unwrap()
+                .0
         };
         let hers = make(json!({"type": "wallet", "driver": ada}));
         let fleets = make(json!({"type": "wallet", "fleet": fleet}));

@@ -39,6 +39,10 @@ pub struct Reservation {
     pub id: Id,
     pub object: Kind,
     pub cancellation_policy: CancellationPolicy,
+    /// The session that fulfils the reservation; null until the vehicle has started charging.
+    #[serde(default)]
+    #[schema(required)]
+    pub charging_session: Option<Id>,
     /// The station; null until one is assigned.
     pub charging_station: Option<Id>,
     pub confirmed_at: Option<Timestamp>,
@@ -82,22 +86,42 @@ pub struct ReservationPrivate {
     /// The vehicle's fleet.
     #[serde(default)]
     pub fleet: Option<Id>,
+    /// The EVSE of the reserved connector, whose calendar the reservation is in; none before it is confirmed, and in rows of
+    /// earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evse: Option<String>,
     /// The promised connector is out of order: when the reservation is due, another is sought.
     #[serde(default)]
     pub displaced: bool,
     /// Since when the reservation is over and its fee is owed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed_since: Option<Timestamp>,
+    /// The fee, once it is paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fee_paid: Option<PaidFee>,
     /// The invoice that claimed the fee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
 }
 
-impl ReservationPrivate {
-    /// The vehicle has come: the reservation neither expires nor waits for anything but the end of the session.
-    pub fn arrived(&mut self) {
-        self.due = None;
-    }
+/// A fee that was owed and is paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaidFee {
+    /// Since when it was owed.
+    pub since: Timestamp,
+    /// Minor units of the reservation's currency.
+    pub amount: i64,
+}
+
+/// The fee of a reservation that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fee {
+    /// Since when it is owed: when the reservation was over.
+    pub since: Timestamp,
+    /// Minor units of the reservation's currency.
+    pub amount: i64,
+    /// What of `amount` is paid.
+    pub paid: i64,
 }
 
 impl Default for ReservationPrivate {
@@ -106,8 +130,10 @@ impl Default for ReservationPrivate {
             due: None,
             charging_standard: ConnectorType::Type2,
             fleet: None,
+            evse: None,
             displaced: false,
             owed_since: None,
+            fee_paid: None,
             invoice: None,
         }
     }
@@ -299,6 +325,7 @@ impl Reservation {
                 kind: CancellationType::FreeCancellation,
                 free_until_before: 1800,
             },
+            charging_session: None,
             charging_station: None,
             confirmed_at: None,
             connector: None,
@@ -436,6 +463,7 @@ impl Reservation {
         self.match_summary = Some(summary);
         self.updated = now;
         self.connector = Some(assignment.connector.clone());
+        private.evse = Some(assignment.evse.clone());
         private.displaced = false;
         private.due = Some(assignment.window.from.plus_millis(GRACE));
     }
@@ -559,6 +587,12 @@ impl Reservation {
             && self.charging_station.as_ref() == Some(station)
     }
 
+    /// The vehicle has come and charges: the reservation neither expires nor waits for anything but the end of the session.
+    pub fn arrive(&mut self, private: &mut ReservationPrivate, session: &Id) {
+        self.charging_session = Some(session.clone());
+        private.due = None;
+    }
+
     /// The session for which a confirmed reservation was made has ended.
     pub fn complete(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
         self.status = ReservationStatus::Completed;
@@ -588,12 +622,29 @@ impl Reservation {
 
     /// The invoice that bills the fee was paid. Says whether there was anything left to pay.
     pub fn pay_off(&mut self, private: &mut ReservationPrivate, now: Timestamp) -> bool {
-        private.owed_since = None;
-        let owed = std::mem::take(&mut self.fee_due) > 0;
-        if owed {
-            self.updated = now;
+        let since = private.owed_since.take();
+        let amount = std::mem::take(&mut self.fee_due);
+        if amount == 0 {
+            return false;
         }
-        owed
+        private.fee_paid = since.map(|since| PaidFee { since, amount });
+        self.updated = now;
+        true
+    }
+
+    /// The fee, if the reservation is over and has one that was not waived.
+    pub fn fee(&self, private: &ReservationPrivate) -> Option<Fee> {
+        let owed = private.owed_since.map(|since| Fee {
+            since,
+            amount: self.fee_due,
+            paid: 0,
+        });
+        let paid = private.fee_paid.map(|PaidFee { since, amount }| Fee {
+            since,
+            amount,
+            paid: amount,
+        });
+        owed.or(paid)
     }
 
     /// Whether the fee is to be charged now.
@@ -986,6 +1037,7 @@ mod tests {
         reservation.update(change(), &mut private, now()).unwrap();
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,
@@ -1027,6 +1079,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: at("2026-03-01T11:00:00Z"),
@@ -1055,6 +1108,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
+use super::api_key::ActingKey;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -37,10 +38,13 @@ pub struct WebhookEndpoint {
     pub description: Option<Description>,
     pub disabled_at: Option<Timestamp>,
     pub disabled_reason: Option<DisabledReason>,
-    /// The types of events this endpoint receives; `*` stands for all.
+    /// The types of events this endpoint receives; `*` stands for all. A key that sets them, or changes the endpoint
+    /// otherwise, needs the read scopes of the objects that these events show.
     pub enabled_events: Vec<Subscription>,
     pub livemode: bool,
     pub metadata: Metadata,
+    /// What deliveries are signed with. Masked for keys without `webhook_endpoints:write`, and in events: `whsec_****` and
+    /// its last four characters.
     pub secret: SigningSecret,
     /// How `t` of `Service-Signature` is written.
     pub signature_timestamp: SignatureTimestamp,
@@ -166,6 +170,12 @@ impl SigningSecret {
         let mut random = [0; 24];
         getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
         Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
+    }
+
+    /// The prefix, four asterisks and the last four characters: what is shown to readers who may not sign.
+    pub fn masked(&self) -> Self {
+        let last4 = &self.0[self.0.len().saturating_sub(4)..];
+        Self(format!("{}****{last4}", Self::PREFIX))
     }
 
     /// The whole text: the key of `Service-Signature`.
@@ -326,6 +336,30 @@ impl WebhookEndpoint {
             until: now.plus_millis(DAY),
         };
         private.previous.insert(0, replaced);
+        Ok(())
+    }
+
+    /// The endpoint with its secret masked.
+    #[must_use]
+    pub fn masked(mut self) -> Self {
+        self.secret = self.secret.masked();
+        self
+    }
+
+    /// Checks that a key may read the objects of every event that the endpoint is subscribed to, so that a subscription
+    /// shows nothing that the key could not read itself.
+    ///
+    /// # Errors
+    /// 403 `authentication_error` that names the scope which the key lacks.
+    pub fn check_subscriptions(&self, key: &ActingKey) -> Result<()> {
+        let subscribed = self.enabled_events.iter().flat_map(|one| match one {
+            Subscription::All => EventType::ALL,
+            Subscription::To(kind) => std::slice::from_ref(kind),
+        });
+        for kind in subscribed {
+            key.require_read(kind.subject())
+                .map_err(|error| error.at("enabled_events"))?;
+        }
         Ok(())
     }
 
@@ -545,5 +579,8 @@ mod tests {
         assert_eq!(secret.as_str().len(), "whsec_".len() + 32);
         assert_eq!(secret.bytes().len(), 24);
         assert_eq!(format!("{secret:?}"), "[redacted]");
+        let masked = secret.masked();
+        let last4 = &secret.as_str()[34..];
+        assert_eq!(masked.as_str(), format!("whsec_****{last4}"));
     }
 }

@@ -45,6 +45,31 @@ pub enum Members<'a> {
 /// be less: `due_date<`.
 pub type Filter<'a> = Vec<(&'a str, String)>;
 
+/// A member of the object that must have one of some values: at least 1 and at most 100.
+#[derive(Debug, Clone, Copy)]
+pub struct Among<'a> {
+    pub member: &'a str,
+    pub values: &'a [&'a str],
+}
+
+impl Among<'_> {
+    fn expression(
+        self,
+        names: &mut HashMap<String, String>,
+        values: &mut HashMap<String, AttributeValue>,
+    ) -> String {
+        names.insert("#object".into(), "object".into());
+        names.insert("#among".into(), self.member.to_owned());
+        let mut places = Vec::new();
+        for (place, value) in self.values.iter().enumerate() {
+            let place = format!(":among{place}");
+            values.insert(place.clone(), s(*value));
+            places.push(place);
+        }
+        format!("#object.#among IN ({})", places.join(", "))
+    }
+}
+
 /// A page's rows, newest first, and whether there are more on either side.
 #[derive(Debug, Clone)]
 pub struct Found<T> {
@@ -173,7 +198,25 @@ impl Store {
         slice: &Slice,
         filter: Filter<'_>,
     ) -> Result<Found<Row<T>>> {
-        let found = self.slice(partition, T::KIND, slice, filter).await?;
+        let found = self.slice(partition, T::KIND, slice, filter, None).await?;
+        found.try_map(Row::from_item)
+    }
+
+    /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
+    /// page is as full and as stable as one of [`Store::list`].
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn list_among<T: Record>(
+        &self,
+        partition: Partition<'_>,
+        slice: &Slice,
+        filter: Filter<'_>,
+        among: Among<'_>,
+    ) -> Result<Found<Row<T>>> {
+        let found = self
+            .slice(partition, T::KIND, slice, filter, Some(among))
+            .await?;
         found.try_map(Row::from_item)
     }
 
@@ -206,7 +249,7 @@ impl Store {
         filter: Filter<'_>,
     ) -> Result<Option<Id>> {
         let found = self
-            .slice(partition, kind, &Slice::first(1), filter)
+            .slice(partition, kind, &Slice::first(1), filter, None)
             .await?;
         Ok(found
             .rows
@@ -214,12 +257,13 @@ impl Store {
             .map(|row| Id::from(string(row, "list_sk"))))
     }
 
-    async fn slice(
+    pub(super) async fn slice(
         &self,
         partition: Partition<'_>,
         kind: Kind,
         slice: &Slice,
         filter: Filter<'_>,
+        among: Option<Among<'_>>,
     ) -> Result<Found<Item>> {
         let backward = matches!(slice.from, From::Before(_));
         let mut rows = Vec::new();
@@ -232,7 +276,14 @@ impl Store {
                 (":low".to_owned(), s(low.as_str())),
                 (":high".to_owned(), s(high.as_str())),
             ]);
-            let condition = filter_expression(filter, &mut names, &mut values);
+            let mut condition = filter_expression(filter, &mut names, &mut values);
+            if let Some(among) = among {
+                let among = among.expression(&mut names, &mut values);
+                condition = Some(match condition {
+                    Some(others) => format!("{others} AND {among}"),
+                    None => among,
+                });
+            }
             // A filter may leave nothing of many rows: then as much is read at a time as fits into an answer.
             let at_a_time = match condition {
                 None => i32::try_from(slice.limit + 1).ok(),
