@@ -14,7 +14,7 @@ const RETRY_AFTER: u64 = 1;
 
 /// The message of a request that was interrupted before it charged.
 const NOT_CHARGED: &str =
-    "The request could not be completed. Nothing was charged; the request can be repeated.";
+    "The request could not be completed. It charged nothing and can be repeated.";
 
 /// The message of a request that was interrupted when it may have charged.
 const OUTCOME_OPEN: &str = "It is not certain yet whether the payment method was charged. The service settles this by itself: \
@@ -141,6 +141,36 @@ mod tests {
             "message": "No such fleet.", "param": "fleet", "request": request, "status": 404,
             "doc_url": "https://x/docs/errors#fleet-not-found"});
         assert_eq!(serde_json::from_slice::<Value>(&body).unwrap(), want);
+    }
+
+    #[test]
+    fn an_interrupted_payment_says_what_is_certain_and_invites_no_second_one() {
+        let show = |transaction: Option<Id>, cause| {
+            let error = Error::PaymentInterrupted {
+                transaction,
+                cause: Box::new(cause),
+            };
+            let body = answer(&error, &Id::from_number(Kind::Request, 1), "https://x").body;
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            (body, retry_after(&error))
+        };
+        let (body, retry) = show(None, Error::Contended);
+        assert_eq!((&body["status"], retry), (&json!(503), Some(RETRY_AFTER)));
+        assert_eq!(body.get("transaction"), None);
+        assert!(
+            body["message"]
+                .as_str()
+                .unwrap()
+                .contains("charged nothing")
+        );
+        let id = Id::from_number(Kind::Transaction, 1);
+        for (cause, status) in [(Error::Contended, 503), (Error::internal("swordfish"), 500)] {
+            let (body, retry) = show(Some(id.clone()), cause);
+            assert_eq!((&body["status"], retry), (&json!(status), None));
+            assert_eq!(body["transaction"], json!(id));
+            let message = body["message"].as_str().unwrap();
+            assert!(message.contains("not certain") && !message.contains("swordfish"));
+        }
     }
 
     #[test]

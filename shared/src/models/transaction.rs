@@ -234,7 +234,8 @@ impl Transaction {
         let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
         let succeeded =
             self.kind == TransactionType::Charge && self.status == TransactionStatus::Succeeded;
-        if !succeeded || private.source.is_none() || private.top_up.is_some() {
+        let charged = self.amount > 0 && private.source.is_some();
+        if !succeeded || !charged || private.top_up.is_some() {
             return refuse("Only a charge that succeeded can be refunded, and no top-up.");
         }
         if private.refund.is_some() {
