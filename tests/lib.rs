@@ -10,6 +10,7 @@ pub mod meter;
 pub mod recorder;
 pub mod records;
 pub mod samples;
+pub mod seeds;
 pub mod stage;
 pub mod tls;
 
@@ -69,6 +70,11 @@ fn deployed() -> Option<String> {
     std::env::var("API_URL").ok()
 }
 
+/// The access key with which `shared::aws::config` signs.
+fn access_key() -> String {
+    shared::aws::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
+}
+
 /// Ends the process of a test that needs what a deployed service does not offer.
 fn skip(needs: &str) -> ! {
     drop(std::io::stderr().write_all(format!("skipped: it needs {needs}\n").as_bytes()));
@@ -121,6 +127,7 @@ impl TestApp {
             data: ".data".into(),
             memory: true,
             store: std::env::var("STORE_URL").ok(),
+            tariffs: None,
             stations: None,
             rate: 100_000,
             reservation_fee: 0,
@@ -128,7 +135,10 @@ impl TestApp {
             table: format!("test-{}", unique()),
             by_hand: true,
             payments: Default::default(),
+            quotas: Default::default(),
             slack: SLACK,
+            // The tests' own clients of the table have the credentials of the environment, or its stand-in.
+            access_key: Some(access_key()),
             versions: Default::default(),
         };
         change(&mut options);
@@ -192,6 +202,41 @@ impl TestApp {
             parts.files.clone(),
             parts.settings.clone(),
         )
+    }
+
+    /// Starts another instance of the service on the same table and clock, with caches of its own. Gives its URL.
+    pub async fn another_instance(&self) -> String {
+        let parts = self.app();
+        let instance = self.app_with(parts.store.clone(), parts.clock.clone());
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(async move { axum::serve(listener, functions::router(instance)).await });
+        url
+    }
+
+    /// A client of a new child of the client's account, with a full-access key of its own.
+    pub async fn child_of(&self, parent: &Client) -> Client {
+        parent.child().await
+    }
+
+    /// A client with a new key of the client's account that has these scopes.
+    pub async fn restricted<S: AsRef<str>>(&self, client: &Client, scopes: &[S]) -> Client {
+        let scopes: Vec<&str> = scopes.iter().map(AsRef::as_ref).collect();
+        let made = client.post("/v1/api_keys", json!({"scopes": scopes})).await;
+        let made = made.expect(200);
+        Client {
+            key: made.body["secret"].as_str().map(str::to_owned),
+            ..client.clone()
+        }
+    }
+
+    /// Sets the status of an account, as an operator does.
+    pub async fn set_account_status(&self, account: &Id, status: &str) {
+        let invocation = json!({"account": account, "status": status});
+        let invocation = serde_json::from_value(invocation).expect("an invocation");
+        let set = functions::accounts::set_status::handle(self.app(), invocation);
+        set.await.expect("the status is set");
     }
 
     /// A client of another account.
@@ -263,13 +308,29 @@ impl TestApp {
     /// Adds a station with two free Type2 connectors of 22 kW, `1` and `2`, at 45 pence per kWh with 20 % VAT included. It
     /// stands alone at 10°, 10°.
     pub async fn station(&self, change: Value) -> String {
+        self.station_in(&self.alice, change).await
+    }
+
+    /// The same station, in the mode of the client's key.
+    pub async fn station_in(&self, client: &Client, change: Value) -> String {
         let id = Id::new(Kind::ChargingStation, self.now()).to_string();
-        self.change_station(&id, change).await;
+        self.import_station(client.tenant(), &id, change).await;
         id
+    }
+
+    /// Adds a station with two EVSEs: `A` has the Type2 connectors `1` and `2`, `B` has `3`. Otherwise it is as
+    /// [`TestApp::station`] makes it.
+    pub async fn station_with_cables(&self, change: Value) -> String {
+        self.station(with(json!({"connectors": cables()}), change))
+            .await
     }
 
     /// Imports that station anew, with these members and otherwise as [`TestApp::station`] makes it.
     pub async fn change_station(&self, id: &str, change: Value) {
+        self.import_station(self.alice.tenant(), id, change).await;
+    }
+
+    async fn import_station(&self, tenant: Tenant, id: &str, change: Value) {
         let connector =
             |id: &str| json!({"id": id, "power": 22.0, "status": "available", "type": "Type2"});
         let station = json!({
@@ -284,7 +345,6 @@ impl TestApp {
                 "tax_percent": "20", "type": "ENERGY"}],
         });
         let station = serde_json::from_value(with(station, change)).expect("a station");
-        let tenant = self.alice.tenant();
         let origin = shared::Origin::later(tenant, self.now());
         let imported = self.app().store.import_stations(&origin, vec![station]);
         imported.await.expect("the station is stored");
@@ -439,6 +499,12 @@ pub fn vehicle(fleet: &str) -> Value {
         "charging_standard": "Type2"})
 }
 
+/// Three Type2 connectors, two of which are cables of one EVSE.
+pub fn cables() -> Value {
+    let cable = |id: &str, evse: &str| json!({"id": id, "evse": evse, "power": 22.0, "status": "available", "type": "Type2"});
+    json!([cable("1", "A"), cable("2", "A"), cable("3", "B")])
+}
+
 /// The body with other members.
 pub fn with(mut body: Value, change: Value) -> Value {
     let (Some(body_members), Value::Object(change)) = (body.as_object_mut(), change) else {
@@ -494,7 +560,10 @@ impl Client {
     pub fn tenant(&self) -> Tenant {
         Tenant {
             account: self.account.clone().expect("an account"),
-            mode: Mode::Test,
+            mode: match &self.key {
+                Some(key) if key.starts_with("sk_live_") => Mode::Live,
+                _ => Mode::Test,
+            },
         }
     }
 

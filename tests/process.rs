@@ -4,9 +4,14 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
 use serde_json::{Value, json};
 use shared::Timestamp;
 use tests::tls::TlsPort;
@@ -101,12 +106,11 @@ impl Process {
         }
     }
 
-    async fn advance(&self, seconds: u32) {
+    /// Moves the clock; what it answered.
+    async fn advance(&self, seconds: u32) -> Value {
         let body = json!({"advance_seconds": seconds});
-        self.client
-            .post(&format!("{}/_local/clock", self.base_url), body)
-            .await
-            .expect(200);
+        let path = format!("{}/_local/clock", self.base_url);
+        self.client.post(&path, body).await.expect(200).body
     }
 
     /// `kill -9`
@@ -390,6 +394,419 @@ async fn ctrl_c_ends_it_cleanly() {
     }
     process.kill();
     panic!("it did not end");
+}
+
+/// A receiver that takes every connection and never answers: its URL, and how many connections it has.
+async fn hanging() -> (String, Arc<AtomicUsize>) {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+    let listener = listener.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counter = connections.clone();
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((socket, _)) = listener.accept().await {
+            held.push(socket);
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    (url, connections)
+}
+
+/// Waits for something to become true.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn endpoints_that_hang_delay_neither_other_deliveries_nor_the_clock() {
+    let folder = Folder::new("hanging");
+    let process = Process::start(&folder);
+    let client = &process.client;
+    let mut accounts = Vec::new();
+    for _ in 0..3 {
+        let body = json!({"name": "Test", "email": "ops@fleet.example", "type": "business"});
+        accounts.push(client.post("/v1/accounts", body).await.id());
+    }
+    let send = async |account: &str, path: &str, body: Value| {
+        let acting = [("service-account", account)];
+        let sent = client.send("POST", path, Some(body.to_string()), &acting);
+        sent.await.expect(200).body
+    };
+    let (url, connections) = hanging().await;
+    for account in &accounts[..2] {
+        for n in 0..10 {
+            let hook = json!({"url": format!("{url}/{n}"), "enabled_events": ["fleet.created"]});
+            send(account, "/v1/webhook_endpoints", hook).await;
+        }
+    }
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    send(&accounts[2], "/v1/webhook_endpoints", hook).await;
+
+    for account in &accounts[..2] {
+        send(account, "/v1/fleets", fleet()).await;
+    }
+    let all = || connections.load(Ordering::SeqCst) == 20;
+    until("every hanging endpoint has its delivery", all).await;
+    let began = Instant::now();
+    send(&accounts[2], "/v1/fleets", fleet()).await;
+    until("the healthy endpoint has its delivery", || {
+        receiver.types().len() == 1
+    })
+    .await;
+    let waited = began.elapsed();
+    // An attempt is given up after 15 seconds.
+    assert!(waited < Duration::from_secs(7), "{waited:?}");
+
+    let began = Instant::now();
+    let moved = process.advance(60).await;
+    let waited = began.elapsed();
+    assert!(waited < Duration::from_secs(7), "{waited:?}");
+    assert_eq!(moved["deliveries_in_flight"], 20, "{moved}");
+    let message = moved["message"].as_str().expect("an explanation");
+    assert!(message.contains("20 webhook deliveries to 20 endpoints"));
+    // The clock is where it should be, and a delivery that is answered is waited for.
+    send(&accounts[2], "/v1/fleets", fleet()).await;
+    let moved = process.advance(60).await;
+    assert_eq!(receiver.types().len(), 2);
+    let moment = |time: &Value| time.as_str().and_then(|time| Timestamp::parse(time).ok());
+    let now = moment(&moved["now"]).expect("a time");
+    let received = receiver.received().remove(1).event;
+    let created = moment(&received["created"]).expect("a time");
+    assert!(now.millis_since(created) >= 60_000);
+    process.kill();
+}
+
+/// Runs the service until it ends by itself, as it should at a start that is refused: its exit code and its messages.
+fn refused(args: &[&str]) -> (Option<i32>, String) {
+    let mut child = Command::new(executable())
+        .args(args)
+        .env_remove("RUST_BACKTRACE")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    for _ in 0..300 {
+        if child.try_wait().expect("a child").is_some() {
+            let ended = child.wait_with_output().expect("its messages");
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            return (ended.status.code(), said);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(child.kill());
+    panic!("it started with {args:?}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_data_folder_belongs_to_one_process_and_to_its_owner() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("locked");
+    // As an earlier version may have left it.
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    std::fs::set_permissions(&folder.0, PermissionsExt::from_mode(0o755)).expect("a mode");
+    let first = Process::start(&folder);
+    let kept = first.client.post("/v1/fleets", fleet()).await.id();
+    let report = json!({"parameters": {"type": "charging_summary",
+        "period_start": "2026-01-01T00:00:00Z", "period_end": "2026-02-01T00:00:00Z"}});
+    let report = first.client.post("/v1/reports", report).await.id();
+    first.advance(1).await;
+    let path = format!("/v1/reports/{report}");
+    assert_eq!(first.client.get(&path).await.body["status"], "succeeded");
+
+    let shown = folder.0.to_str().expect("a path");
+    let (code, said) = refused(&["--json", "--port", "0", "--data", shown]);
+    assert_eq!(code, Some(1), "{said}");
+    let holder = format!("in use by the process {};", first.child.id());
+    assert!(said.contains(shown) && said.contains(&holder), "{said}");
+
+    let mut folders = vec![folder.0.clone()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        let mode = |path: &Path| {
+            std::fs::metadata(path)
+                .expect("a mode")
+                .permissions()
+                .mode()
+        };
+        assert_eq!(mode(&folder) & 0o777, 0o700, "{}", folder.display());
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                assert_eq!(mode(&path) & 0o777, 0o600, "{}", path.display());
+                files += 1;
+            }
+        }
+    }
+    assert!(files >= 6, "{files}");
+
+    // The first is not disturbed, and a killed process leaves no lock.
+    let path = format!("/v1/fleets/{kept}");
+    first.client.get(&path).await.expect(200);
+    first.kill();
+    let next = Process::start(&folder);
+    next.client.get(&path).await.expect(200);
+    next.kill();
+}
+
+#[tokio::test]
+async fn a_start_that_is_refused_names_the_option_or_file_at_fault() {
+    let folder = Folder::new("refused");
+    std::fs::create_dir_all(&folder.0).expect("a folder");
+    let file = |name: &str, content: &str| {
+        let path = folder.0.join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&path, content).expect("a file");
+        path.to_str().expect("a path").to_owned()
+    };
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let taken = listener
+        .local_addr()
+        .expect("an address")
+        .port()
+        .to_string();
+    let empty = file("empty.json", "");
+    let none = file("none.json", "[]");
+    let prose = file("prose.json", "stations");
+    let object = file("object.json", "{}");
+    let wrong = file("wrong.json", r#"[{"id": "1"}]"#);
+    let no_folder = file("no-folder", "");
+    let missing = folder.0.join("missing.json").display().to_string();
+    let unwritable = folder.0.join("unwritable").display().to_string();
+    std::fs::create_dir_all(Path::new(&unwritable).join("lock")).expect("a folder");
+    let nothing = "http://127.0.0.1:1";
+    let cases: [(&[&str], i32, &[&str]); 15] = [
+        (&["--rate", "0"], 2, &["--rate", "'0'"]),
+        (&["--rate", "-1"], 2, &["-1"]),
+        (
+            &["--reservation-fee", "-1"],
+            2,
+            &["--reservation-fee", "'-1'"],
+        ),
+        (&["--port", "65536"], 2, &["--port", "65536"]),
+        (&["--store", "nonsense"], 2, &["--store", "nonsense", "URL"]),
+        (&["--speed", "1"], 2, &["--speed"]),
+        (&["--store", nothing], 1, &["--store", nothing, "refused"]),
+        (&["--port", &taken], 1, &["--port", &taken, "in use"]),
+        (
+            &["--stations", &empty],
+            1,
+            &["--stations", &empty, "is empty"],
+        ),
+        (
+            &["--stations", &none],
+            1,
+            &["--stations", &none, "is empty"],
+        ),
+        (
+            &["--stations", &prose],
+            1,
+            &["--stations", &prose, "not JSON"],
+        ),
+        (
+            &["--stations", &object],
+            1,
+            &["--stations", &object, "array"],
+        ),
+        (
+            &["--stations", &wrong],
+            1,
+            &["--stations", &wrong, "country_code"],
+        ),
+        (&["--stations", &missing], 1, &["--stations", &missing]),
+        (&["--data", &no_folder], 1, &["data folder", &no_folder]),
+    ];
+    for (args, code, named) in cases {
+        let data = ["--data", &folder.0.join("data").display().to_string()].map(str::to_owned);
+        let mut all = vec!["--json"];
+        if !args.contains(&"--port") {
+            all.extend(["--port", "0"]);
+        }
+        if !args.contains(&"--data") {
+            all.extend(data.iter().map(String::as_str));
+        }
+        all.extend(args);
+        assert_refused(&all, code, named);
+    }
+    let args = ["--port", "0", "--data", &unwritable];
+    assert_refused(&args, 1, &["data folder", &unwritable, "cannot be written"]);
+}
+
+#[track_caller]
+fn assert_refused(args: &[&str], code: i32, named: &[&str]) {
+    let (ended, said) = refused(args);
+    assert_eq!(ended, Some(code), "{args:?}: {said}");
+    assert!(said.starts_with("error: "), "{args:?}: {said}");
+    for name in named {
+        assert!(said.contains(name), "{args:?} does not name {name}: {said}");
+    }
+    let lines = said.lines().count();
+    assert!(lines <= 6 && said.len() < 600, "{args:?}: {said}");
+}
+
+#[tokio::test]
+async fn a_damaged_file_in_the_data_folder_is_named() {
+    let folder = Folder::new("damaged");
+    let process = Process::start(&folder);
+    process.advance(1).await;
+    process.kill();
+    let shown = folder.0.to_str().expect("a path");
+    let intact = std::fs::read_to_string(folder.0.join("credentials.json")).expect("a file");
+    let with = |name: &str, value: &str| {
+        let mut changed: Value = serde_json::from_str(&intact).expect("JSON");
+        changed[name] = value.into();
+        changed.to_string()
+    };
+    for (name, content, why) in [
+        ("credentials.json", "nonsense".to_owned(), "content"),
+        ("credentials.json", "{}".to_owned(), "content"),
+        (
+            "credentials.json",
+            with("page_secret", "xyz"),
+            "page_secret",
+        ),
+        (
+            "credentials.json",
+            with("page_secret", "00ff"),
+            "page_secret",
+        ),
+        ("credentials.json", with("api_key", "sk_test_1"), "api_key"),
+        ("clock.json", "soon".to_owned(), "content"),
+        ("stream.json", "[]".to_owned(), "content"),
+    ] {
+        let path = folder.0.join(name);
+        let before = std::fs::read(&path).expect("a file");
+        std::fs::write(&path, &content).expect("a file");
+        let path = path.display().to_string();
+        let args = ["--port", "0", "--data", shown];
+        assert_refused(&args, 1, &[&path, why]);
+        std::fs::write(&path, before).expect("a file");
+    }
+    Process::start(&folder).kill();
+}
+
+/// What a function reported to the runtime API.
+type Reports = Arc<Mutex<Vec<(String, Value)>>>;
+
+/// A runtime API as cargo-lambda and Lambda have it, with one event. Its address, and what the function reports.
+async fn runtime_api(event: &'static str) -> (String, Reports) {
+    let (reports, asked) = (Reports::default(), Arc::new(AtomicBool::new(false)));
+    let next = move || {
+        let again = asked.swap(true, Ordering::SeqCst);
+        async move {
+            if again {
+                std::future::pending::<()>().await;
+            }
+            let mut headers = HeaderMap::new();
+            for (name, value) in [
+                ("lambda-runtime-aws-request-id", "1"),
+                ("lambda-runtime-deadline-ms", "4102444800000"),
+                (
+                    "lambda-runtime-invoked-function-arn",
+                    "arn:aws:lambda:us-east-1:1:function:all",
+                ),
+            ] {
+                headers.insert(name, value.parse().expect("a header"));
+            }
+            (headers, event)
+        }
+    };
+    let note = |kind: &'static str| {
+        post(async move |State(reports): State<Reports>, body: Bytes| {
+            let body = serde_json::from_slice(&body).unwrap_or_default();
+            let mut reports = reports.lock().expect("the reports");
+            reports.push((kind.to_owned(), body));
+            StatusCode::ACCEPTED
+        })
+    };
+    let router = Router::new()
+        .route("/2018-06-01/runtime/invocation/next", get(next))
+        .route(
+            "/2018-06-01/runtime/invocation/1/response",
+            note("response"),
+        )
+        .route("/2018-06-01/runtime/invocation/1/error", note("error"))
+        .with_state(reports.clone());
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+    let listener = listener.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (address, reports)
+}
+
+/// The environment that `cargo run` prints for other clients of the table, which the README says to export.
+fn printed_environment(folder: &Folder) -> (Child, Vec<(String, String)>) {
+    let mut child = Command::new(executable())
+        .args(["--port", "0", "--data"])
+        .arg(&folder.0)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the runner starts");
+    let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let mut lines = lines.map(|line| line.expect("a line"));
+    let export = lines.find_map(|line| line.strip_prefix("export ").map(str::to_owned));
+    let export = export.expect("a line with the environment");
+    let pairs = export.split(' ').map(|pair| {
+        let (name, value) = pair.split_once('=').expect("an assignment");
+        (name.to_owned(), value.to_owned())
+    });
+    (child, pairs.collect())
+}
+
+#[tokio::test]
+async fn a_function_reaches_the_table_with_the_environment_that_is_printed_and_with_no_other() {
+    let folder = Folder::new("function");
+    let (mut runner, environment) = printed_environment(&folder);
+    let names: Vec<_> = environment.iter().map(|(name, _)| name.as_str()).collect();
+    let readme = include_str!("../README.md");
+    let export = readme.lines().find(|line| line.starts_with("export "));
+    let export = export.expect("the README's line");
+    for name in [
+        "AWS_ENDPOINT_URL_DYNAMODB",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+    ] {
+        assert!(names.contains(&name) && export.contains(&format!("{name}=")));
+    }
+    let functions = executable().with_file_name("functions");
+    for (key, succeeds) in [(None, true), (Some("local"), false)] {
+        let event = include_str!("../events/list-fleets.json");
+        let (address, reports) = runtime_api(event).await;
+        let mut command = Command::new(&functions);
+        command.envs(environment.iter().cloned());
+        command.envs(key.map(|key| ("AWS_ACCESS_KEY_ID", key)));
+        command
+            .env("AWS_LAMBDA_RUNTIME_API", address)
+            .env("AWS_LAMBDA_FUNCTION_NAME", "all")
+            .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
+            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
+            .stdout(Stdio::null());
+        let mut function = command.spawn().expect("the functions start");
+        until("the function reports", || {
+            !reports.lock().expect("the reports").is_empty()
+        })
+        .await;
+        drop(function.kill());
+        drop(function.wait());
+        let (kind, answer) = reports.lock().expect("the reports")[0].clone();
+        assert_eq!(kind, "response", "{answer}");
+        if succeeds {
+            assert_eq!(answer["statusCode"], 200, "{answer}");
+            assert!(answer.to_string().contains("Sample fleet"), "{answer}");
+        } else {
+            assert!(answer["statusCode"].as_u64() >= Some(500), "{answer}");
+        }
+    }
+    drop(runner.kill());
+    drop(runner.wait());
 }
 
 /// The commands of the README from a reservation to its bill, with the URL and key of this process.

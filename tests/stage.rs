@@ -13,7 +13,7 @@ use shared::app::Settings;
 use shared::error::Result;
 use shared::ports::files::Files;
 use shared::ports::payments::Providers;
-use shared::ports::{Clock as _, Message, Queue, Schedules};
+use shared::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
 use shared::{App, Tenant, Timestamp};
 use tower::ServiceExt as _;
 
@@ -42,6 +42,10 @@ impl Queue for Post {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         let at = self.1.now().plus_seconds(delay_seconds.into());
         self.set("", at, message)
+    }
+
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
+        panic!("a change can never be relayed: {change:?}")
     }
 }
 

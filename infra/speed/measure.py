@@ -80,7 +80,8 @@ class Table(multiprocessing.Process):
 
     def __init__(self, upstream, folder):
         super().__init__(daemon=True)
-        self.upstream = upstream.rsplit("/", 1)[1].split(":")
+        self.host = upstream.rsplit("/", 1)[1]
+        self.upstream = self.host.split(":")
         self.folder = folder
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
@@ -121,13 +122,15 @@ class Table(multiprocessing.Process):
                         return
                     incoming += more
                 first, headers, body, rest = request
-                sent, incoming = incoming[: len(incoming) - len(rest)], rest
+                incoming = rest
+                # The table answers under its own address only.
+                headers = {**headers, "host": self.host}
                 action = headers.get("x-amz-target", "").rsplit(".", 1)[-1]
                 if self.noting and action:
                     body = json.dumps({**json.loads(body), "ReturnConsumedCapacity": "INDEXES"}).encode()
-                    headers = {**headers, "content-length": str(len(body))}
-                    sent = "\r\n".join([first, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode() + body
-                table.sendall(sent)
+                    headers["content-length"] = str(len(body))
+                lines = [first, *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+                table.sendall("\r\n".join(lines).encode() + body)
                 while (answer := message(outgoing)) is None:
                     if not (more := table.recv(1 << 20)):
                         return
@@ -244,8 +247,8 @@ class Share:
 class Measured:
     """The executable with everything around it."""
 
-    def __init__(self, executable, table, bundle, name):
-        self.executable, self.table, self.name, self.runtime = executable, table, name, Runtime()
+    def __init__(self, executable, table, bundle, service):
+        self.executable, self.table, self.name, self.runtime = executable, table, service.name, Runtime()
         self.environment = {
             "AWS_LAMBDA_RUNTIME_API": self.runtime.address(), "_HANDLER": "", "AWS_REGION": "eu-west-1",
             "AWS_LAMBDA_FUNCTION_NAME": "speed", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128",
@@ -253,9 +256,9 @@ class Measured:
             "AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/speed", "AWS_LAMBDA_LOG_STREAM_NAME": "speed",
             "AWS_LAMBDA_LOG_FORMAT": "JSON", "AWS_LAMBDA_LOG_LEVEL": "INFO", "LANG": "en_US.UTF-8",
             "PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": ":UTC",
-            "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "local" * 200,
+            "AWS_ACCESS_KEY_ID": service.access_key, "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "local" * 200,
             "AWS_ENDPOINT_URL_DYNAMODB": f"https://localhost:{table.port}", "SSL_CERT_FILE": str(bundle),
-            "TABLE_NAME": name, "RATE_TEST": "1000000",
+            "TABLE_NAME": service.name, "RATE_TEST": "1000000",
         }  # fmt: skip
 
     @contextlib.contextmanager
@@ -325,6 +328,7 @@ class Service:
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
         told = json.loads(self.process.stdout.readline())
         self.url, self.key, self.store, self.name = told["base_url"], told["api_key"], told["store"], told["table"]
+        self.access_key = told["store_access_key"]
 
     def post(self, path, body):
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
@@ -475,7 +479,7 @@ def main():
         try:
             table = Table(service.store, folder)
             table.start()
-            found = figures(options, service, Measured(options.executable, table, bundle, service.name))
+            found = figures(options, service, Measured(options.executable, table, bundle, service))
         finally:
             service.process.terminate()
             service.process.wait()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Active currency codes with the number of digits after the point (ISO 4217, list one).
@@ -178,6 +179,11 @@ impl Currency {
             .iter()
             .find(|(known, _)| *known == code)
             .map(|(code, exponent)| Self(code, *exponent))
+    }
+
+    /// An amount in minor units as a decimal number of the currency, with all of its digits: `11.90`.
+    pub fn decimal(self, minor_units: i64) -> String {
+        Decimal::new(minor_units, self.exponent().into()).to_string()
     }
 
     /// How many digits stand after the point: 2 for eur, 0 for jpy, 3 for kwd.

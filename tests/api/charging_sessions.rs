@@ -2,6 +2,7 @@
 
 use functions::stream::sweep;
 use serde_json::{Value, json};
+use shared::models::charging_session::{ChargingSession, SessionPrivate};
 use shared::origin::Mode;
 use tests::{Answer, Crew, Receiver, TestApp, with};
 
@@ -55,12 +56,15 @@ async fn a_new_session_has_every_field_of_the_specification() {
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     let session = start(&app, &crew, &station).await;
     let now = session["created"].clone();
+    let started = shared::Timestamp::parse(now.as_str().expect("a time")).expect("a time");
+    let day = started.plus_seconds(86_400);
     let want = json!({
         "id": session["id"], "object": "charging_session", "amount_due": 0, "amount_paid": 0,
-        "charging_station": station, "connector": "1", "country": "GB", "created": now, "currency": "gbp",
-        "driver": crew.driver, "energy_consumed": 0, "fleet": crew.fleet, "payment_method": null, "policy_warnings": [],
-        "session_ended": null, "session_limit": null, "session_started": now, "status": "active", "updated": now,
-        "vehicle": crew.vehicle,
+        "charging_ended": null, "charging_station": station, "connector": "1", "cost_breakdown": [], "country": "GB",
+        "created": now, "currency": "gbp", "driver": crew.driver, "ends_by": day, "ends_by_reason": "maximum_duration",
+        "energy_consumed": 0, "fleet": crew.fleet, "invoice": null, "net": 0, "payment_method": null, "policy_warnings": [],
+        "power": 22.0, "reservation": null, "session_ended": null, "session_limit": null, "session_started": now,
+        "status": "active", "tax": 0, "updated": now, "vehicle": crew.vehicle,
     });
     assert_eq!(session, want);
     assert!(
@@ -101,6 +105,16 @@ async fn an_active_session_shows_what_it_has_charged_so_far_and_a_stopped_one_wh
     assert_eq!(stopped["amount_due"], (energy * 45 + 500) / 1000);
     assert_eq!(stopped["status"], "completed");
     assert_eq!(stopped["session_ended"], stopped["updated"]);
+    assert_eq!(stopped["charging_ended"], stopped["session_ended"]);
+    let (net, tax) = (&stopped["net"], &stopped["tax"]);
+    let line = json!({"type": "ENERGY", "description": "Energy", "quantity": kwh(energy), "unit": "kWh",
+        "unit_price": "45", "tax_included": true, "tax_percent": "20", "net": net, "tax": tax,
+        "gross": stopped["amount_due"]});
+    assert_eq!(stopped["cost_breakdown"], json!([line]));
+    assert_eq!(
+        net.as_i64().expect("net") + tax.as_i64().expect("tax"),
+        stopped["amount_due"]
+    );
     assert_eq!(
         connector(&app, &station).await,
         (json!("available"), json!(2))
@@ -161,19 +175,160 @@ async fn a_session_stops_by_itself_at_its_limit_and_not_a_moment_later() {
     );
 }
 
+/// Wh as a decimal number of kWh without trailing zeros.
+fn kwh(wh: i64) -> String {
+    let digits = format!("{}.{:03}", wh / 1000, wh % 1000);
+    digits
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
 #[tokio::test]
-async fn a_session_without_a_limit_stops_when_the_battery_is_full() {
+async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_stopped() {
     let app = TestApp::start().await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let price = |kind: &str, price: i64| {
+        json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": true, "tax_percent": "20",
+            "type": kind})
+    };
+    let pricing = json!([price("ENERGY", 45), price("PARKING_TIME", 360)]);
+    app.change_station(&station, json!({"pricing": pricing}))
+        .await;
     read_battery(&app, &crew.vehicle, 81.65).await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["charging_session.updated", "charging_session.completed"]});
+    let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
+    hooked.expect(200);
     let session = start(&app, &crew, &station).await;
-    app.advance(3600).await;
-    let ended = app.alice.get(&path(&session)).await.expect(200).body;
-    // The rest of 60 kWh, at 22 kW half an hour's worth.
+    // Half an hour for the rest of 60 kWh at 22 kW, and four and a half hours after that.
+    app.advance(5 * 3600).await;
+    let parked = app.alice.get(&path(&session)).await.expect(200).body;
     assert_eq!(
-        (&ended["status"], &ended["energy_consumed"]),
-        (&json!("completed"), &json!(11_010))
+        (&parked["status"], &parked["energy_consumed"]),
+        (&json!("active"), &json!(11_010))
     );
+    let moment = |object: &Value, name: &str| {
+        shared::Timestamp::parse(object[name].as_str().expect("a time")).expect("a time")
+    };
+    let charged =
+        moment(&parked, "charging_ended").millis_since(moment(&session, "session_started"));
+    assert_eq!(charged, 11_010 * 3600 / 22 + 1);
+    let (occupied, free) = connector(&app, &station).await;
+    assert_eq!((occupied, free), (json!("occupied"), json!(1)));
+    let stop = format!("{}/stop", path(&session));
+    let stopped = app.alice.post(&stop, json!({})).await.expect(200).body;
+    assert_eq!(stopped["charging_ended"], parked["charging_ended"]);
+    let parking =
+        moment(&stopped, "session_ended").millis_since(moment(&stopped, "charging_ended"));
+    assert!(parking > 4 * 3_600_000, "{stopped}");
+    // 11.01 kWh at 45 pence, and a tenth of a penny for each second that has begun.
+    let seconds = (parking + 999) / 1000;
+    let gross = [11_010 * 45, seconds * 100].map(|thousandths| (thousandths + 500) / 1000);
+    let lines = stopped["cost_breakdown"].as_array().expect("lines");
+    let shown: Vec<_> = lines
+        .iter()
+        .map(|line| (&line["type"], &line["gross"]))
+        .collect();
+    let want = [("ENERGY", gross[0]), ("PARKING_TIME", gross[1])]
+        .map(|(kind, gross)| (json!(kind), json!(gross)));
+    assert_eq!(shown, [(&want[0].0, &want[0].1), (&want[1].0, &want[1].1)]);
+    assert_eq!(stopped["amount_due"], gross[0] + gross[1]);
+    assert_eq!(
+        connector(&app, &station).await,
+        (json!("available"), json!(2))
+    );
+    app.drain().await;
+    // The end of charging is told of once, however long the vehicle stands there.
+    let mut told = receiver.types();
+    told.sort();
+    assert_eq!(
+        told,
+        ["charging_session.completed", "charging_session.updated"]
+    );
+}
+
+#[tokio::test]
+async fn a_parked_vehicle_that_nobody_stops_is_unplugged_after_a_day() {
+    let app = TestApp::start().await;
+    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    read_battery(&app, &crew.vehicle, 100.0).await;
+    let session = start(&app, &crew, &station).await;
+    app.advance(23 * 3600).await;
+    let parked = app.alice.get(&path(&session)).await.expect(200).body;
+    assert_eq!(parked["status"], "active");
+    app.advance(2 * 3600).await;
+    let ended = app.alice.get(&path(&session)).await.expect(200).body;
+    assert_eq!(ended["status"], "completed");
+    assert_eq!(ended["session_ended"], session["ends_by"]);
+    assert_eq!(ended["energy_consumed"], 0);
+    assert_eq!(
+        connector(&app, &station).await,
+        (json!("available"), json!(2))
+    );
+}
+
+#[tokio::test]
+async fn a_parked_vehicle_leaves_the_connector_to_whoever_reserves_it() {
+    let app = TestApp::start().await;
+    let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let one =
+        json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
+    let station = app.station(one).await;
+    read_battery(&app, &crew.vehicle, 100.0).await;
+    let session = start(&app, &crew, &station).await;
+    app.advance(600).await;
+    // The vehicle is full, and the reservation is matched half an hour before its window.
+    let (_, reservation) = confirmed(&app, &rival, 90).await;
+    assert_eq!(reservation["connector"], "1");
+    let parked = app.alice.get(&path(&session)).await.expect(200).body;
+    assert_eq!(parked["status"], "active");
+    app.advance(31 * 60).await;
+    let left = app.alice.get(&path(&session)).await.expect(200).body;
+    assert_eq!(left["status"], "completed");
+    assert_eq!(left["session_ended"], reservation["reserved_start"]);
+    assert_eq!(left["ends_by_reason"], "reservation");
+    start(&app, &rival, &station).await;
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_session_ends_when_the_station_closes_and_its_start_says_so() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let closing = app.now().plus_seconds(3600);
+    let closed = json!([{"from": closing, "until": closing.plus_seconds(7200)}]);
+    let hours = json!({"connectors_available": 2, "connectors_total": 2, "opening_hours": [], "range": [],
+        "exceptional_closings": closed});
+    let station = app.station(json!({"availability": hours})).await;
+    let session = start(&app, &crew, &station).await;
+    assert_eq!(
+        (&session["ends_by"], &session["ends_by_reason"]),
+        (&json!(closing), &json!("station_closing"))
+    );
+    app.advance(90 * 60).await;
+    let ended = app.alice.get(&path(&session)).await.expect(200).body;
+    assert_eq!(
+        (&ended["status"], &ended["session_ended"]),
+        (&json!("completed"), &json!(closing))
+    );
+    let energy = ended["energy_consumed"].as_i64().expect("Wh");
+    assert!((21_900..=22_000).contains(&energy), "{ended}");
+    assert_eq!(
+        connector(&app, &station).await,
+        (json!("available"), json!(2))
+    );
+    // Nobody can start while it is closed.
+    let refused = app.alice.post(PATH, app.session(&crew, &station)).await;
+    let want = (
+        409,
+        "invalid_request_error",
+        CONFLICT,
+        Some("charging_station"),
+    );
+    assert_eq!(refused.error(), want);
+    assert_eq!(refused.body["message"], "The station is closed now.");
+    assert_eq!(app.alice.get(PATH).await.expect(200).ids().len(), 1);
 }
 
 #[tokio::test]
@@ -329,6 +484,113 @@ async fn what_is_not_free_now_is_a_conflict() {
         let answer = app.alice.post(PATH, app.session(&two, &station)).await;
         assert_eq!(answer.error(), conflict(param), "{change}");
     }
+    app.drain().await;
+}
+
+/// The statuses of a station's connectors, and how many of its EVSEs are free and how many there are.
+async fn statuses(app: &TestApp, station: &str) -> (Vec<Value>, [Value; 2]) {
+    let path = format!("/v1/charging_stations/{station}");
+    let station = app.alice.get(&path).await.expect(200).body;
+    let connectors = station["connectors"].as_array().expect("connectors").iter();
+    let counts = ["connectors_available", "connectors_total"];
+    (
+        connectors.map(|one| one["status"].clone()).collect(),
+        counts.map(|count| station["availability"][count].clone()),
+    )
+}
+
+#[tokio::test]
+async fn a_session_on_one_connector_occupies_the_other_connectors_of_its_evse() {
+    let app = TestApp::start().await;
+    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let station = app.station_with_cables(json!({})).await;
+    let session = start(&app, &one, &station).await;
+    let occupied = (
+        vec![json!("occupied"), json!("occupied"), json!("available")],
+        [json!(1), json!(2)],
+    );
+    assert_eq!(statuses(&app, &station).await, occupied);
+    let sibling = with(app.session(&two, &station), json!({"connector": "2"}));
+    let refused = app.alice.post(PATH, sibling.clone()).await;
+    let conflict = (409, "invalid_request_error", CONFLICT, Some("connector"));
+    assert_eq!(refused.error(), conflict);
+    let active = format!("{PATH}?status=active");
+    let sessions = app.alice.get(&active).await.expect(200).ids();
+    assert_eq!(sessions, [session["id"].as_str().expect("an id")]);
+    assert_eq!(statuses(&app, &station).await, occupied);
+    let stop = format!("{}/stop", path(&session));
+    app.alice.post(&stop, json!({})).await.expect(200);
+    let free = (vec![json!("available"); 3], [json!(2), json!(2)]);
+    assert_eq!(statuses(&app, &station).await, free);
+    app.alice.post(PATH, sibling).await.expect(200);
+    assert_eq!(statuses(&app, &station).await, occupied);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn of_sessions_that_start_at_once_on_the_connectors_of_one_evse_one_succeeds() {
+    let app = TestApp::start().await;
+    let station = app.station_with_cables(json!({})).await;
+    let mut starts = Vec::new();
+    for connector in ["1", "2", "1", "2"] {
+        let crew = app.crew(&app.alice).await;
+        let body = with(
+            app.session(&crew, &station),
+            json!({"connector": connector}),
+        );
+        starts.push((PATH.to_owned(), body));
+    }
+    let answers = at_once(&app, starts).await;
+    let (started, refused): (Vec<_>, Vec<_>) =
+        answers.into_iter().partition(|answer| answer.status == 200);
+    assert_eq!(started.len(), 1);
+    for answer in refused {
+        assert_eq!(answer.error().2, CONFLICT, "{}", answer.text);
+    }
+    let counts = [json!(1), json!(2)];
+    assert_eq!(statuses(&app, &station).await.1, counts);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_reservation_keeps_others_off_every_connector_of_its_evse() {
+    let app = TestApp::start().await;
+    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let only_a = Value::from(tests::cables().as_array().expect("cables")[..2].to_vec());
+    let station = app.station(json!({"connectors": only_a})).await;
+    let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
+    let body = with(app.reservation(&one, 60), place);
+    let reservation = app.alice.post("/v1/reservations", body).await.id();
+    app.advance(62 * 60).await;
+    let reservation = format!("/v1/reservations/{reservation}");
+    let confirmed = app.alice.get(&reservation).await.body;
+    assert_eq!(
+        (&confirmed["status"], &confirmed["connector"]),
+        (&json!("confirmed"), &json!("1"))
+    );
+    for connector in ["1", "2"] {
+        let body = with(app.session(&two, &station), json!({"connector": connector}));
+        let refused = app.alice.post(PATH, body).await;
+        let conflict = (409, "invalid_request_error", CONFLICT, Some("connector"));
+        assert_eq!(refused.error(), conflict, "{connector}");
+    }
+    assert!(app.alice.get(PATH).await.ids().is_empty());
+    // The vehicle that is expected may use either cable.
+    let body = with(app.session(&one, &station), json!({"connector": "2"}));
+    let session = app.alice.post(PATH, body).await.expect(200).body;
+    app.alice
+        .post(&format!("{}/stop", path(&session)), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        app.alice.get(&reservation).await.body["status"],
+        "completed"
+    );
+    // And nothing is left in the calendar.
+    app.alice
+        .post(PATH, app.session(&two, &station))
+        .await
+        .expect(200);
     app.drain().await;
 }
 
@@ -911,4 +1173,173 @@ async fn a_wallet_pays_for_a_session_as_long_as_it_holds_enough() {
         (&json!(495), &json!(0))
     );
     assert_eq!(app.alice.get(&driver).await.body["wallet_balance"], 10);
+}
+
+/// A row of live mode as only an earlier release could have written it.
+async fn write_live(app: &TestApp, live: &tests::Client, session: Value, private: SessionPrivate) {
+    let session: ChargingSession = serde_json::from_value(session).expect("a session");
+    let origin = shared::Origin::later(live.tenant(), app.now());
+    let (store, mut changes) = (&app.app().store, shared::store::Changes::new());
+    let row = shared::store::row::Row::with_private(session, private);
+    store.create(&mut changes, &origin, &row).expect("a row");
+    let written = store.commit_later(&origin, changes).await;
+    written.expect("the row is stored");
+}
+
+#[tokio::test]
+async fn live_mode_starts_no_session_and_matches_no_station_without_a_network() {
+    let app = TestApp::start().await;
+    let live = app.other_account(Mode::Live).await;
+    let crew = app.crew(&live).await;
+    let station = app.station_in(&live, json!({})).await;
+    let before = live.get(&format!("/v1/charging_stations/{station}")).await;
+    let refused = live.post(PATH, app.session(&crew, &station)).await;
+    let want = (
+        409,
+        "invalid_request_error",
+        CONFLICT,
+        Some("charging_station"),
+    );
+    assert_eq!(refused.error(), want);
+    let message = refused.body["message"].as_str().expect("a message");
+    assert!(
+        message.contains("not connected to a charging network"),
+        "{message}"
+    );
+    app.drain().await;
+    assert_eq!(live.get(PATH).await.expect(200).body["data"], json!([]));
+    let after = live.get(&format!("/v1/charging_stations/{station}")).await;
+    assert_eq!(after.body["connectors"], before.body["connectors"]);
+    assert_eq!(after.body["updated"], before.body["updated"]);
+    // A reservation finds the station and is not matched to it.
+    let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
+    let body = with(app.reservation(&crew, 20), area);
+    let id = live.post("/v1/reservations", body).await.id();
+    app.drain().await;
+    app.advance(30 * 60).await;
+    let failed = live
+        .get(&format!("/v1/reservations/{id}"))
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(
+        (
+            &failed["status"],
+            &failed["failed_reason"],
+            &failed["charging_station"]
+        ),
+        (
+            &json!("failed"),
+            &json!("no_available_connectors"),
+            &Value::Null
+        )
+    );
+    let summary = &failed["match_summary"];
+    assert_eq!(summary["stations_in_radius"], 1);
+    assert_eq!(summary["refused"]["not_connected"], 1);
+}
+
+#[tokio::test]
+async fn what_was_simulated_in_live_mode_before_is_neither_continued_nor_charged_nor_invoiced() {
+    let app = TestApp::start().await;
+    let live = app.other_account(Mode::Live).await;
+    let crew = app.crew(&live).await;
+    let station = app.station_in(&live, json!({})).await;
+    let now = app.now();
+    let id = |ago: i64| {
+        let at = now.plus_seconds(-ago);
+        shared::Id::derived(shared::Kind::ChargingSession, at, &format!("{ago}"))
+    };
+    let session = |ago: i64, change: Value| {
+        let started = now.plus_seconds(-ago);
+        let session = json!({"id": id(ago), "object": "charging_session", "amount_due": 0, "amount_paid": 0,
+            "charging_station": station, "connector": "1", "country": "GB", "created": started, "currency": "gbp",
+            "driver": crew.driver, "energy_consumed": 0, "fleet": crew.fleet, "payment_method": null,
+            "session_ended": null, "session_limit": null, "session_started": started, "status": "active",
+            "updated": started, "vehicle": crew.vehicle});
+        with(session, change)
+    };
+    let active = |due: i64| SessionPrivate {
+        power: 22_000,
+        most_energy: 44_000,
+        due: Some(now.plus_seconds(due)),
+        ..SessionPrivate::default()
+    };
+    let ended = json!({"status": "completed", "session_ended": now, "amount_due": 1190, "payment_method": "pm_1",
+        "energy_consumed": 30_000});
+    let settles = SessionPrivate {
+        net: 1000,
+        tax: 190,
+        due: Some(now),
+        ..SessionPrivate::default()
+    };
+    write_live(&app, &live, session(3600, json!({})), active(3600)).await;
+    write_live(&app, &live, session(3601, json!({})), active(-1)).await;
+    write_live(&app, &live, session(3602, ended.clone()), settles).await;
+    let billable = with(ended, json!({"payment_method": null}));
+    let waits = SessionPrivate {
+        net: 1000,
+        tax: 190,
+        ..SessionPrivate::default()
+    };
+    write_live(&app, &live, session(3603, billable), waits).await;
+    let shown = async |ago: i64| {
+        live.get(&format!("{PATH}/{}", id(ago)))
+            .await
+            .expect(200)
+            .body
+    };
+    let figures = |one: &Value| {
+        ["energy_consumed", "amount_due", "amount_paid"]
+            .map(|name| one[name].as_i64().expect("a number"))
+    };
+    assert_eq!(figures(&shown(3600).await), [0, 0, 0]);
+    for listed in live
+        .get(&format!("{PATH}?status=active"))
+        .await
+        .expect(200)
+        .body["data"]
+        .as_array()
+        .expect("a list")
+    {
+        assert_eq!(figures(listed), [0, 0, 0]);
+    }
+    let stop = format!("{PATH}/{}/stop", id(3600));
+    let stopped = live.post(&stop, json!({})).await.expect(200).body;
+    assert_eq!(
+        (&stopped["status"], figures(&stopped)),
+        (&json!("failed"), [0, 0, 0])
+    );
+    sweep::before(app.app(), now.plus_seconds(1))
+        .await
+        .expect("a sweep");
+    app.drain().await;
+    let over = shown(3601).await;
+    assert_eq!(
+        (&over["status"], figures(&over)),
+        (&json!("failed"), [0, 0, 0])
+    );
+    // No provider is set up in live mode, so a charge would be tried for ever.
+    let settled = shown(3602).await;
+    assert_eq!(
+        (&settled["status"], figures(&settled)),
+        (&json!("completed"), [30_000, 0, 0])
+    );
+    assert_eq!(
+        live.get("/v1/transactions").await.expect(200).body["data"],
+        json!([])
+    );
+    let window = json!({"period_start": now.plus_seconds(-7200), "period_end": app.in_minutes(5), "currency": "gbp"});
+    let invoice = live.post("/v1/invoices", window).await.expect(200).body;
+    assert_eq!(
+        (&invoice["line_items"], &invoice["amount_due"]),
+        (&json!([]), &json!(0))
+    );
+    let fleet = live
+        .get(&format!("/v1/fleets/{}", crew.fleet))
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(fleet["total_sessions"], 0);
+    app.drain().await;
 }

@@ -17,7 +17,8 @@ async fn an_estimation_tells_what_charging_takes_and_costs() {
     // 33 kWh at 22 kW.
     let want = json!({
         "id": made.id(), "object": "estimation", "battery_level": 20, "battery_target_level": 75,
-        "charging_station": station, "created": made.body["created"], "currency": "gbp",
+        "charging_station": station, "connector": "1", "created": made.body["created"], "currency": "gbp",
+        "start": made.body["created"],
         "cost_breakdown": [{"type": "ENERGY", "description": "Energy", "quantity": 33, "unit": "kWh", "unit_price": 45,
             "tax_percent": "20", "cost": 1485}],
         "policy": {"allowed": true, "policy": null, "rule": null}, "estimated_duration": 5400, "estimated_energy_kwh": 33, "estimated_total_cost": 1485,
@@ -38,6 +39,9 @@ async fn what_is_wrong_with_a_body_is_named() {
     let good = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 75});
     for (change, param) in [
+        (json!({"connector": "9"}), "connector"),
+        (json!({"start": app.in_minutes(-1)}), "start"),
+        (json!({"start": "tonight"}), "start"),
         (json!({"battery_level": "full"}), "battery_level"),
         (json!({"battery_level": 101}), "battery_level"),
         (json!({"battery_target_level": 0}), "battery_target_level"),
@@ -107,5 +111,36 @@ async fn an_estimation_says_whether_policies_allow_it() {
     let made = app.alice.post(PATH, body).await.expect(200);
     let verdict = json!({"allowed": false, "policy": policy, "rule": "denied_operators"});
     assert_eq!(made.body["policy"], verdict);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_estimation_is_for_the_connector_and_the_start_that_are_asked_for() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let connector = |id: &str, power: f64| json!({"id": id, "power": power, "status": "available", "type": "Type2"});
+    let price = |price: i64, hours: serde_json::Value| {
+        json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": true, "tax_percent": "20",
+            "type": "ENERGY", "restrictions": hours})
+    };
+    // From the day after tomorrow on, electricity is cheaper.
+    let later = app.now().plus_seconds(2 * 86_400);
+    let date = later.to_string()[..10].to_owned();
+    let pricing = json!([price(15, json!({"start_date": date})), price(45, json!({}))]);
+    let connectors = json!([connector("1", 22.0), connector("2", 11.0)]);
+    let station = json!({"connectors": connectors, "pricing": pricing});
+    let station = app.station(station).await;
+    let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
+        "battery_target_level": 75});
+    let estimate = async |change| {
+        let made = app.alice.post(PATH, with(body.clone(), change)).await;
+        let made = made.expect(200).body;
+        ["estimated_duration", "estimated_total_cost"]
+            .map(|name| made[name].as_i64().expect("a number"))
+    };
+    assert_eq!(estimate(json!({})).await, [5400, 1485]);
+    assert_eq!(estimate(json!({"connector": "2"})).await, [10_800, 1485]);
+    let both = json!({"connector": "2", "start": later.plus_seconds(86_400)});
+    assert_eq!(estimate(both).await, [10_800, 495]);
     app.drain().await;
 }

@@ -56,8 +56,19 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
     let due = created.expect("a time").plus_seconds(30 * 86_400);
     let ended = &made.body["line_items"][0]["description"];
     let id = session.replace("cs_", "li_");
-    let line = json!({"id": id, "amount": 1190, "charging_session": session, "description": ended, "energy_wh": 30_000,
-        "net": 1000, "quantity": 1, "reservation": null, "tax": 190, "type": "energy_session", "unit_amount": 1190});
+    let shown = app
+        .alice
+        .get(&format!("/v1/charging_sessions/{session}"))
+        .await
+        .expect(200)
+        .body;
+    // Nobody wrote down what the parties of this session were called.
+    let line = json!({"id": id, "amount": 1190, "charging_session": session, "charging_station": shown["charging_station"],
+        "connector": "1", "description": ended, "driver": crew.driver, "driver_name": null, "duration_seconds": 7140,
+        "ended": shown["session_ended"], "energy_wh": 30_000, "free": false, "net": 1000, "price_per_kwh": null,
+        "quantity": 1, "registration_plate": null, "reservation": null, "started": shown["session_started"],
+        "station_name": null, "tax": 190, "type": "energy_session", "unit_amount": 1190, "vehicle": crew.vehicle});
+    assert_eq!(shown["invoice"], made.id());
     let want = json!({"id": made.id(), "object": "invoice", "amount_due": 1190, "amount_paid": null,
         "created": made.body["created"], "currency": "usd", "description": "Memo", "due_date": due, "fleet": crew.fleet,
         "line_items": [line], "line_items_has_more": false, "metadata": {"k": "v"}, "paid_at": null, "payment_method": null,
@@ -94,7 +105,7 @@ async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
     let before = app.now();
     let unpaid = no_show(&app, &crew, None).await;
     let declined = no_show(&app, &crew, Some(&poor)).await;
-    no_show(&app, &crew, Some(&good)).await;
+    let charged = no_show(&app, &crew, Some(&good)).await;
     let elsewhere = no_show(&app, &other, None).await;
     let session = app.completed_session(&crew, json!({})).await;
     let fee_due = async |id: &str| {
@@ -106,10 +117,19 @@ async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
     let make = async || app.alice.post("/v1/invoices", body.clone()).await;
     let made = make().await;
     let id = made.id();
-    let fee = |id: &str| {
+    let shown = async |id: &str| {
+        let path = format!("/v1/reservations/{id}");
+        app.alice.get(&path).await.expect(200).body
+    };
+    let fee = async |id: &str| {
+        let one = shown(id).await;
         json!({"id": id.replace("res_", "li_"), "amount": 300, "charging_session": null,
-            "description": format!("Fee of reservation {id}"), "energy_wh": 0, "net": 300, "quantity": 1, "reservation": id,
-            "tax": 0, "type": "reservation_fee", "unit_amount": 300})
+            "charging_station": one["charging_station"], "connector": one["connector"],
+            "description": format!("Fee of reservation {id}"), "driver": one["driver"], "driver_name": null,
+            "duration_seconds": 3600, "ended": one["reserved_end"], "energy_wh": 0, "free": false, "net": 300,
+            "price_per_kwh": null, "quantity": 1, "registration_plate": null, "reservation": id,
+            "started": one["reserved_start"], "station_name": null, "tax": 0, "type": "reservation_fee",
+            "unit_amount": 300, "vehicle": one["vehicle"]})
     };
     let lines = made.body["line_items"].as_array().expect("lines").clone();
     // The session began two hours ago, between the reservations.
@@ -117,10 +137,20 @@ async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
         .iter()
         .filter(|line| line["type"] != "energy_session")
         .collect();
-    assert_eq!(fees, [&fee(&declined), &fee(&unpaid)]);
+    // What was charged already is on the invoice as paid, as it is with sessions.
+    let want = [
+        fee(&charged).await,
+        fee(&declined).await,
+        fee(&unpaid).await,
+    ];
+    assert_eq!(fees, want.iter().collect::<Vec<_>>());
     assert_eq!(
-        (lines.len(), &made.body["amount_due"]),
-        (3, &json!(1190 + 600))
+        (
+            lines.len(),
+            &made.body["amount_due"],
+            &made.body["amount_paid"]
+        ),
+        (4, &json!(1190 + 600), &json!(300))
     );
     let listed = app
         .alice
@@ -139,7 +169,7 @@ async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
         .await
         .expect(200);
     let paid = act(&app.alice, &id, "pay", json!({"payment_method": good})).await;
-    assert_eq!(paid.expect(200).body["amount_paid"], 1190 + 600);
+    assert_eq!(paid.expect(200).body["amount_paid"], 1190 + 900);
     app.drain().await;
     assert_eq!(
         (fee_due(&unpaid).await, fee_due(&declined).await),
@@ -155,7 +185,7 @@ async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
     assert_eq!(fee_due(&elsewhere).await, 300);
     let whole = with(body.clone(), json!({"fleet": null}));
     let whole = app.alice.post("/v1/invoices", whole).await.expect(200);
-    assert_eq!(whole.body["line_items"], json!([fee(&elsewhere)]));
+    assert_eq!(whole.body["line_items"], json!([fee(&elsewhere).await]));
     // A fee that was owed before the window is on no invoice of it.
     let late = json!({"period_start": app.now(), "period_end": app.in_minutes(1)});
     let late = app.alice.post("/v1/invoices", late).await.expect(200);

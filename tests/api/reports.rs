@@ -59,7 +59,7 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
     );
     let pending = json!({"id": report.id(), "object": "report", "account": app.alice.account, "failed_reason": null,
         "created": report.body["created"], "fleet": crew.fleet, "parameters": parameters, "sha256": null, "size": 0,
-        "status": "pending", "succeeded_at": null, "type": "csv", "url": null});
+        "status": "pending", "succeeded_at": null, "time_zone": "UTC", "totals": null, "type": "csv", "url": null});
     assert_eq!(report.body, pending);
     app.drain().await;
     let shown = app
@@ -69,14 +69,20 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
         .expect(200);
     let file = file(&app, &shown).await;
     let want = format!(
-        "fleet,fleet_name,currency,sessions,energy_wh,duration_seconds,gross_minor_units\r\n\
-        {},Night shift,usd,1,30000,7140,1190\r\n",
-        crew.fleet
+        "fleet,fleet_name,period_start,period_end,time_zone,currency,sessions,energy_wh,duration_seconds,\
+        gross_minor_units,gross\r\n\
+        {},Night shift,{},{},UTC,usd,1,30000,7140,1190,11.90\r\n",
+        crew.fleet,
+        parameters["period_start"].as_str().expect("a time"),
+        parameters["period_end"].as_str().expect("a time"),
     );
     assert_eq!(file.text, want);
     assert!(file.header("content-type").starts_with("text/csv"));
     let done = json!({"sha256": hex::encode(Sha256::digest(&file.text)), "size": file.text.len(), "status": "succeeded",
-        "succeeded_at": shown.body["succeeded_at"], "url": shown.body["url"]});
+        "succeeded_at": shown.body["succeeded_at"], "url": shown.body["url"], "totals": [{"currency": "usd",
+        "sessions": 1, "reservation_fees": 0, "energy_wh": 30_000, "duration_seconds": 7140, "net": 1000,
+        "net_decimal": "10.00", "tax": 190, "tax_decimal": "1.90", "gross": 1190, "gross_decimal": "11.90", "paid": 0,
+        "paid_decimal": "0.00", "due": 1190, "due_decimal": "11.90"}]});
     assert_eq!(shown.body, with(pending, done));
     let told = &receiver.received()[0].event["data"]["object"];
     assert_eq!(*told, with(shown.body.clone(), json!({"url": null})));
@@ -120,8 +126,9 @@ async fn a_report_of_nothing_has_a_header_line_and_covers_last_month_by_itself()
     assert!(start.ends_with("-01T00:00:00.000Z"), "{start}");
     assert_eq!(
         file(&app, &report).await.text,
-        "currency,sessions,energy_wh,duration_seconds,gross_minor_units\r\n"
+        "period_start,period_end,time_zone,currency,sessions,energy_wh,duration_seconds,gross_minor_units,gross\r\n"
     );
+    assert_eq!(report.body["totals"], json!([]));
 }
 
 #[tokio::test]
@@ -191,7 +198,7 @@ async fn what_a_body_gets_wrong_is_a_report_validation_error() {
 async fn every_type_and_grouping_adds_up_to_the_sessions() {
     let app = TestApp::start().await;
     let crews = [app.crew(&app.alice).await, app.crew(&app.alice).await];
-    let station = format!("chst_{:032x}", 7);
+    let station = app.station(json!({})).await;
     for (crew, change) in [
         (&crews[0], json!({"amount_due": 1})),
         (
@@ -222,7 +229,13 @@ async fn every_type_and_grouping_adds_up_to_the_sessions() {
         "usage_breakdown",
         "fleet_efficiency",
     ] {
-        for (group_by, groups) in [("vehicle", 3), ("driver", 3), ("fleet", 3), ("station", 3)] {
+        for (group_by, groups) in [
+            ("vehicle", 3),
+            ("driver", 3),
+            ("fleet", 3),
+            ("station", 3),
+            ("session", 4),
+        ] {
             let rows = rows(&app, kind, json!({"group_by": group_by})).await;
             assert_eq!(rows.len(), groups, "{kind} {group_by}");
             assert_eq!(sum(&rows, "sessions"), 4, "{kind} {group_by}");
@@ -289,7 +302,7 @@ async fn a_name_that_looks_like_a_formula_is_a_text() {
     .await;
     let file = file(&app, &report).await.text;
     assert!(
-        file.contains(&format!("{},'=cmd|' /C calc'!A0,usd,", crew.fleet)),
+        file.contains(&format!("{},'=cmd|' /C calc'!A0,", crew.fleet)),
         "{file}"
     );
 }
@@ -342,4 +355,212 @@ async fn a_report_whose_message_was_lost_is_made_all_the_same() {
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
     assert_eq!(app.alice.get(&path).await.body["status"], "succeeded");
+}
+
+#[tokio::test]
+async fn a_filter_names_only_what_is_there_for_this_account() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let bob = app.other_account(shared::Mode::Test).await;
+    let foreign = app.crew(&bob).await;
+    let station = app.station(json!({})).await;
+    let report = |filters: Value| {
+        json!({"parameters": {"type": "charging_summary", "period_start": "2026-01-01T00:00:00Z",
+            "period_end": "2026-02-01T00:00:00Z", "filters": filters}})
+    };
+    let unknown = |kind| shared::Id::from_number(kind, 7).to_string();
+    for (filters, code, param) in [
+        (
+            json!({"vehicle": [crew.vehicle, foreign.vehicle]}),
+            "vehicle_not_found",
+            "vehicle[1]",
+        ),
+        (
+            json!({"vehicle": [unknown(shared::Kind::Vehicle)]}),
+            "vehicle_not_found",
+            "vehicle[0]",
+        ),
+        (
+            json!({"driver": [foreign.driver]}),
+            "driver_not_found",
+            "driver[0]",
+        ),
+        (
+            json!({"driver": [crew.driver, crew.driver, unknown(shared::Kind::Driver)]}),
+            "driver_not_found",
+            "driver[2]",
+        ),
+        (
+            json!({"station": [station, unknown(shared::Kind::ChargingStation)]}),
+            "charging_station_not_found",
+            "station[1]",
+        ),
+    ] {
+        let refused = app.alice.post("/v1/reports", report(filters.clone())).await;
+        let param = format!("parameters.filters.{param}");
+        let want = (
+            404,
+            "invalid_request_error",
+            Some(code),
+            Some(param.as_str()),
+        );
+        assert_eq!(refused.error(), want, "{filters}");
+    }
+    assert!(app.alice.walk("/v1/reports").await.is_empty());
+    let filters = json!({"vehicle": [crew.vehicle], "driver": [crew.driver], "station": [station]});
+    app.alice
+        .post("/v1/reports", report(filters))
+        .await
+        .expect(200);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 250).await;
+    let crew = app.crew(&app.alice).await;
+    let zone = json!({"timezone": "Europe/Amsterdam"});
+    let fleet = format!("/v1/fleets/{}", crew.fleet);
+    app.alice.post(&fleet, zone).await.expect(200);
+    let driver = format!("/v1/drivers/{}", crew.driver);
+    let pounds = json!({"preferences": {"currency": "gbp"}});
+    app.alice.post(&driver, pounds).await.expect(200);
+    let price = |kind: &str, price: i64| {
+        json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": false,
+            "tax_percent": "17.5", "type": kind})
+    };
+    let pricing = [
+        price("ENERGY", 41),
+        price("PARKING_TIME", 95),
+        price("FLAT", 33),
+    ];
+    let station = app.station(json!({"pricing": pricing})).await;
+    let before = app.now();
+    // The reservation is fulfilled, its fee owed, and the vehicle is full when a quarter of its time is over.
+    let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
+    let reservation = with(app.reservation(&crew, 20), area);
+    let reservation = app.alice.post("/v1/reservations", reservation).await.id();
+    app.drain().await;
+    app.advance(20 * 60).await;
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let read = json!({"battery": {"level": 90}});
+    app.alice.post(&telemetry, read).await.expect(200);
+    let reservation = format!("/v1/reservations/{reservation}");
+    let reserved = app.alice.get(&reservation).await.body;
+    let start = with(
+        app.session(&crew, &station),
+        json!({"connector": reserved["connector"]}),
+    );
+    let session = app.alice.post("/v1/charging_sessions", start).await.id();
+    app.advance(3600).await;
+    let path = format!("/v1/charging_sessions/{session}");
+    app.alice
+        .post(&format!("{path}/stop"), json!({}))
+        .await
+        .expect(200);
+    app.drain().await;
+    let period =
+        json!({"fleet": crew.fleet, "period_start": before, "period_end": app.in_minutes(1)});
+    let draft = with(period.clone(), json!({"currency": "gbp"}));
+    let invoice = app.alice.post("/v1/invoices", draft).await.expect(200).body;
+    let shown = app.alice.get(&path).await.expect(200).body;
+    let reserved = app.alice.get(&reservation).await.body;
+    assert_eq!(
+        (&shown["reservation"], &reserved["charging_session"]),
+        (&reserved["id"], &shown["id"])
+    );
+    assert_eq!(shown["invoice"], invoice["id"]);
+    // The session: its lines add up.
+    let number = |object: &Value, name: &str| object[name].as_i64().expect("a number");
+    let lines = shown["cost_breakdown"].as_array().expect("lines");
+    let kinds: Vec<_> = lines
+        .iter()
+        .map(|line| line["type"].as_str().expect("a type"))
+        .collect();
+    assert_eq!(kinds, ["FLAT", "ENERGY", "PARKING_TIME"]);
+    for (line, whole) in [("net", "net"), ("tax", "tax"), ("gross", "amount_due")] {
+        let sum: i64 = lines.iter().map(|one| number(one, line)).sum();
+        assert_eq!(sum, number(&shown, whole), "{line}");
+    }
+    // The invoice: a line for the session with the same amounts, in words as well, and the fee.
+    let items = invoice["line_items"].as_array().expect("lines");
+    let of = |kind: &str| {
+        items
+            .iter()
+            .find(|line| line["type"] == kind)
+            .expect("a line")
+    };
+    let (billed, fee) = (of("energy_session"), of("reservation_fee"));
+    for (line, session) in [
+        ("amount", "amount_due"),
+        ("net", "net"),
+        ("tax", "tax"),
+        ("energy_wh", "energy_consumed"),
+        ("started", "session_started"),
+        ("ended", "session_ended"),
+        ("driver", "driver"),
+        ("vehicle", "vehicle"),
+        ("connector", "connector"),
+        ("charging_station", "charging_station"),
+    ] {
+        assert_eq!(billed[line], shown[session], "{line}");
+    }
+    assert_eq!(
+        (
+            &billed["price_per_kwh"],
+            &billed["station_name"],
+            &billed["free"]
+        ),
+        (&json!("41"), &json!("Depot"), &json!(false))
+    );
+    let words = billed["description"].as_str().expect("a text");
+    for part in ["registration_plate", "driver_name"] {
+        let name = billed[part].as_str().expect("a name");
+        assert!(words.contains(name), "{words}");
+    }
+    assert_eq!((items.len(), &fee["amount"]), (2, &json!(250)));
+    assert_eq!(
+        number(&invoice, "amount_due"),
+        number(billed, "amount") + 250
+    );
+    // The report, as a whole and session by session.
+    let parameters = json!({"type": "cost_analysis", "period_start": before, "period_end": app.in_minutes(1),
+        "group_by": "session", "format": "json"});
+    let report = made(&app, json!({"fleet": crew.fleet, "parameters": parameters})).await;
+    assert_eq!(report.body["time_zone"], "Europe/Amsterdam");
+    let totals = &report.body["totals"][0];
+    assert_eq!(totals["gross"], invoice["amount_due"]);
+    let sum = |name: &str| items.iter().map(|line| number(line, name)).sum::<i64>();
+    assert_eq!(
+        (number(totals, "net"), number(totals, "tax")),
+        (sum("net"), sum("tax"))
+    );
+    let gross = number(totals, "gross");
+    let decimal = format!("{}.{:02}", gross / 100, gross % 100);
+    assert_eq!(totals["gross_decimal"], decimal);
+    let rows = file(&app, &report).await.body;
+    let rows = rows.as_array().expect("rows");
+    let row = rows
+        .iter()
+        .find(|row| row["session"] == shown["id"])
+        .expect("a row");
+    assert_eq!(row["gross_minor_units"], shown["amount_due"]);
+    assert_eq!(
+        (
+            &row["registration_plate"],
+            &row["invoice"],
+            &row["time_zone"]
+        ),
+        (
+            &billed["registration_plate"],
+            &invoice["id"],
+            &json!("Europe/Amsterdam")
+        )
+    );
+    let fees: Vec<_> = rows.iter().filter(|row| row["session"].is_null()).collect();
+    assert_eq!((rows.len(), fees.len()), (2, 1));
+    assert_eq!(
+        (&fees[0]["reservation"], &fees[0]["gross"]),
+        (&reserved["id"], &json!("2.50"))
+    );
 }

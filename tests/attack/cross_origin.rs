@@ -1,1 +1,260 @@
 //! Web pages of other origins cannot use the ports of a local run.
+//!
+//! A page can send requests to a port of this machine in two ways: across origins, where the browser adds `Origin`, and from
+//! a host name that suddenly has the address 127.0.0.1 (DNS rebinding), where the browser sends that name as `Host`.
+
+use serde_json::{Value, json};
+use shared::time::MINUTE;
+use tests::{Answer, TestApp, fleet};
+
+/// A service on an embedded table, wherever the other tests have theirs.
+async fn start() -> TestApp {
+    TestApp::start_with(|options| options.store = None).await
+}
+
+fn port(url: &str) -> &str {
+    url.rsplit(':').next().expect("a port")
+}
+
+/// What a page might send to the API's port: method, path, body.
+fn attempts() -> Vec<(&'static str, &'static str, Option<Value>)> {
+    vec![
+        ("OPTIONS", "/_local/clock", None),
+        (
+            "POST",
+            "/_local/clock",
+            Some(json!({"advance_seconds": 86_400})),
+        ),
+        ("OPTIONS", "/_local/inbox", None),
+        ("POST", "/_local/inbox", Some(json!({"type": "ping"}))),
+        ("GET", "/_local/inbox", None),
+        (
+            "GET",
+            "/_local/files/reports/1.csv?expires=1&signature=00",
+            None,
+        ),
+        ("OPTIONS", "/v1/fleets", None),
+        ("POST", "/v1/fleets", Some(fleet())),
+        ("GET", "/v1/fleets", None),
+        ("GET", "/docs", None),
+        ("GET", "/no/such/path", None),
+    ]
+}
+
+/// Sends each attempt with these headers; all are refused, no page may read the answer, and nothing has changed.
+async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
+    let before = app.now();
+    for content_type in ["application/json", "text/plain"] {
+        for (method, path, body) in attempts() {
+            let mut headers = headers.to_vec();
+            headers.push(("content-type", content_type));
+            if method == "OPTIONS" {
+                headers.push(("access-control-request-method", "POST"));
+                headers.push((
+                    "access-control-request-headers",
+                    "authorization,content-type",
+                ));
+            }
+            let body = body.map(|body| body.to_string());
+            let answer = app.alice.send(method, path, body, &headers).await;
+            let told = format!("{method} {path} with {headers:?}");
+            let want = (403, "invalid_request_error", None, None);
+            assert_eq!(answer.error(), want, "{told}");
+            assert_unreadable(&answer, &told);
+        }
+    }
+    assert!(app.now().millis_since(before) < 10 * MINUTE, "{headers:?}");
+    let inbox = app.anon.get("/_local/inbox").await.expect(200);
+    assert_eq!(inbox.body["data"], json!([]), "{headers:?}");
+    assert_eq!(app.alice.get("/v1/fleets").await.ids(), [""; 0]);
+}
+
+#[track_caller]
+fn assert_unreadable(answer: &Answer, told: &str) {
+    let mut names = answer.headers.keys().map(|name| name.as_str());
+    let granted = names.find(|name| name.starts_with("access-control-"));
+    assert_eq!(granted, None, "{told}");
+}
+
+#[tokio::test]
+async fn requests_of_pages_of_other_origins_are_refused_and_change_nothing() {
+    let app = start().await;
+    let port = port(&app.running().base_url);
+    let origins = [
+        "http://evil.example".to_owned(),
+        "http://127.0.0.1:1".to_owned(),
+        "http://localhost".to_owned(),
+        format!("https://127.0.0.1:{port}"),
+        format!("http://127.0.0.1.evil.example:{port}"),
+        "null".to_owned(),
+    ];
+    for origin in &origins {
+        refuses(&app, &[("origin", origin)]).await;
+    }
+}
+
+#[tokio::test]
+async fn requests_under_a_foreign_host_name_are_refused_and_change_nothing() {
+    let app = start().await;
+    let port = port(&app.running().base_url);
+    let host = format!("rebound.example:{port}");
+    let origin = format!("http://{host}");
+    refuses(&app, &[("host", &host)]).await;
+    refuses(&app, &[("host", &host), ("origin", &origin)]).await;
+    // The document that any origin may read is under the same rule.
+    let headers = [("host", host.as_str())];
+    let document = app.anon.send("GET", "/v1/openapi.json", None, &headers);
+    assert_eq!(document.await.status, 403);
+    refuses(&app, &[("host", "127.0.0.1:1")]).await;
+    refuses(&app, &[("host", "127.0.0.1")]).await;
+}
+
+#[tokio::test]
+async fn a_page_of_the_services_own_origin_can_use_it() {
+    let app = start().await;
+    let port = port(&app.running().base_url);
+    for host in ["127.0.0.1", "localhost", "[::1]"] {
+        let host = format!("{host}:{port}");
+        let origin = format!("http://{host}");
+        let headers = [("host", host.as_str()), ("origin", origin.as_str())];
+        for path in [
+            "/docs",
+            "/docs/errors",
+            "/docs/redoc.js",
+            "/v1/openapi.json",
+        ] {
+            let answer = app.anon.send("GET", path, None, &headers).await;
+            assert_eq!(answer.status, 200, "{path} on {host}");
+        }
+        let listed = app.alice.send("GET", "/v1/fleets", None, &headers).await;
+        listed.expect(200);
+        let before = app.now();
+        let body = Some(json!({"advance_seconds": 3600}).to_string());
+        let moved = app.anon.send("POST", "/_local/clock", body, &headers).await;
+        moved.expect(200);
+        assert!(app.now().millis_since(before) >= 60 * MINUTE);
+    }
+}
+
+#[tokio::test]
+async fn only_the_openapi_document_may_be_read_by_pages_of_every_origin() {
+    let app = start().await;
+    let headers = [("origin", "http://editor.example")];
+    let document = app.anon.send("GET", "/v1/openapi.json", None, &headers);
+    let document = document.await.expect(200);
+    assert_eq!(document.header("access-control-allow-origin"), "*");
+    let sent = app
+        .anon
+        .send("POST", "/v1/openapi.json", Some("{}".into()), &headers);
+    assert_eq!(sent.await.status, 403);
+}
+
+/// What a form or `fetch` can send without a preflight.
+#[tokio::test]
+async fn the_clock_and_the_inbox_take_json_only() {
+    let app = start().await;
+    let before = app.now();
+    let body = json!({"advance_seconds": 86_400}).to_string();
+    for content_type in ["text/plain", "application/x-www-form-urlencoded", ""] {
+        let headers = [("content-type", content_type)];
+        let moved = app
+            .anon
+            .send("POST", "/_local/clock", Some(body.clone()), &headers);
+        assert_eq!(
+            moved.await.error(),
+            (400, "invalid_request_error", None, None)
+        );
+        let put = app
+            .anon
+            .send("POST", "/_local/inbox", Some(body.clone()), &headers);
+        assert_eq!(put.await.status, 415);
+    }
+    assert!(app.now().millis_since(before) < 10 * MINUTE);
+    let inbox = app.anon.get("/_local/inbox").await.expect(200);
+    assert_eq!(inbox.body["data"], json!([]));
+}
+
+#[tokio::test]
+async fn the_embedded_table_answers_only_clients_with_its_access_key() {
+    let app = start().await;
+    let kept = app.alice.post("/v1/fleets", fleet()).await.id();
+    let (url, table) = (&app.running().store_url, &app.running().table);
+    let key = app.running().access_key.clone().expect("an embedded table");
+    let authorization = |key: &str| {
+        format!(
+            "AWS4-HMAC-SHA256 Credential={key}/20260301/us-east-1/dynamodb/aws4_request, \
+            SignedHeaders=host, Signature=00"
+        )
+    };
+    let (good, wrong) = (authorization(&key), authorization("guessed"));
+    let port = port(url);
+    let (own, rebound) = (
+        format!("127.0.0.1:{port}"),
+        format!("rebound.example:{port}"),
+    );
+    let (same, foreign) = (format!("http://{rebound}"), "http://evil.example");
+    let send = async |operation: &str, headers: &[(&str, &str)]| {
+        let target = format!("DynamoDB_20120810.{operation}");
+        let mut headers = headers.to_vec();
+        headers.extend([
+            ("x-amz-target", target.as_str()),
+            ("content-type", "application/x-amz-json-1.0"),
+        ]);
+        let body = json!({"TableName": table}).to_string();
+        app.anon.send("POST", url, Some(body), &headers).await
+    };
+    let signed = ("authorization", good.as_str());
+    let refused: [(u16, &[(&str, &str)]); 7] = [
+        (400, &[]),
+        (400, &[("authorization", "Bearer x")]),
+        (400, &[("authorization", &wrong)]),
+        (403, &[signed, ("origin", foreign)]),
+        (403, &[signed, ("origin", "null")]),
+        (403, &[signed, ("host", &rebound)]),
+        (403, &[signed, ("host", &rebound), ("origin", &same)]),
+    ];
+    for (status, headers) in refused {
+        for operation in ["Scan", "DeleteTable"] {
+            let answer = send(operation, headers).await;
+            assert_eq!(answer.status, status, "{operation} with {headers:?}");
+            assert!(!answer.text.contains(&kept), "{}", answer.text);
+            assert_unreadable(&answer, operation);
+        }
+    }
+    // A preflight is granted nothing.
+    let asks = [
+        ("origin", foreign),
+        ("access-control-request-method", "POST"),
+        (
+            "access-control-request-headers",
+            "authorization,x-amz-target",
+        ),
+    ];
+    let preflight = app.anon.send("OPTIONS", url, None, &asks).await;
+    assert_eq!(preflight.status, 403);
+    assert_unreadable(&preflight, "a preflight");
+    // The table is still there, for who has the key.
+    app.alice
+        .get(&format!("/v1/fleets/{kept}"))
+        .await
+        .expect(200);
+    let scanned = send("Scan", &[signed, ("host", &own)]).await.expect(200);
+    assert!(scanned.text.contains(&kept));
+}
+
+#[tokio::test]
+async fn the_access_key_of_the_table_is_another_at_every_start() {
+    let own_key = |options: &mut local::Options| {
+        options.store = None;
+        options.access_key = None;
+    };
+    let (one, other) = (
+        TestApp::start_with(own_key).await,
+        TestApp::start_with(own_key).await,
+    );
+    let keys = [&one, &other].map(|app| app.running().access_key.clone().expect("a key"));
+    assert_ne!(keys[0], keys[1]);
+    assert!(keys.iter().all(|key| key.len() == 32), "{keys:?}");
+    one.alice.post("/v1/fleets", fleet()).await.expect(200);
+    one.drain().await;
+}

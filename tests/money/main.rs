@@ -240,6 +240,7 @@ impl World {
             }
         }
         self.close(records).await;
+        self.check_report(records).await;
         self.check(played).await;
     }
 
@@ -547,6 +548,49 @@ impl World {
             next = page["next_page_url"].as_str().map(str::to_owned);
         }
         rows
+    }
+
+    /// The cost analysis of the fleet adds up to the same amounts as all invoices that are not void, whatever it is grouped by.
+    async fn check_report(&mut self, records: &mut Records) {
+        let seed = self.stage.seed;
+        let invoices = self.all("invoices").await;
+        let counts = invoices.iter().filter(|one| one["status"] != "void");
+        let counts: Vec<_> = counts.collect();
+        let total = |name: &str| counts.iter().map(|one| amount(one, name)).sum::<i64>();
+        let lines = || {
+            counts
+                .iter()
+                .filter_map(|one| one["line_items"].as_array())
+                .flatten()
+        };
+        let sum = |name: &str| lines().map(|line| amount(line, name)).sum::<i64>();
+        let fees = lines()
+            .filter(|line| line["type"] == "reservation_fee")
+            .count();
+        let want = [
+            ("net", sum("net")),
+            ("tax", sum("tax")),
+            ("gross", sum("amount")),
+            ("paid", total("amount_paid")),
+            ("due", total("amount_due")),
+            ("reservation_fees", i64::try_from(fees).expect("a number")),
+        ];
+        let until = self.stage.app.now().plus_seconds(60);
+        for group_by in [None, Some("vehicle"), Some("session")] {
+            let parameters = json!({"type": "cost_analysis", "period_start": self.began, "period_end": until,
+                "group_by": group_by});
+            let body = json!({"fleet": self.fleet, "parameters": parameters});
+            let id = self.stage.make("/v1/reports", body).await;
+            self.rest(records).await;
+            let report = self.stage.get(&format!("/v1/reports/{id}")).await;
+            assert_eq!(report["status"], "succeeded", "seed {seed}: {report}");
+            let totals = report["totals"].as_array().expect("totals");
+            assert!(totals.len() <= 1, "seed {seed}: {report}");
+            let none = json!({});
+            let totals = totals.first().unwrap_or(&none);
+            let found = want.map(|(name, _)| (name, amount(totals, name)));
+            assert_eq!(found, want, "seed {seed}: {group_by:?}");
+        }
     }
 
     async fn check(&self, played: &mut Played) {

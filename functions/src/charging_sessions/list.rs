@@ -10,6 +10,7 @@ use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
+use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::Answer;
 use shared::store::keys::Partition;
@@ -82,8 +83,10 @@ pub async fn handle(
         .store
         .list::<ChargingSession>(partition, &slice, filter.collect())
         .await?;
+    let operation = Operation::of(tenant.mode);
     for row in &mut found.rows {
-        row.object = row.object.clone().live(&row.private, caller.now());
+        let session = row.object.clone();
+        row.object = session.live(&row.private, operation, caller.now());
     }
     page::answer(&caller, &query, found)
 }

@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
+use shared::operation::Operation;
 use shared::store::Answer;
 use shared::{App, Error};
 
@@ -22,5 +23,6 @@ pub async fn handle(
         .store
         .get::<ChargingSession>(caller.tenant(), &id)
         .await?;
-    caller.answer(&row.object.live(&row.private, caller.now()))
+    let operation = Operation::of(caller.tenant().mode);
+    caller.answer(&row.object.live(&row.private, operation, caller.now()))
 }

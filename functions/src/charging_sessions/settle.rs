@@ -3,6 +3,7 @@
 
 use shared::deployment::{Deployment, Need};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::Changes;
@@ -39,6 +40,12 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     if row.private.invoice.is_some() {
         // Its invoice is what it is paid by.
         row.private.due = None;
+        let mut changes = Changes::new();
+        app.store.replace(&mut changes, &origin, &row)?;
+        return app.store.commit_later(&origin, changes).await;
+    }
+    if !Operation::of(tenant.mode).is_operated() {
+        row.object.waive(&mut row.private, now);
         let mut changes = Changes::new();
         app.store.replace(&mut changes, &origin, &row)?;
         return app.store.commit_later(&origin, changes).await;

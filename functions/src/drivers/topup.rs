@@ -4,7 +4,7 @@
 use axum::extract::State;
 use shared::deployment::Need;
 use shared::http::{Body, Caller, PathId, Route};
-use shared::models::api_key::Resource;
+use shared::models::api_key::{Resource, Scope};
 use shared::models::transaction::TopUp;
 use shared::store::Answer;
 use shared::store::access::Rows;
@@ -20,6 +20,7 @@ pub const ROUTE: Route = Route::post("topup-driver", "/v1/drivers/{id}/top_up", 
         Code::PaymentMethodNotFound,
         Code::PaymentMethodScopeInvalid,
     ])
+    .requiring(&[Scope::Write(Resource::PaymentMethods)])
     .timeout(29)
     .writing(&[Rows::Of(Kind::Transaction)])
     .needing(&[Need::Payments]);

@@ -4,7 +4,7 @@ use axum::extract::State;
 use shared::deployment::Need;
 use shared::http::{Body, Caller, PathId, Route};
 use shared::models::account::Account;
-use shared::models::api_key::Resource;
+use shared::models::api_key::{Resource, Scope};
 use shared::models::invoice::{Invoice, Payment};
 use shared::models::payment_method::PaymentMethod;
 use shared::store::Answer;
@@ -23,6 +23,7 @@ pub const ROUTE: Route = Route::post("pay-invoice", "/v1/invoices/{id}/pay", Res
         Code::PaymentMethodScopeInvalid,
         Code::PaymentAuthorizationFailed,
     ])
+    .requiring(&[Scope::Write(Resource::PaymentMethods)])
     .timeout(29)
     .writing(&[
         Rows::Of(Kind::Transaction),

@@ -7,6 +7,7 @@ use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, InvoicePrivate, NewInvoice};
 use shared::money::Currency;
+use shared::operation::Operation;
 use shared::origin::Origin;
 use shared::store::Changes;
 use shared::store::row::Row;
@@ -36,8 +37,10 @@ pub async fn draft_all(
     fleet: &Fleet,
     period: Window,
 ) -> Result<bool, Error> {
+    let operation = Operation::of(origin.tenant.mode);
     let mut currencies = BTreeMap::new();
-    for row in app.store.fees(&origin.tenant).await? {
+    let fees = app.store.fees_within(&origin.tenant, period, origin.now);
+    for row in fees.await? {
         let (reservation, private, currency) = (&row.object, &row.private, row.object.currency);
         let ours = private.fleet.as_ref() == Some(&fleet.id);
         if ours && reservation.is_unsettled(private, period.until) {
@@ -59,7 +62,7 @@ pub async fn draft_all(
                 return Ok(false);
             }
             let new = body(fleet, period, currency);
-            let billed = new.bills(currency, session, private, row.version);
+            let billed = new.bills(operation, currency, session, private, row.version);
             if billed.is_some() {
                 currencies.insert(currency.as_str(), currency);
             }

@@ -11,7 +11,9 @@ use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
-use shared::models::report::{Grouping, Report, ReportFile, ReportStatus};
+use shared::models::report::{
+    Grouping, Report, ReportFile, ReportStatus, ReportTotals, ReportType,
+};
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
 use shared::store::Changes;
@@ -46,9 +48,14 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     row.version += 1;
     let made = make(app, tenant, &row).await;
     let row = match made {
-        Ok(file) => {
-            row.object.succeed(&mut row.private, file, app.now());
+        Ok(Some((file, totals))) => {
+            let now = app.now();
+            row.object.succeed(&mut row.private, file, totals, now);
             row.announcing(EventType::ReportSucceeded)
+        }
+        Ok(None) => {
+            row.object.fail(&mut row.private, TOO_LONG);
+            row.announcing(EventType::ReportFailed)
         }
         Err(error) => {
             tracing::warn!(%error, report.id = %id, "a report was not made");
@@ -78,17 +85,34 @@ async fn write(app: &App, tenant: &Tenant, row: &Row<Report>) -> Result<bool, Er
     }
 }
 
-/// Makes the file and keeps it.
-async fn make(app: &App, tenant: &Tenant, row: &Row<Report>) -> Result<ReportFile, Error> {
+/// Why a report of too many sessions fails.
+const TOO_LONG: &str = "the report would have more than 20,000 rows; please ask for a shorter period or another grouping";
+
+/// Makes the file and stores it. None if the report would have too many rows.
+async fn make(
+    app: &App,
+    tenant: &Tenant,
+    row: &Row<Report>,
+) -> Result<Option<(ReportFile, Vec<ReportTotals>)>, Error> {
     let report = &row.object;
-    let mut summary = Summary::new(report.parameters.clone());
+    let mut summary = Summary::new(report.parameters.clone(), &report.time_zone);
     let window = report.parameters.window();
+    if report.parameters.kind == ReportType::CostAnalysis {
+        for row in app.store.fees_within(tenant, window, app.now()).await? {
+            if report.fleet.is_none() || report.fleet == row.private.fleet {
+                summary.add_fee(&row.object, &row.private);
+            }
+        }
+    }
     let mut pages = app
         .store
         .sessions_around(tenant, report.fleet.as_ref(), window);
     while let Some(page) = pages.next().await? {
         for session in page {
             summary.add(&session.object, &session.private);
+        }
+        if summary.is_too_long() {
+            return Ok(None);
         }
     }
     let names = match report.parameters.group_by {
@@ -99,7 +123,7 @@ async fn make(app: &App, tenant: &Tenant, row: &Row<Report>) -> Result<ReportFil
     let file = ReportFile::of(report.file_name(&row.private), &content);
     let content_type = report.format.content_type();
     app.files.put(&file.key, content_type, content).await?;
-    Ok(file)
+    Ok(Some((file, summary.totals())))
 }
 
 /// What people call the groups; those that are gone have no name.
@@ -124,6 +148,8 @@ async fn names(
             let stations = store.get_all::<ChargingStation>(tenant, ids).await?;
             named(stations, |station| (station.id, station.name))
         }
+        // Sessions carry the names themselves.
+        Grouping::Session => HashMap::new(),
     })
 }
 

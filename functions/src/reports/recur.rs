@@ -26,6 +26,7 @@ pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> R
     };
     let (mut report, private) = Report::new(new, tenant.account.clone(), origin.now)?;
     let seed = format!("{} {}", fleet.id, period.from);
+    report.time_zone = fleet.timezone.as_str().to_owned();
     report.id = Id::derived(Kind::Report, period.until, &seed);
     let account = store.find::<Account>(tenant, &tenant.account).await?;
     let wanted = account.is_some_and(|row| row.object.preferences.reporting_enabled);

@@ -2,7 +2,15 @@
 
 /// The parts of `shared/src`, from the lowest to the highest. All of `functions` comes after them.
 const PARTS: &[&[&str]] = &[
-    &["error", "id", "metrics", "money", "origin", "time"],
+    &[
+        "error",
+        "id",
+        "metrics",
+        "money",
+        "operation",
+        "origin",
+        "time",
+    ],
     &["fields"],
     &["models"],
     &["charging", "ocpi"],

@@ -48,13 +48,16 @@ async fn start(memory: bool) -> Running {
         memory,
         store: None,
         stations: None,
+        tariffs: None,
         rate: 1_000_000,
         reservation_fee: 0,
         json: false,
         table: shared::app::TABLE.to_owned(),
         payments: Default::default(),
         versions: Default::default(),
+        quotas: Default::default(),
         slack: 1,
+        access_key: Some("local".into()),
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")

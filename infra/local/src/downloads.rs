@@ -17,6 +17,7 @@ use shared::ports::Clock;
 use shared::ports::files::{Files, LINK};
 
 use crate::clock::LocalClock;
+use crate::files;
 
 /// Where the links lead.
 pub const ROUTE: &str = "/_local/files/{*key}";
@@ -74,11 +75,9 @@ impl Downloads {
         };
         let path = folder.join(key);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+            files::private_folder(parent)?;
         }
-        let beside = path.with_extension("new");
-        std::fs::write(&beside, content)?;
-        std::fs::rename(&beside, &path)
+        files::write_private(&path, &content)
     }
 
     fn find(&self, key: &str) -> Option<Vec<u8>> {

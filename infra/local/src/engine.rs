@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use functions::stream::{relay, sweep};
+use serde::Serialize;
 use shared::error::{Error, Result};
-use shared::ports::Clock as _;
+use shared::ports::{Clock as _, Message};
 use shared::{App, Timestamp};
 use tokio::sync::{Mutex, Notify, Semaphore};
+use tokio::time::Instant;
 
 use crate::clock::LocalClock;
+use crate::deliveries::Deliveries;
 use crate::streams::Streams;
 use crate::timeline::{Parcel, Timeline};
 
@@ -18,7 +21,7 @@ use crate::timeline::{Parcel, Timeline};
 const REST: Duration = Duration::from_millis(200);
 /// How often lost work is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
-/// How many messages are worked on at a time.
+/// How many messages other than webhook deliveries are worked on at a time.
 const WORKERS: u32 = 16;
 /// When a message that failed is delivered again, in seconds, and how often.
 const REDELIVERY: i64 = 5;
@@ -27,6 +30,10 @@ const MAX_TRIES: u32 = 5;
 const MAX_RELAYS: u32 = 5;
 /// How long settling may take, before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(40);
+/// How long settling waits for a webhook endpoint where no delivery ends, and for all of them together while the time is moved
+/// once. Deliveries that are not waited for continue in the background. Tests have a multiple of it (`Settings::slack`).
+const ENDPOINT_PATIENCE: Duration = Duration::from_secs(2);
+const RECEIVERS_PATIENCE: Duration = Duration::from_secs(10);
 
 pub struct Engine {
     app: App,
@@ -34,10 +41,21 @@ pub struct Engine {
     timeline: Arc<Timeline>,
     streams: Mutex<Streams>,
     workers: Arc<Semaphore>,
+    deliveries: Arc<Deliveries>,
     nudged: Notify,
     failures: std::sync::Mutex<BTreeMap<String, u32>>,
     /// Held while the time is being moved.
     moving: Mutex<()>,
+}
+
+/// What moving the time led to.
+#[derive(Debug, Serialize)]
+pub struct Moved {
+    pub now: Timestamp,
+    /// Webhook deliveries that their receivers have not answered; they continue in the background.
+    pub deliveries_in_flight: usize,
+    /// Explains `deliveries_in_flight` where it is not 0.
+    pub message: Option<String>,
 }
 
 impl Engine {
@@ -53,6 +71,7 @@ impl Engine {
             timeline,
             streams: Mutex::new(streams),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
+            deliveries: Deliveries::new(),
             nudged: Notify::new(),
             failures: std::sync::Mutex::default(),
             moving: Mutex::new(()),
@@ -68,14 +87,14 @@ impl Engine {
 
     /// Turns for ever.
     pub async fn run(self: Arc<Self>) {
-        let mut swept = tokio::time::Instant::now();
+        let mut swept = Instant::now();
         loop {
             let turned = self.turn(&mut *self.streams.lock().await).await;
             if let Err(error) = turned {
                 tracing::warn!(%error, "the stream was not read");
             }
             if swept.elapsed() > SWEEP {
-                swept = tokio::time::Instant::now();
+                swept = Instant::now();
                 if let Err(error) = sweep::handle(&self.app).await {
                     tracing::warn!(%error, "lost work was not looked for");
                 }
@@ -100,6 +119,12 @@ impl Engine {
         let due = self.timeline.take_due(self.clock.now());
         let any = !due.is_empty();
         for parcel in due {
+            if let Message::Deliver { endpoint, .. } = &parcel.message {
+                let delivery = self.deliveries.begin(endpoint);
+                let (app, timeline) = (self.app.clone(), self.timeline.clone());
+                tokio::spawn(delivery.work(async move { work(&app, &timeline, parcel).await }));
+                continue;
+            }
             let Ok(permit) = self.workers.clone().acquire_owned().await else {
                 return Err(Error::internal("the workers are gone"));
             };
@@ -147,7 +172,21 @@ impl Engine {
     }
 
     /// Turns until nothing is left that is due now.
+    ///
+    /// # Errors
+    /// `Unavailable` if the work goes on longer than it should.
     pub async fn settle(&self) -> Result<()> {
+        self.settle_within(&mut self.receivers_patience()).await
+    }
+
+    fn receivers_patience(&self) -> Duration {
+        RECEIVERS_PATIENCE * self.app.settings.slack
+    }
+
+    /// Turns until nothing is left that is due now but deliveries to endpoints that do not answer. `patience` is how long
+    /// deliveries may be waited for; what was waited is subtracted.
+    async fn settle_within(&self, patience: &mut Duration) -> Result<()> {
+        let limit = PATIENCE + *patience;
         let settled = async {
             loop {
                 let mut streams = self.streams.lock().await;
@@ -156,12 +195,29 @@ impl Engine {
                     return Err(Error::internal("the workers are gone"));
                 };
                 drop(idle);
-                if !self.turn(&mut streams).await? {
-                    return Ok(());
+                // A delivery that ends from here on may leave something that this turn does not see.
+                let mut ends = self.deliveries.ends();
+                let until = self
+                    .deliveries
+                    .worth_waiting_until(ENDPOINT_PATIENCE * self.app.settings.slack);
+                if self.turn(&mut streams).await? {
+                    continue;
                 }
+                drop(streams);
+                let (Some(until), false) = (until, patience.is_zero()) else {
+                    return Ok(());
+                };
+                let began = Instant::now();
+                let until = until.min(began + *patience);
+                tokio::select! {
+                    // The sender lives as long as the engine.
+                    _ = ends.changed() => {}
+                    () = tokio::time::sleep_until(until) => {}
+                }
+                *patience = patience.saturating_sub(began.elapsed());
             }
         };
-        match tokio::time::timeout(PATIENCE, settled).await {
+        match tokio::time::timeout(limit, settled).await {
             Ok(settled) => settled,
             Err(_) => Err(Error::unavailable("work goes on longer than it should")),
         }
@@ -172,18 +228,33 @@ impl Engine {
     }
 
     /// Moves the time forward, stopping at each moment at which something falls due.
-    pub async fn advance(&self, seconds: u32) -> Result<Timestamp> {
+    ///
+    /// # Errors
+    /// `Unavailable` if the work goes on longer than it should.
+    pub async fn advance(&self, seconds: u32) -> Result<Moved> {
         let moving = self.moving.lock().await;
+        let mut patience = self.receivers_patience();
         let target = self.clock.now().plus_seconds(seconds.into());
-        self.settle().await?;
+        self.settle_within(&mut patience).await?;
         while let Some(at) = self.timeline.next().filter(|at| *at <= target) {
             self.clock.move_to(at)?;
-            self.settle().await?;
+            self.settle_within(&mut patience).await?;
         }
         self.clock.move_to(target)?;
-        self.settle().await?;
+        self.settle_within(&mut patience).await?;
         drop(moving);
-        Ok(self.clock.now())
+        let (deliveries, endpoints) = self.deliveries.under_way();
+        let (each, all) = (ENDPOINT_PATIENCE.as_secs(), RECEIVERS_PATIENCE.as_secs());
+        Ok(Moved {
+            now: self.clock.now(),
+            deliveries_in_flight: deliveries,
+            message: (deliveries > 0).then(|| {
+                format!(
+                    "{deliveries} webhook deliveries to {endpoints} endpoints are unanswered and continue in the background. \
+                     Moving the clock waits at most {each} seconds for an endpoint that does not answer, and {all} seconds in all."
+                )
+            }),
+        })
     }
 
     /// Whether messages are due that nobody has worked on.

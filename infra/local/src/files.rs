@@ -1,59 +1,212 @@
-//! The folder that holds the state: small JSON files beside the table's. In memory there is none.
+//! The data folder: small JSON files beside the table's and the reports'. With the state in memory there is none.
+//!
+//! The folder belongs to one process at a time, which holds a lock on the file `lock`; the operating system releases it
+//! when the process ends, however it ends. Keys and personal data are in the folder, so only its owner may read it.
 
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shared::error::{Error, Result};
 
+/// The account of the folder and its key.
+pub const CREDENTIALS: &str = "credentials.json";
+
+/// The embedded table's database.
+pub const TABLE: &str = "table.sqlite";
+
+const LOCK: &str = "lock";
+
 #[derive(Debug, Clone)]
-pub struct Folder(Option<PathBuf>);
+pub struct Folder(Option<Arc<Opened>>);
+
+#[derive(Debug)]
+struct Opened {
+    path: PathBuf,
+    /// Holds the lock for as long as it is open.
+    _lock: File,
+}
 
 impl Folder {
-    /// Opens the folder, and makes it where there is none.
-    pub fn open(path: Option<&Path>) -> Result<Self> {
-        if let Some(path) = path {
-            std::fs::create_dir_all(path).map_err(|error| at(path, &error))?;
+    /// No folder: nothing is kept.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Opens the folder for this process alone, and creates it if there is none.
+    ///
+    /// # Errors
+    /// The folder cannot be created or written, or another process uses it.
+    pub fn open(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        if path.exists() && !path.is_dir() {
+            let message = format!("the data folder {shown} is a file; choose another with --data");
+            return Err(Error::internal(message));
         }
-        Ok(Self(path.map(Path::to_owned)))
+        private_folder(path).map_err(|error| {
+            Error::internal(format!(
+                "the data folder {shown} cannot be created: {error}"
+            ))
+        })?;
+        protect(path).map_err(|error| at(path, &error))?;
+        let lock = lock(path)?;
+        Ok(Self(Some(Arc::new(Opened {
+            path: path.to_owned(),
+            _lock: lock,
+        }))))
     }
 
     pub fn path(&self) -> Option<&Path> {
-        self.0.as_deref()
+        self.0.as_ref().map(|opened| opened.path.as_path())
+    }
+
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        self.path().map(|folder| folder.join(name))
     }
 
     /// Reads a file, if it is there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has another content than it should.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
-        let Some(path) = self.0.as_ref().map(|folder| folder.join(name)) else {
+        let Some(path) = self.file(name) else {
             return Ok(None);
         };
         match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(Some)
-                .map_err(|error| at(&path, &error)),
+                .map_err(|error| at(&path, &format!("the content cannot be read: {error}"))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(at(&path, &error)),
         }
     }
 
-    /// Writes a file as a whole: a process that is killed leaves the old one or the new one. Only its owner may read it.
+    /// Writes a file as a whole: a process that is killed leaves the old one or the new one.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
     pub fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<()> {
-        let Some(path) = self.0.as_ref().map(|folder| folder.join(name)) else {
+        let Some(path) = self.file(name) else {
             return Ok(());
         };
-        let beside = path.with_extension("new");
         let bytes = serde_json::to_vec(value).map_err(Error::internal)?;
-        std::fs::write(&beside, bytes).map_err(|error| at(&beside, &error))?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let owner = std::fs::Permissions::from_mode(0o600);
-            std::fs::set_permissions(&beside, owner).map_err(|error| at(&beside, &error))?;
+        write_private(&path, &bytes).map_err(|error| at(&path, &error))
+    }
+
+    /// An error about the content of a file.
+    pub fn damaged(&self, name: &str, message: &str) -> Error {
+        match self.file(name) {
+            Some(path) => at(&path, &message),
+            None => Error::internal(message.to_owned()),
         }
-        std::fs::rename(&beside, &path).map_err(|error| at(&path, &error))
     }
 }
 
 fn at(path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::internal(format!("{}: {error}", path.display()))
+}
+
+/// Locks the folder for this process. The file has the process's id, for the message that another process shows.
+fn lock(folder: &Path) -> Result<File> {
+    let shown = folder.display();
+    let unwritable = |error: std::io::Error| {
+        Error::internal(format!(
+            "the data folder {shown} cannot be written: {error}"
+        ))
+    };
+    let path = folder.join(LOCK);
+    let mut file = private()
+        .read(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(unwritable)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let holder = std::fs::read_to_string(&path).unwrap_or_default();
+            let holder = match holder.trim() {
+                "" => "another process".to_owned(),
+                id => format!("the process {id}"),
+            };
+            return Err(Error::internal(format!(
+                "the data folder {shown} is in use by {holder}; end that process, or choose another folder with --data"
+            )));
+        }
+        Err(TryLockError::Error(error)) => return Err(unwritable(error)),
+    }
+    let written = file
+        .set_len(0)
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .and_then(|()| file.sync_all());
+    written.map_err(unwritable)?;
+    Ok(file)
+}
+
+/// How files are opened for writing that only their owner may read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Writes a file as a whole that only its owner may read.
+pub fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file = private().truncate(true).open(&beside)?;
+    set_mode(&beside, 0o600)?;
+    file.write_all(content)?;
+    drop(file);
+    std::fs::rename(&beside, path)
+}
+
+/// Creates a file that only its owner may read, if there is none.
+pub fn create_private(path: &Path) -> std::io::Result<()> {
+    private().truncate(false).open(path).map(drop)
+}
+
+/// Creates a folder that only its owner may enter, and those above it, if there are none.
+pub fn private_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Takes away everybody else's access to a folder and its files that an earlier version made. A folder with other content
+/// than ours keeps its own mode: it may be one that others have to enter.
+fn protect(folder: &Path) -> std::io::Result<()> {
+    let ours = [CREDENTIALS, TABLE, LOCK];
+    let is_ours = ours.iter().any(|name| folder.join(name).exists());
+    let is_empty = std::fs::read_dir(folder)?.next().is_none();
+    if !is_ours && !is_empty {
+        return Ok(());
+    }
+    set_mode(folder, 0o700)?;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            set_mode(&entry.path(), 0o600)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    if std::fs::metadata(path)?.permissions().mode() & 0o777 == mode {
+        return Ok(());
+    }
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &Path, _: u32) -> std::io::Result<()> {
+    Ok(())
 }

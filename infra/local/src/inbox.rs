@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use shared::Timestamp;
+use shared::http::body::is_json;
 use shared::ports::Clock;
 
 pub const ROUTE: &str = "/_local/inbox";
@@ -54,12 +55,15 @@ impl Inbox {
 /// `POST /_local/inbox`: takes a delivery, as a receiver would.
 ///
 /// # Errors
-/// 500 when standard output is gone, and then the delivery is tried again.
+/// 415 if the body is not JSON by its content type. 500 if standard output cannot be written; the delivery is then retried.
 pub async fn receive(
     State(inbox): State<Arc<Inbox>>,
     headers: HeaderMap,
     body: String,
 ) -> Result<StatusCode, StatusCode> {
+    if !is_json(&headers) {
+        return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
     let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into();
     let headers = headers.iter();
     let headers = headers.map(|(name, value)| (name.as_str().to_owned(), text(value)));

@@ -2,11 +2,13 @@
 //! process, behind the ports the functions use on AWS.
 
 mod clock;
+mod deliveries;
 mod demo;
 mod downloads;
 mod embedded;
 mod engine;
 mod files;
+mod guard;
 mod inbox;
 mod stations;
 mod streams;
@@ -15,37 +17,56 @@ mod timeline;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use functions::accounts::bootstrap::{self, Bootstrap};
+use functions::accounts::set_status::{self, SetStatus};
 use serde::{Deserialize, Serialize};
-use shared::app::{App, Settings, TABLE};
+use shared::app::{App, Quotas, Settings, TABLE};
 use shared::error::{Error, Result};
 use shared::http::Versions;
 use shared::http::errors;
 use shared::http::rate_limit::Rates;
 use shared::metrics::Metrics;
+use shared::models::api_key::Secret;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
 use shared::ports::payments::Providers;
 use shared::store::Answer;
 use shared::store::Store;
-use shared::{Id, Kind, Timestamp, aws};
+use shared::{Id, Kind, aws};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::clock::LocalClock;
 use crate::downloads::Downloads;
 use crate::embedded::Embedded;
-use crate::engine::Engine;
+use crate::engine::{Engine, Moved};
 use crate::files::Folder;
+use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
+
+/// The highest fee of a reservation, in minor units.
+const MAX_FEE: i64 = 99_999_999;
+
+/// How long the secret of page tokens is, in bytes.
+const PAGE_SECRET: usize = 32;
+
+/// The secret access key that goes with the embedded table's access key. Signatures are not verified, so anything would do.
+pub const SECRET_KEY: &str = "local";
+
+/// How long it may take to connect to the endpoint of `--store`.
+const CONNECT: Duration = Duration::from_secs(3);
 
 /// The Fleet Charging Service on this machine.
 #[derive(Debug, Clone, clap::Parser)]
@@ -61,18 +82,23 @@ pub struct Options {
     #[arg(long)]
     pub memory: bool,
     /// Use the DynamoDB endpoint at this URL instead of the embedded one.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = endpoint_url)]
     pub store: Option<String>,
-    /// A JSON array of OCPI 2.2.1 Location objects, instead of the generated demo stations.
+    /// OCPI 2.2.1 Location objects (a JSON array, an OCPI response with `data`, or one object), instead of the generated demo
+    /// stations. Objects that cannot be used are reported and skipped.
     #[arg(long, value_name = "FILE")]
     pub stations: Option<PathBuf>,
+    /// OCPI 2.2.1 Tariff objects, which give the connectors of `--stations` their prices.
+    #[arg(long, value_name = "FILE", requires = "stations")]
+    pub tariffs: Option<PathBuf>,
     /// Requests per second an account may send.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
     /// The fee of a reservation, in the smallest unit of its currency.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..=MAX_FEE))]
     pub reservation_fee: i64,
-    /// Print one JSON object with `base_url`, `api_key` and `account`.
+    /// Print one JSON object with `base_url`, `api_key`, `account` and the table's address and access key.
     #[arg(long)]
     pub json: bool,
     /// The name of the table.
@@ -84,9 +110,15 @@ pub struct Options {
     /// Who takes payments.
     #[arg(skip)]
     pub payments: Providers,
+    /// For tests: how much an account may have together with the accounts below it.
+    #[arg(skip)]
+    pub quotas: Quotas,
     /// For tests: how many times longer than on Lambda a request and a call may take.
     #[arg(skip = 1u32)]
     pub slack: u32,
+    /// For tests: the access key of the embedded table. None: a random one.
+    #[arg(skip)]
+    pub access_key: Option<String>,
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
@@ -99,8 +131,12 @@ pub struct Running {
     pub account: Id,
     /// The DynamoDB endpoint in use.
     pub store_url: String,
+    /// The access key of the embedded table. None with another endpoint, which has the credentials of the environment.
+    pub access_key: Option<String>,
     /// The name of the table there.
     pub table: String,
+    /// What was loaded from files of stations and tariffs, a line each; none when no file was read.
+    pub imported: Option<String>,
     pub app: App,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
@@ -111,7 +147,7 @@ pub struct Running {
 
 /// The account and key of earlier runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Credentials {
+struct Account {
     account: Id,
     api_key: String,
     /// In hexadecimal.
@@ -125,52 +161,87 @@ struct Advance {
     advance_seconds: u32,
 }
 
-#[derive(Debug, Serialize)]
-struct Now {
-    now: Timestamp,
+/// Why the service did not start, for whoever started it.
+#[derive(Debug)]
+pub struct StartError(String);
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Error> for StartError {
+    fn from(error: Error) -> Self {
+        Self(match error {
+            Error::Internal(source) | Error::Unavailable(source) => source.to_string(),
+            error => error.to_string(),
+        })
+    }
 }
 
 impl Running {
     /// Starts the service, and returns when it answers.
     ///
     /// # Errors
-    /// A port or folder that cannot be used, a store out of reach, a file of stations that cannot be read.
-    pub async fn start(options: Options) -> Result<Self> {
-        let listener =
-            tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], options.port))).await;
-        let listener =
-            listener.map_err(|error| Error::internal(format!("port {}: {error}", options.port)))?;
-        let base_url = format!("http://{}", listener.local_addr().map_err(Error::internal)?);
-        let folder = Folder::open((!options.memory).then_some(options.data.as_path()))?;
+    /// The port or the folder cannot be used, the store is out of reach, or a file cannot be read. The message names the
+    /// option or file.
+    pub async fn start(options: Options) -> Result<Self, StartError> {
+        let folder = match options.memory {
+            true => Folder::none(),
+            false => Folder::open(&options.data)?,
+        };
+        let listener = listen(options.port).await?;
+        let address = listener.local_addr().map_err(Error::internal)?;
+        let base_url = format!("http://{address}");
+        let mut config = aws::config();
         let (embedded, store_url) = match &options.store {
-            Some(url) => (None, url.clone()),
+            Some(url) => {
+                reach(url).await?;
+                (None, url.clone())
+            }
             None => {
-                let embedded = Embedded::start(folder.path())?;
+                let access_key = match &options.access_key {
+                    Some(key) => key.clone(),
+                    None => hex::encode(&random()?[..16]),
+                };
+                let embedded = Embedded::start(folder.path(), access_key)?;
+                let credentials = Credentials::from_keys(embedded.access_key(), SECRET_KEY, None);
+                let credentials = SharedCredentialsProvider::new(credentials);
+                config = config
+                    .into_builder()
+                    .credentials_provider(credentials)
+                    .build();
                 let url = embedded.url();
                 (Some(embedded), url)
             }
         };
-        let config = aws::config();
         let mut settings = shared::store::client::tuned(&config, options.slack);
         settings.set_endpoint_url(Some(store_url.clone()));
         let store = Store::new(
             aws_sdk_dynamodb::Client::from_conf(settings.build()),
             options.table.clone(),
         );
-        let made = store.create_table().await?;
+        let made = store
+            .create_table()
+            .await
+            .map_err(|error| match &options.store {
+                Some(url) => unusable(url, StartError::from(error)),
+                None => error.into(),
+            })?;
         if let Some(embedded) = &embedded {
             embedded.speed_up_streams()?;
         }
 
         let clock = Arc::new(LocalClock::open(&folder)?);
         let timeline = Arc::new(Timeline::new(clock.clone()));
-        let known: Option<Credentials> = if made {
+        let known: Option<Account> = if made {
             None
         } else {
-            folder.read("credentials.json")?
+            folder.read(files::CREDENTIALS)?
         };
         let page_secret = match &known {
-            Some(known) => hex::decode(&known.page_secret).map_err(Error::internal)?,
+            Some(known) => known.check(&folder)?,
             None => random()?,
         };
         let downloads = Arc::new(Downloads::new(
@@ -188,6 +259,7 @@ impl Running {
             },
             reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
+            quotas: options.quotas,
             slack: options.slack,
             versions: options.versions.clone(),
             metrics: Metrics::default(),
@@ -201,18 +273,22 @@ impl Running {
             downloads.clone(),
             settings,
         );
-        let credentials = match known {
+        let known = match known {
             Some(known) => known,
             None => {
                 let made = make_account(&app, &page_secret).await?;
-                folder.write("credentials.json", &made)?;
+                folder.write(files::CREDENTIALS, &made)?;
                 made
             }
         };
         if embedded.is_some() {
             demo::create(&app).await?;
         }
-        stations::import(&app, &folder, options.stations.as_deref(), made).await?;
+        let sources = stations::Sources {
+            stations: options.stations.as_deref(),
+            tariffs: options.tariffs.as_deref(),
+        };
+        let imported = stations::import(&app, &folder, sources, made).await?;
 
         let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
@@ -220,21 +296,30 @@ impl Running {
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
+        let guard = Guard {
+            port: LocalPort(address.port()),
+            clock: app.clock.clone(),
+        };
         let router = router(&app, &engine, downloads, inbox);
+        let router = router.layer(from_fn_with_state(guard, guard::check));
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
         });
         let server = tokio::spawn(server.into_future());
-        let Credentials {
+        let Account {
             account, api_key, ..
-        } = credentials;
+        } = known;
         Ok(Self {
             base_url,
             api_key,
             account,
             store_url,
+            access_key: embedded
+                .as_ref()
+                .map(|embedded| embedded.access_key().to_owned()),
             table: options.table,
+            imported: imported.as_ref().map(stations::report),
             app,
             engine,
             stop,
@@ -303,7 +388,7 @@ impl Running {
         if stop.send(()).is_err() {
             tracing::warn!("the server had ended by itself");
         }
-        drop(tokio::time::timeout(std::time::Duration::from_secs(3), server).await);
+        drop(tokio::time::timeout(Duration::from_secs(3), server).await);
         if let Some(turning) = turning {
             turning.abort();
         }
@@ -320,9 +405,26 @@ fn account(mode: Mode) -> Result<Bootstrap> {
         .map_err(Error::internal)
 }
 
-async fn make_account(app: &App, page_secret: &[u8]) -> Result<Credentials> {
+impl Account {
+    /// The secret of page tokens, if the file of the account has not been damaged.
+    fn check(&self, folder: &Folder) -> Result<Vec<u8>> {
+        if Secret::parse(&self.api_key).is_none() {
+            return Err(folder.damaged(files::CREDENTIALS, "api_key is not an API key"));
+        }
+        let secret = hex::decode(&self.page_secret).ok();
+        secret
+            .filter(|secret| secret.len() >= PAGE_SECRET)
+            .ok_or_else(|| {
+                let message =
+                    format!("page_secret is not at least {PAGE_SECRET} bytes in hexadecimal");
+                folder.damaged(files::CREDENTIALS, &message)
+            })
+    }
+}
+
+async fn make_account(app: &App, page_secret: &[u8]) -> Result<Account> {
     let made = bootstrap::handle(app, account(Mode::Test)?).await?;
-    Ok(Credentials {
+    Ok(Account {
         account: made.account.id,
         api_key: made.api_key.secret.unwrap_or_default(),
         page_secret: hex::encode(page_secret),
@@ -330,7 +432,7 @@ async fn make_account(app: &App, page_secret: &[u8]) -> Result<Credentials> {
 }
 
 fn random() -> Result<Vec<u8>> {
-    let mut bytes = vec![0; 32];
+    let mut bytes = vec![0; PAGE_SECRET];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(error.to_string()))?;
     Ok(bytes)
 }
@@ -341,6 +443,8 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
     Router::new()
         .route("/_local/clock", post(advance))
         .with_state(engine.clone())
+        .route("/_local/account_status", post(set_account_status))
+        .with_state(app.clone())
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
@@ -362,15 +466,120 @@ async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) 
     response
 }
 
+/// `POST /_local/account_status`: sets the status of an account, as `set-account-status` does on AWS.
+async fn set_account_status(
+    State(app): State<App>,
+    body: axum::body::Bytes,
+) -> Result<Json<shared::models::account::Account>, Answer> {
+    let set = async {
+        let invocation: SetStatus = serde_json::from_slice(&body)
+            .map_err(|error| Error::malformed(format!("The body is not valid: {error}.")))?;
+        set_status::handle(&app, invocation).await
+    };
+    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
+    set.await.map(Json).map_err(shown)
+}
+
 /// `POST /_local/clock`: moves the time, for everything in the process.
 async fn advance(
     State(engine): State<Arc<Engine>>,
+    headers: HeaderMap,
     body: axum::body::Bytes,
-) -> Result<Json<Now>, Answer> {
+) -> Result<Json<Moved>, Answer> {
     let moved = async {
+        // A page of another origin can send other content types without asking first.
+        if !shared::http::body::is_json(&headers) {
+            let message = "The body must have the content type application/json.";
+            return Err(Error::malformed(message));
+        }
         let Advance { advance_seconds } = shared::http::body::read(&body, None)?;
         engine.advance(advance_seconds).await
     };
     let shown = |error| errors::answer(&error, &Id::new(Kind::Request, engine.now()), "");
-    moved.await.map(|now| Json(Now { now })).map_err(shown)
+    moved.await.map(Json).map_err(shown)
+}
+
+async fn listen(port: u16) -> Result<tokio::net::TcpListener, StartError> {
+    let listening = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await;
+    listening.map_err(|error| {
+        StartError(format!(
+            "--port {port}: the port cannot be used: {error}; --port 0 takes any that is free"
+        ))
+    })
+}
+
+/// The URL of a DynamoDB endpoint, which has no path.
+fn endpoint_url(text: &str) -> Result<String, String> {
+    let url: Uri = text
+        .parse()
+        .map_err(|_| "it is not a URL such as http://127.0.0.1:8000".to_owned())?;
+    let scheme = url.scheme_str();
+    if !matches!(scheme, Some("http" | "https")) || url.host().is_none_or(str::is_empty) {
+        return Err("it is not a URL such as http://127.0.0.1:8000".to_owned());
+    }
+    if url
+        .path_and_query()
+        .is_some_and(|path| path.as_str() != "/")
+    {
+        return Err("the URL of a DynamoDB endpoint has no path".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Whether something listens at the address of `--store`.
+async fn reach(url: &str) -> Result<(), StartError> {
+    let parsed: Uri = url.parse().map_err(|_| unusable(url, "it is not a URL"))?;
+    let default = if parsed.scheme_str() == Some("https") {
+        443
+    } else {
+        80
+    };
+    let (host, port) = (parsed.host(), parsed.port_u16().unwrap_or(default));
+    let host = host.unwrap_or_default().trim_matches(['[', ']']);
+    let connecting = tokio::net::TcpStream::connect((host, port));
+    match tokio::time::timeout(CONNECT, connecting).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(unusable(url, error)),
+        Err(_) => Err(unusable(url, "nothing answers there")),
+    }
+}
+
+fn unusable(url: &str, error: impl std::fmt::Display) -> StartError {
+    let error = error.to_string();
+    // The SDK adds the whole request and response in brackets.
+    let brief = error
+        .find(" (ServiceError(")
+        .or_else(|| error.find(" (DispatchFailure("));
+    let brief = brief.map_or(error.as_str(), |end| &error[..end]);
+    StartError(format!(
+        "--store {url}: DynamoDB cannot be used at this address: {brief}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_an_http_url_without_a_path() {
+        for good in [
+            "http://127.0.0.1:8000",
+            "http://[::1]:8000/",
+            "https://dynamodb.eu-west-1.amazonaws.com",
+        ] {
+            assert_eq!(endpoint_url(good).unwrap(), good);
+        }
+        for bad in [
+            "",
+            "nonsense",
+            "127.0.0.1:8000",
+            "/tmp/x",
+            "ftp://127.0.0.1",
+            "http://",
+            "http://h/path",
+            "http://h/?a=b",
+        ] {
+            assert!(endpoint_url(bad).is_err(), "{bad}");
+        }
+    }
 }

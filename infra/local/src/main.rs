@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use local::{Options, Running};
+use local::{Options, Running, SECRET_KEY};
 use shared::ports::payments::Providers;
 
 fn main() -> ExitCode {
@@ -12,9 +12,8 @@ fn main() -> ExitCode {
         payments: Providers::from_env(),
         ..Options::parse()
     };
-    // The embedded table reports every refused condition as a warning; here those are everyday answers.
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| "warn,dynoxide=error".into());
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env();
+    let filter = filter.unwrap_or_else(|_| "warn".into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -34,6 +33,9 @@ fn main() -> ExitCode {
             Ok(running) => running,
             Err(error) => return failed(&error),
         };
+        if let Some(imported) = &running.imported {
+            eprintln!("{imported}");
+        }
         if let Err(error) = introduce(&running, json) {
             return failed(&error);
         }
@@ -45,8 +47,10 @@ fn main() -> ExitCode {
     })
 }
 
+/// Reports why the service did not start, in the form in which wrong options are reported.
 fn failed(error: &dyn std::fmt::Display) -> ExitCode {
-    tracing::error!("{error}");
+    // Without standard error, the exit code has to do.
+    drop(writeln!(std::io::stderr(), "error: {error}"));
     ExitCode::FAILURE
 }
 
@@ -56,8 +60,9 @@ fn introduce(running: &Running, json: bool) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     if json {
         let (store, table) = (&running.store_url, &running.table);
+        let access_key = &running.access_key;
         let line = serde_json::json!({"base_url": url, "api_key": key, "account": account, "store": store,
-            "table": table});
+            "store_access_key": access_key, "table": table});
         writeln!(out, "{line}")?;
     } else {
         let store = &running.store_url;
@@ -74,14 +79,22 @@ Try:
 
 curl -s '{url}/v1/charging_stations?limit=2' -H 'Authorization: Bearer {key}'
 curl -s '{url}/v1/fleets' -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"name":"Night shift","email":"ops@fleet.example","address":{{"line1":"1 Bow Road","city":"London","postal_code":"E3 4LH","country":"GB"}}}}'
-curl -s '{url}/_local/clock' -d '{{"advance_seconds":1800}}'
+curl -s '{url}/_local/clock' -H 'Content-Type: application/json' -d '{{"advance_seconds":1800}}'
 
 {url}/docs is the reference; the README goes on from here to a reservation and its bill.
-A webhook endpoint with the address {url}/_local/inbox is shown here, delivery by delivery. Ctrl-C ends it.
+A webhook endpoint with the address {url}/_local/inbox is shown here, delivery by delivery. Ctrl-C ends the service.
 
 "#,
-            table = shared::app::TABLE,
+            table = running.table,
         )?;
+        if let Some(access_key) = &running.access_key {
+            write!(
+                out,
+                "cargo-lambda and other clients reach the table with this environment until the service ends:\n\n\
+                 export AWS_ENDPOINT_URL_DYNAMODB={store} AWS_ACCESS_KEY_ID={access_key} \
+                 AWS_SECRET_ACCESS_KEY={SECRET_KEY}\n\n"
+            )?;
+        }
     }
     out.flush()
 }

@@ -14,6 +14,19 @@ pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
     window.from >= window.until || open_spans(station, window).contains(window)
 }
 
+/// When a station that is open at a moment closes; none if it stays open until `latest`.
+pub fn closes(station: &ChargingStation, now: Timestamp, latest: Timestamp) -> Option<Timestamp> {
+    let window = Window {
+        from: now,
+        until: latest,
+    };
+    let spans = open_spans(station, &window);
+    let current = spans
+        .iter()
+        .find(|span| span.from <= now && now < span.until)?;
+    (current.until < latest).then_some(current.until)
+}
+
 /// When within the window the station is open: in order, none touching the next. What is closed for once is closed, whatever
 /// is said of that time besides.
 pub fn open_spans(station: &ChargingStation, window: &Window) -> Vec<Window> {
@@ -97,8 +110,8 @@ fn time(text: &str) -> Option<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::charging_station::OpeningHours;
+    use crate::ocpi;
 
     fn station(zone: &str, hours: &[(Weekday, &str, &str)]) -> ChargingStation {
         let mut station = ocpi::tests::station();

@@ -1,4 +1,5 @@
-//! What reports show: sessions added up by group, and the table that comes of it. Memory holds the groups, not the sessions.
+//! What reports show: sessions and reservation fees added up by group, and the table that comes of it. Memory holds the groups,
+//! not the sessions; a report that lists single sessions is limited to 20,000 rows for that reason.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,21 +8,32 @@ use serde_json::{Map, Number, Value};
 
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::models::charging_session::{ChargingSession, SessionPrivate, SessionStatus};
-use crate::models::report::{Grouping, ReportFormat, ReportParameters, ReportType};
+use crate::models::charging_session::{ChargingSession, Names, SessionPrivate, SessionStatus};
+use crate::models::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
+use crate::models::reservation::{Fee, Reservation, ReservationPrivate};
+use crate::money::Currency;
 use crate::time::Timestamp;
 
-/// Sessions, added up.
+/// How many rows a report that lists single sessions may have.
+const MAX_ROWS: usize = 20_000;
+
+/// Sessions and reservation fees, added up.
 #[derive(Debug, Clone)]
 pub struct Summary {
     parameters: ReportParameters,
+    time_zone: String,
     /// By what they are grouped by, and currency.
     groups: BTreeMap<(Option<Id>, &'static str), Totals>,
+    /// All rows, by currency.
+    totals: BTreeMap<&'static str, (Currency, Totals)>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Totals {
     by_status: [i64; 4],
+    fees: i64,
+    /// What of the gross amount is reservation fees.
+    fees_gross: i64,
     energy: i64,
     millis: i64,
     net: i64,
@@ -32,6 +44,8 @@ struct Totals {
     last: Option<Timestamp>,
     vehicles: BTreeSet<Id>,
     drivers: BTreeSet<Id>,
+    /// What the row says of the one session or fee it stands for, where rows stand for these.
+    single: Vec<Cell>,
 }
 
 /// One field of a row.
@@ -40,72 +54,83 @@ enum Cell {
     Text(String),
     Number(i64),
     Decimal(Decimal),
+    /// A decimal number of a currency, with all of its digits.
+    Money(String),
     Nothing,
 }
 
-type Column = (&'static str, fn(&Totals) -> Cell);
+/// A column, or two of them for an amount of money: `gross_minor_units` and `gross`.
+enum Column {
+    Plain(&'static str, fn(&Totals) -> Cell),
+    Money(&'static str, fn(&Totals) -> i64),
+    /// Minor units per kWh, and the same in the currency.
+    PerKwh(&'static str, fn(&Totals) -> i64),
+}
 
-const SESSIONS: Column = ("sessions", |totals| Cell::Number(totals.sessions()));
-const ENERGY: Column = ("energy_wh", |totals| Cell::Number(totals.energy));
-const DURATION: Column = ("duration_seconds", |totals| Cell::Number(totals.seconds()));
-const GROSS: Column = ("gross_minor_units", |totals| Cell::Number(totals.gross()));
-const PRICE: Column = ("gross_minor_units_per_kwh", |totals| {
-    ratio(totals.gross() * 1000, totals.energy)
-});
+use Column::{Money, PerKwh, Plain};
 
-/// The columns of a report, after those that name the group and the currency.
+const SESSIONS: Column = Plain("sessions", |totals| Cell::Number(totals.sessions()));
+const ENERGY: Column = Plain("energy_wh", |totals| Cell::Number(totals.energy));
+const DURATION: Column = Plain("duration_seconds", |totals| Cell::Number(totals.seconds()));
+const GROSS: Column = Money("gross", Totals::gross);
+/// Fees are not part of the price of energy.
+const PRICE: Column = PerKwh("gross", |totals| totals.gross() - totals.fees_gross);
+
+/// The columns of a report, after those that name the group, the period and the currency.
 fn columns(kind: ReportType) -> &'static [Column] {
     match kind {
         ReportType::ChargingSummary => &[SESSIONS, ENERGY, DURATION, GROSS],
         ReportType::CostAnalysis => &[
             SESSIONS,
+            Plain("reservation_fees", |totals| Cell::Number(totals.fees)),
             ENERGY,
-            ("net_minor_units", |totals| Cell::Number(totals.net)),
-            ("tax_minor_units", |totals| Cell::Number(totals.tax)),
+            Money("net", |totals| totals.net),
+            Money("tax", |totals| totals.tax),
             GROSS,
-            ("paid_minor_units", |totals| Cell::Number(totals.paid)),
-            ("due_minor_units", |totals| Cell::Number(totals.due)),
+            Money("reservation_fees_gross", |totals| totals.fees_gross),
+            Money("paid", |totals| totals.paid),
+            Money("due", |totals| totals.due),
             PRICE,
         ],
         ReportType::UsageBreakdown => &[
             SESSIONS,
-            ("completed_sessions", |totals| {
+            Plain("completed_sessions", |totals| {
                 totals.with(SessionStatus::Completed)
             }),
-            ("cancelled_sessions", |totals| {
+            Plain("cancelled_sessions", |totals| {
                 totals.with(SessionStatus::Cancelled)
             }),
-            ("failed_sessions", |totals| {
+            Plain("failed_sessions", |totals| {
                 totals.with(SessionStatus::Failed)
             }),
-            ("active_sessions", |totals| {
+            Plain("active_sessions", |totals| {
                 totals.with(SessionStatus::Active)
             }),
             ENERGY,
-            ("energy_wh_per_session", |totals| {
+            Plain("energy_wh_per_session", |totals| {
                 ratio(totals.energy, totals.sessions())
             }),
             DURATION,
-            ("duration_seconds_per_session", |totals| {
+            Plain("duration_seconds_per_session", |totals| {
                 ratio(totals.seconds(), totals.sessions())
             }),
             GROSS,
-            ("first_session_started", |totals| Cell::time(totals.first)),
-            ("last_session_started", |totals| Cell::time(totals.last)),
+            Plain("first_session_started", |totals| Cell::time(totals.first)),
+            Plain("last_session_started", |totals| Cell::time(totals.last)),
         ],
         ReportType::FleetEfficiency => &[
             SESSIONS,
-            ("vehicles", |totals| Cell::count(&totals.vehicles)),
-            ("drivers", |totals| Cell::count(&totals.drivers)),
+            Plain("vehicles", |totals| Cell::count(&totals.vehicles)),
+            Plain("drivers", |totals| Cell::count(&totals.drivers)),
             ENERGY,
-            ("energy_wh_per_vehicle", |totals| {
+            Plain("energy_wh_per_vehicle", |totals| {
                 ratio(totals.energy, totals.vehicles.len() as i64)
             }),
-            ("sessions_per_vehicle", |totals| {
+            Plain("sessions_per_vehicle", |totals| {
                 ratio(totals.sessions(), totals.vehicles.len() as i64)
             }),
             DURATION,
-            ("average_power_w", |totals| {
+            Plain("average_power_w", |totals| {
                 ratio(totals.energy * 3600, totals.seconds())
             }),
             GROSS,
@@ -114,23 +139,126 @@ fn columns(kind: ReportType) -> &'static [Column] {
     }
 }
 
-impl Grouping {
-    /// The columns that name a group: its id, and what people call it.
-    fn columns(self) -> [&'static str; 2] {
+impl Column {
+    fn names(&self) -> Vec<String> {
         match self {
-            Self::Vehicle => ["vehicle", "registration_plate"],
-            Self::Driver => ["driver", "driver_name"],
-            Self::Fleet => ["fleet", "fleet_name"],
-            Self::Station => ["station", "station_name"],
+            Plain(name, _) => vec![(*name).to_owned()],
+            Money(name, _) => vec![format!("{name}_minor_units"), (*name).to_owned()],
+            PerKwh(name, _) => vec![
+                format!("{name}_minor_units_per_kwh"),
+                format!("{name}_per_kwh"),
+            ],
+        }
+    }
+
+    fn cells(&self, totals: &Totals, currency: Currency) -> Vec<Cell> {
+        match self {
+            Plain(_, cell) => vec![cell(totals)],
+            Money(_, amount) => {
+                let amount = amount(totals);
+                let decimal = Cell::Money(currency.decimal(amount));
+                vec![Cell::Number(amount), decimal]
+            }
+            PerKwh(_, amount) => {
+                let price = ratio(amount(totals) * 1000, totals.energy);
+                let decimal = match &price {
+                    Cell::Decimal(price) => {
+                        let shift = Decimal::new(1, currency.exponent().into());
+                        Cell::Money((price * shift).normalize().to_string())
+                    }
+                    _ => Cell::Nothing,
+                };
+                vec![price, decimal]
+            }
         }
     }
 }
 
+impl Grouping {
+    /// The columns that name a group: its id, and what people call it; or what is known of a single session.
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Vehicle => &["vehicle", "registration_plate"],
+            Self::Driver => &["driver", "driver_name"],
+            Self::Fleet => &["fleet", "fleet_name"],
+            Self::Station => &["station", "station_name"],
+            Self::Session => &[
+                "session",
+                "reservation",
+                "session_status",
+                "session_started",
+                "charging_ended",
+                "session_ended",
+                "vehicle",
+                "registration_plate",
+                "driver",
+                "driver_name",
+                "fleet",
+                "station",
+                "station_name",
+                "connector",
+                "invoice",
+            ],
+        }
+    }
+}
+
+/// What a row says of the one session it stands for, in the order of the columns.
+fn of_session(session: &ChargingSession, private: &SessionPrivate) -> Vec<Cell> {
+    let Names {
+        driver,
+        registration_plate,
+        station,
+    } = &private.names;
+    let status = session.status.as_str().to_owned();
+    vec![
+        Cell::id(Some(&session.id)),
+        Cell::id(session.reservation.as_ref()),
+        Cell::Text(status),
+        Cell::time(Some(session.session_started)),
+        Cell::time(session.charging_ended),
+        Cell::time(session.session_ended),
+        Cell::id(Some(&session.vehicle)),
+        Cell::name(registration_plate),
+        Cell::id(Some(&session.driver)),
+        Cell::name(driver),
+        Cell::id(Some(&session.fleet)),
+        Cell::id(Some(&session.charging_station)),
+        Cell::name(station),
+        Cell::name(&session.connector),
+        Cell::id(session.invoice.as_ref()),
+    ]
+}
+
+/// What a row says of the one reservation fee it stands for, in the order of the columns.
+fn of_fee(reservation: &Reservation, private: &ReservationPrivate) -> Vec<Cell> {
+    vec![
+        Cell::Nothing,
+        Cell::id(Some(&reservation.id)),
+        Cell::Nothing,
+        Cell::Nothing,
+        Cell::Nothing,
+        Cell::Nothing,
+        Cell::id(Some(&reservation.vehicle)),
+        Cell::Nothing,
+        Cell::id(Some(&reservation.driver)),
+        Cell::Nothing,
+        Cell::id(private.fleet.as_ref()),
+        Cell::id(reservation.charging_station.as_ref()),
+        Cell::Nothing,
+        Cell::name(reservation.connector.as_deref().unwrap_or_default()),
+        Cell::id(private.invoice.as_ref()),
+    ]
+}
+
 impl Summary {
-    pub fn new(parameters: ReportParameters) -> Self {
+    /// An empty summary. The time zone is shown in a column.
+    pub fn new(parameters: ReportParameters, time_zone: &str) -> Self {
         Self {
             parameters,
+            time_zone: time_zone.to_owned(),
             groups: BTreeMap::new(),
+            totals: BTreeMap::new(),
         }
     }
 
@@ -144,9 +272,91 @@ impl Summary {
             Grouping::Driver => session.driver.clone(),
             Grouping::Fleet => session.fleet.clone(),
             Grouping::Station => session.charging_station.clone(),
+            Grouping::Session => session.id.clone(),
         });
-        let key = (group, session.currency.as_str());
-        self.groups.entry(key).or_default().add(session, private);
+        let totals = self.row(group, session.currency);
+        totals.add(session, private);
+        if self.parameters.group_by == Some(Grouping::Session) {
+            self.row(Some(session.id.clone()), session.currency).single =
+                of_session(session, private);
+        }
+        self.of_currency(session.currency).add(session, private);
+    }
+
+    /// Counts the fee of a reservation, if it has one and the report covers it.
+    pub fn add_fee(&mut self, reservation: &Reservation, private: &ReservationPrivate) {
+        let Some(fee) = reservation.fee(private) else {
+            return;
+        };
+        if !self.parameters.covers_fee(reservation, &fee) {
+            return;
+        }
+        let group = self
+            .parameters
+            .group_by
+            .and_then(|grouping| match grouping {
+                Grouping::Vehicle => Some(reservation.vehicle.clone()),
+                Grouping::Driver => Some(reservation.driver.clone()),
+                Grouping::Fleet => private.fleet.clone(),
+                Grouping::Station => reservation.charging_station.clone(),
+                Grouping::Session => Some(reservation.id.clone()),
+            });
+        let totals = self.row(group, reservation.currency);
+        totals.add_fee(&fee);
+        if self.parameters.group_by == Some(Grouping::Session) {
+            self.row(Some(reservation.id.clone()), reservation.currency)
+                .single = of_fee(reservation, private);
+        }
+        self.of_currency(reservation.currency).add_fee(&fee);
+    }
+
+    fn row(&mut self, group: Option<Id>, currency: Currency) -> &mut Totals {
+        self.groups.entry((group, currency.as_str())).or_default()
+    }
+
+    fn of_currency(&mut self, currency: Currency) -> &mut Totals {
+        let of_currency = self.totals.entry(currency.as_str());
+        &mut of_currency
+            .or_insert_with(|| (currency, Totals::default()))
+            .1
+    }
+
+    /// Whether there are too many rows for a file.
+    pub fn is_too_long(&self) -> bool {
+        self.parameters.group_by == Some(Grouping::Session) && self.groups.len() > MAX_ROWS
+    }
+
+    /// What all rows add up to, by currency.
+    pub fn totals(&self) -> Vec<ReportTotals> {
+        let totals = self.totals.values();
+        totals
+            .map(|(currency, totals)| {
+                let Totals {
+                    net,
+                    tax,
+                    paid,
+                    due,
+                    ..
+                } = *totals;
+                ReportTotals {
+                    currency: *currency,
+                    sessions: totals.sessions(),
+                    reservation_fees: totals.fees,
+                    energy_wh: totals.energy,
+                    duration_seconds: totals.seconds(),
+                    net,
+                    net_decimal: currency.decimal(net),
+                    tax,
+                    tax_decimal: currency.decimal(tax),
+                    gross: totals.gross(),
+                    gross_decimal: currency.decimal(totals.gross()),
+                    paid,
+                    paid_decimal: currency.decimal(paid),
+                    due,
+                    due_decimal: currency.decimal(due),
+                }
+            })
+            .collect()
     }
 
     /// What the rows stand for, so that it can be named.
@@ -165,18 +375,30 @@ impl Summary {
     /// None in practice.
     pub fn file(&self, names: &HashMap<Id, String>) -> Result<Vec<u8>> {
         let columns = columns(self.parameters.kind);
-        let group = self.parameters.group_by.map(Grouping::columns);
-        let mut header: Vec<&str> = group.into_iter().flatten().collect();
-        header.push("currency");
-        header.extend(columns.iter().map(|(name, _)| name));
+        let group_by = self.parameters.group_by;
+        let group = group_by.map(Grouping::columns).unwrap_or_default();
+        let mut header: Vec<String> = group.iter().map(|name| (*name).to_owned()).collect();
+        let of_report = ["period_start", "period_end", "time_zone", "currency"];
+        header.extend(of_report.map(str::to_owned));
+        header.extend(columns.iter().flat_map(Column::names));
         let rows = self.groups.iter().map(|((id, currency), totals)| {
             let mut row = Vec::with_capacity(header.len());
-            if let Some(id) = id {
-                row.push(Cell::Text(id.to_string()));
-                row.push(names.get(id).cloned().map_or(Cell::Nothing, Cell::Text));
+            match (group_by, id) {
+                (None, _) => {}
+                (Some(Grouping::Session), _) => row.extend(totals.single.iter().cloned()),
+                (Some(_), id) => {
+                    let name = id.as_ref().and_then(|id| names.get(id));
+                    row.push(Cell::id(id.as_ref()));
+                    row.push(name.cloned().map_or(Cell::Nothing, Cell::Text));
+                }
             }
+            row.push(Cell::time(Some(self.parameters.period_start)));
+            row.push(Cell::time(Some(self.parameters.period_end)));
+            row.push(Cell::Text(self.time_zone.clone()));
             row.push(Cell::Text((*currency).to_owned()));
-            row.extend(columns.iter().map(|(_, cell)| cell(totals)));
+            let currency = self.totals.get(currency);
+            let currency = currency.map_or(Currency::USD, |(currency, _)| *currency);
+            row.extend(columns.iter().flat_map(|one| one.cells(totals, currency)));
             row
         });
         match self.parameters.format {
@@ -201,6 +423,15 @@ impl Totals {
         self.last = Some(self.last.map_or(started, |last| last.max(started)));
         self.vehicles.insert(session.vehicle.clone());
         self.drivers.insert(session.driver.clone());
+    }
+
+    /// Fees are free of tax.
+    fn add_fee(&mut self, fee: &Fee) {
+        self.fees += 1;
+        self.fees_gross += fee.amount;
+        self.net += fee.amount;
+        self.paid += fee.paid;
+        self.due += fee.amount - fee.paid;
     }
 
     fn sessions(&self) -> i64 {
@@ -239,6 +470,17 @@ fn ratio(part: i64, whole: i64) -> Cell {
 }
 
 impl Cell {
+    fn id(id: Option<&Id>) -> Self {
+        id.map_or(Self::Nothing, |id| Self::Text(id.to_string()))
+    }
+
+    fn name(name: &str) -> Self {
+        match name {
+            "" => Self::Nothing,
+            name => Self::Text(name.to_owned()),
+        }
+    }
+
     fn time(moment: Option<Timestamp>) -> Self {
         moment.map_or(Self::Nothing, |moment| Self::Text(moment.to_string()))
     }
@@ -256,13 +498,14 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Number(number) => number.to_string(),
             Self::Decimal(number) => number.to_string(),
+            Self::Money(number) => number.clone(),
             Self::Nothing => String::new(),
         }
     }
 
     fn value(&self) -> Result<Value> {
         Ok(match self {
-            Self::Text(text) => Value::from(text.as_str()),
+            Self::Text(text) | Self::Money(text) => Value::from(text.as_str()),
             Self::Number(number) => Value::from(*number),
             Self::Decimal(number) => Value::Number(
                 number
@@ -276,7 +519,7 @@ impl Cell {
 }
 
 /// RFC 4180, with a header line.
-fn csv(header: &[&str], rows: impl Iterator<Item = Vec<Cell>>) -> Result<Vec<u8>> {
+fn csv(header: &[String], rows: impl Iterator<Item = Vec<Cell>>) -> Result<Vec<u8>> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
@@ -291,10 +534,10 @@ fn csv(header: &[&str], rows: impl Iterator<Item = Vec<Cell>>) -> Result<Vec<u8>
 }
 
 /// An array of objects with the same members.
-fn json(header: &[&str], rows: impl Iterator<Item = Vec<Cell>>) -> Result<Vec<u8>> {
+fn json(header: &[String], rows: impl Iterator<Item = Vec<Cell>>) -> Result<Vec<u8>> {
     let object = |row: Vec<Cell>| {
         let cells = header.iter().zip(&row);
-        let members = cells.map(|(name, cell)| Ok(((*name).to_owned(), cell.value()?)));
+        let members = cells.map(|(name, cell)| Ok((name.clone(), cell.value()?)));
         members.collect::<Result<Map<_, _>>>().map(Value::Object)
     };
     let rows: Vec<Value> = rows.map(object).collect::<Result<_>>()?;
@@ -320,7 +563,7 @@ mod tests {
     fn summary(kind: &str, group_by: Option<&str>, format: &str) -> Summary {
         let parameters = json!({"type": kind, "period_start": "2026-03-01T00:00:00Z", "filters": {},
             "period_end": "2026-04-01T00:00:00Z", "group_by": group_by, "format": format});
-        Summary::new(serde_json::from_value(parameters).unwrap())
+        Summary::new(serde_json::from_value(parameters).unwrap(), "Europe/London")
     }
 
     fn text(summary: &Summary, names: &HashMap<Id, String>) -> String {
@@ -332,7 +575,7 @@ mod tests {
         for kind in KINDS {
             let csv = text(&summary(kind, Some("vehicle"), "csv"), &HashMap::new());
             assert!(
-                csv.starts_with("vehicle,registration_plate,currency,sessions,"),
+                csv.starts_with("vehicle,registration_plate,period_start,period_end,time_zone,currency,sessions,"),
                 "{csv}"
             );
             assert_eq!(csv.matches("\r\n").count(), 1);
@@ -353,10 +596,95 @@ mod tests {
         summary.add(&out, &private);
         let driver = Id::from_number(Kind::Driver, 1);
         let names = HashMap::from([(driver, "Byron, \"Ada\"".to_owned())]);
-        let want = "driver,driver_name,currency,sessions,energy_wh,net_minor_units,tax_minor_units,gross_minor_units,\
-                    paid_minor_units,due_minor_units,gross_minor_units_per_kwh\r\n\
-                    drv_00000000000000000000000000000001,\"Byron, \"\"Ada\"\"\",eur,2,60014,2000,380,2380,1190,1190,39.66\r\n";
+        // The fee of a reservation counts, but not in the price of a kWh.
+        let (reservation, private) = fee("2026-03-05T00:00:00Z", 300);
+        summary.add_fee(&reservation, &private);
+        let (reservation, private) = fee("2026-04-01T00:00:00Z", 300);
+        summary.add_fee(&reservation, &private);
+        let want = "driver,driver_name,period_start,period_end,time_zone,currency,sessions,reservation_fees,energy_wh,\
+                    net_minor_units,net,tax_minor_units,tax,gross_minor_units,gross,\
+                    reservation_fees_gross_minor_units,reservation_fees_gross,paid_minor_units,paid,\
+                    due_minor_units,due,gross_minor_units_per_kwh,gross_per_kwh\r\n\
+                    drv_00000000000000000000000000000001,\"Byron, \"\"Ada\"\"\",\
+                    2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,Europe/London,eur,2,1,60014,\
+                    2300,23.00,380,3.80,2680,26.80,300,3.00,1190,11.90,1490,14.90,39.66,0.3966\r\n";
         assert_eq!(text(&summary, &names), want);
+        let totals = serde_json::to_value(summary.totals()).unwrap();
+        let want = json!([{"currency": "eur", "sessions": 2, "reservation_fees": 1, "energy_wh": 60014,
+            "duration_seconds": 0, "net": 2300, "net_decimal": "23.00", "tax": 380, "tax_decimal": "3.80", "gross": 2680,
+            "gross_decimal": "26.80", "paid": 1190, "paid_decimal": "11.90", "due": 1490, "due_decimal": "14.90"}]);
+        assert_eq!(totals, want);
+    }
+
+    /// A reservation of the first driver that owes a fee since then.
+    fn fee(since: &str, amount: i64) -> (Reservation, ReservationPrivate) {
+        let number = since.len() as u128 + amount as u128;
+        let json = json!({"id": Id::from_number(Kind::Reservation, number), "object": "reservation",
+            "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800}, "connector_type": ["Type2"],
+            "created": since, "currency": "eur", "driver": Id::from_number(Kind::Driver, 1), "fee_due": amount,
+            "ideal_start": since, "ideal_end": since, "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000},
+            "metadata": {}, "reservation_fee": amount, "status": "expired", "updated": since,
+            "vehicle": Id::from_number(Kind::Vehicle, 1)});
+        let private = ReservationPrivate {
+            owed_since: Some(at(since)),
+            ..ReservationPrivate::default()
+        };
+        (serde_json::from_value(json).unwrap(), private)
+    }
+
+    #[test]
+    fn a_report_by_session_has_a_row_for_each_session_and_each_fee() {
+        let mut summary = summary("cost_analysis", Some("session"), "json");
+        for number in 1..=2 {
+            let (session, mut private) = session(number, "2026-03-05T00:00:00Z");
+            private.names.driver = "Ada Byron".into();
+            summary.add(&session, &private);
+        }
+        let (reservation, mut private) = fee("2026-03-05T00:00:00Z", 300);
+        assert!(
+            reservation
+                .clone()
+                .pay_off(&mut private, at("2026-03-06T00:00:00Z"))
+        );
+        summary.add_fee(&reservation, &private);
+        let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
+        let column = |name: &str| {
+            let rows = rows.as_array().unwrap().iter();
+            rows.map(|row| row[name].clone()).collect::<Vec<_>>()
+        };
+        let id = |number| json!(Id::from_number(Kind::ChargingSession, number));
+        assert_eq!(column("session"), [id(1), id(2), Value::Null]);
+        assert_eq!(
+            column("reservation"),
+            [Value::Null, Value::Null, json!(reservation.id)]
+        );
+        assert_eq!(
+            column("driver_name"),
+            [json!("Ada Byron"), json!("Ada Byron"), Value::Null]
+        );
+        assert_eq!(
+            column("gross"),
+            [json!("11.90"), json!("11.90"), json!("3.00")]
+        );
+        assert_eq!(column("paid_minor_units"), [json!(0), json!(0), json!(300)]);
+        assert!(!summary.is_too_long());
+    }
+
+    #[test]
+    fn amounts_have_the_digits_of_their_currency() {
+        for (code, gross) in [("jpy", "1190"), ("eur", "11.90"), ("kwd", "1.190")] {
+            let mut summary = summary("charging_summary", None, "json");
+            let (session, private) = session(1, "2026-03-05T00:00:00Z");
+            let mut json = serde_json::to_value(session).unwrap();
+            json["currency"] = code.into();
+            summary.add(&serde_json::from_value(json).unwrap(), &private);
+            let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
+            assert_eq!(
+                (&rows[0]["gross"], &rows[0]["gross_minor_units"]),
+                (&json!(gross), &json!(1190))
+            );
+            assert_eq!(summary.totals()[0].gross_decimal, gross);
+        }
     }
 
     #[test]
@@ -384,8 +712,10 @@ mod tests {
         }
         let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
         let row = |currency, sessions| {
-            json!({"currency": currency, "sessions": sessions, "energy_wh": sessions * 30_007,
-                "duration_seconds": 0, "gross_minor_units": sessions * 1190})
+            json!({"period_start": "2026-03-01T00:00:00.000Z", "period_end": "2026-04-01T00:00:00.000Z",
+                "time_zone": "Europe/London", "currency": currency, "sessions": sessions,
+                "energy_wh": sessions * 30_007, "duration_seconds": 0, "gross_minor_units": sessions * 1190,
+                "gross": format!("{}.{:02}", sessions * 1190 / 100, sessions * 1190 % 100)})
         };
         assert_eq!(rows, json!([row("eur", 2), row("usd", 1)]));
     }

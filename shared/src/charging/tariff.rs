@@ -44,6 +44,8 @@ pub struct Line {
     pub quantity: Decimal,
     /// Minor units for one `unit`, exact.
     pub unit_price: Decimal,
+    /// Whether `unit_price` includes the tax.
+    pub tax_included: bool,
     pub tax_percent: Decimal,
     /// Minor units without tax.
     pub net: i64,
@@ -85,7 +87,7 @@ pub fn currency(pricing: &[Price], preferred: Currency) -> Currency {
 pub fn cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Cost {
     let pricing: Vec<&Price> = pricing
         .iter()
-        .filter(|price| price.currency == currency)
+        .filter(|price| price.currency == currency && price.is_for_session(course.began))
         .collect();
     let stretches = stretches(&pricing, course);
     let mut billed = Billed(vec![None; pricing.len()]);
@@ -319,6 +321,13 @@ impl Restrictions {
             max_energy,
             min_power,
             max_power,
+            // Part of the power's restrictions.
+            min_current: _,
+            max_current: _,
+            // Decided when the session begins.
+            start_date_time: _,
+            end_date_time: _,
+            reservation: _,
         } = self;
         fn within(value: Decimal, min: Option<u32>, max: Option<u32>) -> bool {
             min.is_none_or(|min| value >= min.into()) && max.is_none_or(|max| value < max.into())
@@ -419,6 +428,7 @@ impl Line {
             kind: price.kind,
             quantity: (parts / parts_per_unit).round_dp(SHOWN_DIGITS).normalize(),
             unit_price: unit_price.normalize(),
+            tax_included: price.tax_included,
             tax_percent: tax_percent.normalize(),
             net,
             tax: gross - net,

@@ -1,6 +1,26 @@
-//! Charging sessions: a vehicle on a connector, from plug-in to the end of the charge.
+//! Charging sessions: a vehicle on a connector, from plug-in until it is unplugged.
 //!
-//! active → completed | cancelled | failed.
+//! Life cycle: active → completed | cancelled | failed. An active session first charges. When the battery is full it stays
+//! active without energy (it *parks*): the connector stays occupied, and PARKING_TIME is counted, until the vehicle is
+//! unplugged. In test mode unplugging is simulated: `stop` unplugs, and the service unplugs when `session_limit` is reached,
+//! when the station closes, when the connector is reserved for another vehicle or the vehicle elsewhere, and 24 hours after
+//! the start. The earliest of these moments that is known so far is shown as `ends_by`.
+//!
+//! Terms:
+//! - The *hold* is the time that the calendars of the connector and the vehicle keep for the session. It reaches from the
+//!   start to `SessionPrivate::due`: at first to the moment at which charging ends. While the vehicle parks the hold is
+//!   extended by at most 20 minutes at a time, so that the connector can be reserved for later.
+//! - *Charging time* is the time until the limit is reached or the battery is full; the rest is *parking time*.
+//!
+//! Invariants: holds never overlap other sessions or reservations of the connector. Energy, times and cost of an active
+//! session are functions of its row and the time ([`ChargingSession::live`]); they are stored when the session ends. `net`
+//! plus `tax` is the gross amount, `amount_due` plus `amount_paid` is the gross amount, and the lines of `cost_breakdown`
+//! add up to all three.
+//!
+//! Crashes: whatever a moment demands is done by one conditional transaction. When the trigger for a moment is lost, the
+//! sweeper finds the row by `due`, and the session ends, or its hold is extended, as of the moment that was due.
+//!
+//! In live mode no station is operated yet (see [`crate::operation`]), so no session starts there.
 
 use std::num::NonZeroU32;
 
@@ -9,7 +29,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::address::Country;
-use super::charging_station::{ChargingStation, Connector, ConnectorStatus, Price, StationStatus};
+use super::charging_station::{
+    ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
+};
 use super::driver::Driver;
 use super::fleet::Fleet;
 use super::payment_method::PaymentMethod;
@@ -18,16 +40,24 @@ use super::text::ZoneName;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::vehicle::Vehicle;
 use crate::charging::calendar::{Entry, Window};
-use crate::charging::tariff::{self, Cost, Course, Usage};
-use crate::charging::{network, opening_hours};
+use crate::charging::tariff::{self, Cost, Course, Line, Usage};
+use crate::charging::{opening_hours, simulation};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
+use crate::operation::{Operation, Simulation};
 use crate::ports::payments::Outcome;
-use crate::time::{MINUTE, SECOND, Timestamp};
+use crate::time::{DAY, MINUTE, SECOND, Timestamp};
 
 /// How long before its reserved start a vehicle counts as come for its reservation, in milliseconds.
 const EARLY: i64 = 15 * MINUTE;
+
+/// How long a session lasts at most, in milliseconds. Then it ends, whatever it has charged.
+pub const LONGEST: i64 = DAY;
+
+/// By how much the hold of a parked vehicle is extended at a time, in milliseconds: less than the half hour before its window
+/// at which a reservation is matched, so that a parked vehicle does not keep others from reserving its connector.
+const HOLD: i64 = 20 * MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChargingSession {
@@ -37,25 +67,130 @@ pub struct ChargingSession {
     pub amount_due: i64,
     /// Minor units of `currency`.
     pub amount_paid: i64,
+    /// When the vehicle stopped drawing energy, because the battery was full, `session_limit` was reached or the session
+    /// ended; null while it charges. PARKING_TIME counts from here to `session_ended`.
+    #[serde(default)]
+    #[schema(required)]
+    pub charging_ended: Option<Timestamp>,
     pub charging_station: Id,
     /// The connector within the station.
     pub connector: String,
+    /// What `amount_due` plus `amount_paid` is made of: one line for each price that applied, live while the session is
+    /// active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to `net` and their `tax` to
+    /// `tax`. Empty where the station has no prices.
+    #[serde(default)]
+    #[schema(required)]
+    pub cost_breakdown: Vec<SessionCostLine>,
     pub country: Country,
     pub created: Timestamp,
     pub currency: Currency,
     pub driver: Id,
+    /// When the session ends at the latest, by what is known so far. It can end earlier: by `stop`, or because the connector
+    /// is reserved meanwhile for a time after charging has ended.
+    #[serde(default)]
+    #[schema(required)]
+    pub ends_by: Option<Timestamp>,
+    /// Why it ends then.
+    #[serde(default)]
+    #[schema(required)]
+    pub ends_by_reason: Option<EndReason>,
     /// Wh; live while the session is active.
     pub energy_consumed: i64,
     pub fleet: Id,
+    /// The invoice that bills the session; null before there is one. If that invoice was voided or its draft deleted, it
+    /// bills the session no longer, and the next invoice of the session takes its place here.
+    #[serde(default)]
+    #[schema(required)]
+    pub invoice: Option<Id>,
+    /// Minor units of `currency` without tax; live while the session is active.
+    #[serde(default)]
+    #[schema(required)]
+    pub net: i64,
     pub payment_method: Option<Id>,
+    /// kW at which the vehicle charges: the most that connector and vehicle have in common.
+    #[serde(default)]
+    #[schema(required)]
+    pub power: f64,
+    /// The reservation that the session fulfils.
+    #[serde(default)]
+    #[schema(required)]
+    pub reservation: Option<Id>,
     /// Null while active.
     pub session_ended: Option<Timestamp>,
     /// Wh at which the session stops by itself.
     pub session_limit: Option<u32>,
     pub session_started: Timestamp,
     pub status: SessionStatus,
+    /// Minor units of tax in `currency`; live while the session is active.
+    #[serde(default)]
+    #[schema(required)]
+    pub tax: i64,
     pub updated: Timestamp,
     pub vehicle: Id,
+}
+
+/// The cost of a session at one of its prices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SessionCostLine {
+    #[serde(rename = "type")]
+    pub kind: PriceType,
+    #[schema(example = "Energy")]
+    pub description: String,
+    /// A decimal number of `unit`, rounded up to the price's `step_size`. Times have six digits after the point at most.
+    #[schema(example = "11.01")]
+    pub quantity: String,
+    /// `kWh`, `hour` or `session`.
+    #[schema(example = "kWh")]
+    pub unit: String,
+    /// Minor units of the session's currency for one `unit`, a decimal number, with tax if `tax_included`.
+    #[schema(example = "45")]
+    pub unit_price: String,
+    /// Whether `unit_price` includes the tax.
+    #[schema(example = true)]
+    pub tax_included: bool,
+    /// A decimal number of percent.
+    #[schema(example = "20")]
+    pub tax_percent: String,
+    /// Minor units without tax.
+    #[schema(example = 413)]
+    pub net: i64,
+    /// Minor units of tax: `gross` less `net`.
+    #[schema(example = 82)]
+    pub tax: i64,
+    /// Minor units with tax, rounded half away from zero.
+    #[schema(example = 495)]
+    pub gross: i64,
+}
+
+impl SessionCostLine {
+    fn of(line: &Line) -> Self {
+        Self {
+            kind: line.kind,
+            description: line.description().to_owned(),
+            quantity: line.quantity.to_string(),
+            unit: line.unit().to_owned(),
+            unit_price: line.unit_price.to_string(),
+            tax_included: line.tax_included,
+            tax_percent: line.tax_percent.to_string(),
+            net: line.net,
+            tax: line.tax,
+            gross: line.gross,
+        }
+    }
+}
+
+/// Why a session ends at a moment that nobody chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// `session_limit` is reached.
+    SessionLimit,
+    /// The station closes.
+    StationClosing,
+    /// The connector is reserved for another vehicle, or this vehicle is reserved elsewhere.
+    Reservation,
+    /// A session lasts 24 hours at most.
+    MaximumDuration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -91,6 +226,9 @@ pub struct SessionPrivate {
     pub invoice: Option<Id>,
     /// The reservation the session fulfils.
     pub reservation: Option<Id>,
+    /// The EVSE of the connector, whose calendar the session is in; none in rows of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evse: Option<String>,
     /// The connector's prices in the session's currency when the session began.
     pub pricing: Vec<Price>,
     /// The station's time zone, which the restrictions of its prices mean.
@@ -98,16 +236,31 @@ pub struct SessionPrivate {
     pub zone: Option<ZoneName>,
     /// W the connector and the vehicle agreed on.
     pub power: u32,
-    /// Wh at which the session ends by itself: its limit or a full battery.
+    /// Wh at which the vehicle stops charging: the session's limit or a full battery.
     #[serde(default)]
     pub most_energy: u32,
+    /// Whether the vehicle stays plugged in when it has stopped charging. Sessions that were started before parking was
+    /// simulated end then, and so do those that reach their limit.
+    #[serde(default)]
+    pub parks: bool,
     /// Minor units without tax, once the session has ended.
     pub net: i64,
     /// Minor units of tax, once the session has ended.
     pub tax: i64,
-    /// When the service has to look at the session by itself. While it is active: the moment at which it ends, if nobody
-    /// stops it before. Afterwards: since when its charge is to be taken; until that is settled no invoice may have it.
+    /// When the service has to look at the session by itself. While it is active: the end of its hold. Afterwards: since
+    /// when its charge is to be taken; until that is settled no invoice may have it.
     pub due: Option<Timestamp>,
+    /// What driver, vehicle and station were called when the session started.
+    #[serde(default)]
+    pub names: Names,
+}
+
+/// What the parties of a session are called, for people who read invoices.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
+    pub driver: String,
+    pub registration_plate: String,
+    pub station: String,
 }
 
 /// The body of `POST /v1/charging_sessions`.
@@ -115,7 +268,8 @@ pub struct SessionPrivate {
 #[serde(deny_unknown_fields)]
 pub struct NewChargingSession {
     pub charging_station: Id,
-    /// The id of a connector of the station, free and of the vehicle's `charging_standard`.
+    /// The id of a connector of the station, of the vehicle's `charging_standard`. Its EVSE must be free: a vehicle at another
+    /// connector of the same EVSE makes it occupied.
     pub connector: String,
     /// One of the vehicle's drivers, or attached to its fleet.
     pub driver: Id,
@@ -123,8 +277,10 @@ pub struct NewChargingSession {
     /// What the session is paid with when it ends; without one it waits for an invoice.
     #[serde(default)]
     pub payment_method: Option<Id>,
-    /// Wh at which the session stops by itself, at least 1. With or without one it stops when the battery is full, when
-    /// the connector is reserved for another vehicle, and after 24 hours.
+    /// Wh at which the session ends and the vehicle is unplugged, at least 1. Without one, or with one that the battery does
+    /// not hold, the vehicle stays plugged in when its battery is full, and PARKING_TIME is counted from then. The answer
+    /// says in `ends_by` when the session ends at the latest: when the station closes, when the connector is reserved for
+    /// another vehicle, or after 24 hours.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub session_limit: Option<NonZeroU32>,
@@ -143,12 +299,14 @@ pub struct Parties<'a> {
     pub battery_level: Option<f64>,
     /// What is billed in where the station has prices in it.
     pub currency: Currency,
+    /// What operates the station.
+    pub operation: Operation,
 }
 
-/// What the calendars of the connector and the vehicle hold, from the day a session begins.
+/// What the calendars of the EVSE and the vehicle hold, from the day a session begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Promises<'a> {
-    pub connector: &'a [Entry],
+    pub evse: &'a [Entry],
     pub vehicle: &'a [Entry],
     /// The reservation that the session fulfils.
     pub arriving: Option<&'a Reservation>,
@@ -171,7 +329,7 @@ impl Parties<'_> {
     ///
     /// # Errors
     /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for a station
-    /// that is not open.
+    /// that nothing operates, or that is not open.
     fn check(&self, now: Timestamp) -> Result<()> {
         let Self {
             station,
@@ -180,6 +338,7 @@ impl Parties<'_> {
             vehicle,
             fleet,
             payment_method,
+            operation,
             ..
         } = self;
         if !driver.is_active() {
@@ -208,6 +367,13 @@ impl Parties<'_> {
             return Err(Error::invalid(
                 "connector",
                 "the connector does not fit the vehicle's charging_standard",
+            ));
+        }
+        if !operation.is_operated() {
+            return Err(conflict(
+                "charging_station",
+                "The station is not connected to a charging network. In live mode a session can only be started at a \
+                 connected station; test mode simulates charging.",
             ));
         }
         if station.status != StationStatus::Active {
@@ -254,12 +420,12 @@ impl Promises<'_> {
             self.arriving
                 .is_some_and(|reservation| entry.holder == reservation.id)
         };
-        let others = || self.connector.iter().filter(|entry| !is_ours(entry));
-        let ours = || self.connector.iter().filter(is_ours);
+        let others = || self.evse.iter().filter(|entry| !is_ours(entry));
+        let ours = || self.evse.iter().filter(is_ours);
         match connector.status {
             ConnectorStatus::Available | ConnectorStatus::Reserved => {}
             ConnectorStatus::Occupied => {
-                return Err(conflict("connector", "The connector is occupied."));
+                return Err(conflict("connector", "The connector's EVSE is occupied."));
             }
             ConnectorStatus::Unavailable | ConnectorStatus::Faulted | ConnectorStatus::Unknown => {
                 return Err(conflict("connector", "The connector is out of order."));
@@ -289,12 +455,11 @@ impl ChargingSession {
         true
     }
 
-    /// A session that begins now. It ends by itself at its limit, with a full battery, when the connector is promised to
-    /// another, or after a day.
+    /// A session that begins now.
     ///
     /// # Errors
     /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for what is not
-    /// free now.
+    /// free now, and for a station that nothing operates.
     pub fn start(
         new: NewChargingSession,
         parties: &Parties<'_>,
@@ -306,49 +471,81 @@ impl ChargingSession {
         let Parties {
             station,
             connector,
+            driver,
             vehicle,
             ..
         } = parties;
-        let power = network::power(connector, vehicle);
-        let room = network::energy_between(vehicle.battery_capacity, parties.battery_level, 100.0);
+        let power = simulation::power(connector, vehicle);
+        let capacity = vehicle.battery_capacity;
+        let room = simulation::energy_between(capacity, parties.battery_level, 100.0);
         let limit = new.session_limit.map(NonZeroU32::get);
         let most_energy = room.min(limit.unwrap_or(u32::MAX));
-        let charged = network::millis_until(power, most_energy).unwrap_or(network::LONGEST);
-        let ends = now.plus_millis(charged.clamp(SECOND, network::LONGEST));
+        let parks = limit.is_none_or(|limit| limit > room);
+        let charged = simulation::millis_until(power, most_energy).unwrap_or(LONGEST);
+        let charged = now.plus_millis(charged.clamp(SECOND, LONGEST));
+        let latest = now.plus_millis(LONGEST);
+        let ends = [
+            (!parks).then_some((charged, EndReason::SessionLimit)),
+            opening_hours::closes(station, now, latest)
+                .map(|closes| (closes, EndReason::StationClosing)),
+            promised.map(|promised| (promised, EndReason::Reservation)),
+        ];
+        let ends = ends.into_iter().flatten();
+        let (ends_by, reason) = ends
+            .min_by_key(|(at, _)| *at)
+            .filter(|(at, _)| *at < latest)
+            .unwrap_or((latest, EndReason::MaximumDuration));
         let currency = tariff::currency(&connector.pricing, parties.currency);
         let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
+        let reservation = promises.arriving.map(|reservation| reservation.id.clone());
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
             object: Kind::ChargingSession,
             amount_due: 0,
             amount_paid: 0,
+            charging_ended: None,
             charging_station: station.id.clone(),
             connector: connector.id.clone(),
+            cost_breakdown: Vec::new(),
             country: station.address.country.clone(),
             created: now,
             currency,
             driver: new.driver,
+            ends_by: Some(ends_by),
+            ends_by_reason: Some(reason),
             energy_consumed: 0,
             fleet: vehicle.fleet.clone(),
+            invoice: None,
+            net: 0,
             payment_method: new.payment_method,
+            power: f64::from(power) / 1000.0,
+            reservation: reservation.clone(),
             session_ended: None,
             session_limit: limit,
             session_started: now,
             status: SessionStatus::Active,
+            tax: 0,
             updated: now,
             vehicle: new.vehicle,
         };
         let private = SessionPrivate {
-            reservation: promises.arriving.map(|reservation| reservation.id.clone()),
+            reservation,
+            evse: Some(connector.evse.clone()),
             pricing,
             zone: Some(station.timezone.clone()),
             power,
             most_energy,
-            due: Some(promised.map_or(ends, |promised| promised.min(ends))),
+            parks,
+            due: Some(ends_by.min(charged)),
+            names: Names {
+                driver: driver.name.clone().into(),
+                registration_plate: vehicle.registration_plate.clone().into(),
+                station: station.name.clone(),
+            },
             ..SessionPrivate::default()
         };
-        let session = session.live(&private, now);
+        let session = session.live(&private, parties.operation, now);
         Ok((session, private))
     }
 
@@ -361,58 +558,141 @@ impl ChargingSession {
         }
     }
 
-    /// The session as it stands at a moment: while it is active, what it has charged so far and what that costs.
+    /// The session as it stands at a moment: while it is active, what it has charged so far and what that costs. Where
+    /// nothing operates the station no energy is known.
     #[must_use]
-    pub fn live(mut self, private: &SessionPrivate, now: Timestamp) -> Self {
-        if self.status == SessionStatus::Active {
-            let (energy, cost) = self.used_until(private, now);
-            self.energy_consumed = energy;
-            self.amount_due = cost.gross;
+    pub fn live(mut self, private: &SessionPrivate, operation: Operation, now: Timestamp) -> Self {
+        if let (SessionStatus::Active, Some(simulation)) = (self.status, operation.simulation()) {
+            self.charge_until(private, simulation, now);
         }
         self
     }
 
-    fn used_until(&self, private: &SessionPrivate, moment: Timestamp) -> (i64, Cost) {
+    /// Sets energy, times and cost to what they are at a moment, but not later than the end of the hold.
+    fn charge_until(
+        &mut self,
+        private: &SessionPrivate,
+        simulation: Simulation,
+        moment: Timestamp,
+    ) -> Cost {
         let moment = private.due.map_or(moment, |due| due.min(moment));
-        let millis = moment.millis_since(self.session_started).max(0);
-        let energy = network::energy_after(private.power, millis).min(private.most_energy.into());
-        let usage = Usage {
-            energy,
-            charging: millis.unsigned_abs(),
-            parking: 0,
+        let elapsed = moment.millis_since(self.session_started).max(0);
+        let full = match private.parks {
+            true => simulation::millis_until(private.power, private.most_energy),
+            false => None,
         };
+        let charging = full.map_or(elapsed, |full| full.min(elapsed));
+        let energy = simulation.energy_after(private.power, charging);
+        let energy = energy.min(private.most_energy.into());
         let zone = private.zone.as_ref().map(ZoneName::rules);
         let course = Course {
             began: self.session_started,
             zone: &zone.unwrap_or(TimeZone::UTC),
-            usage,
+            usage: Usage {
+                energy,
+                charging: charging.unsigned_abs(),
+                parking: (elapsed - charging).unsigned_abs(),
+            },
         };
         let cost = tariff::cost(&private.pricing, self.currency, course);
-        (i64::try_from(energy).unwrap_or(i64::MAX), cost)
+        self.charging_ended = full
+            .filter(|full| *full <= elapsed)
+            .map(|full| self.session_started.plus_millis(full));
+        self.energy_consumed = i64::try_from(energy).unwrap_or(i64::MAX);
+        self.amount_due = cost.gross;
+        self.net = cost.net;
+        self.tax = cost.tax;
+        self.cost_breakdown = cost.lines.iter().map(SessionCostLine::of).collect();
+        cost
     }
 
-    /// Ends an active session, now or at the moment it ended by itself.
+    /// Ends an active session, now or at the end of its hold. Where nothing operates the station the session fails: its
+    /// energy is not known, and nothing is charged for it.
     ///
     /// # Errors
     /// `charging_session_state_conflict` in any other state.
-    pub fn end(&mut self, private: &mut SessionPrivate, now: Timestamp) -> Result<()> {
+    pub fn end(
+        &mut self,
+        private: &mut SessionPrivate,
+        operation: Operation,
+        now: Timestamp,
+    ) -> Result<()> {
         if self.status != SessionStatus::Active {
             let message = "Only an active session can be stopped.";
             return Err(Code::ChargingSessionStateConflict.because(message));
         }
         let ended = private.due.map_or(now, |due| due.min(now));
         let ended = ended.max(self.session_started);
-        let (energy, cost) = self.used_until(private, ended);
-        self.energy_consumed = energy;
-        self.amount_due = cost.gross;
         self.session_ended = Some(ended);
-        self.status = SessionStatus::Completed;
         self.updated = now;
+        let Some(simulation) = operation.simulation() else {
+            self.status = SessionStatus::Failed;
+            private.due = None;
+            return Ok(());
+        };
+        let cost = self.charge_until(private, simulation, ended);
+        self.charging_ended = self.charging_ended.or(self.session_ended);
+        self.status = SessionStatus::Completed;
         private.net = cost.net;
         private.tax = cost.tax;
         let charged = self.payment_method.is_some() && self.amount_due > 0;
         private.due = charged.then_some(now);
         Ok(())
+    }
+
+    /// Extends the hold of a parked vehicle at its end, by what the calendars of the connector and the vehicle hold from
+    /// there on. Says whether it could; otherwise the session ends now.
+    pub fn stay(
+        &mut self,
+        private: &mut SessionPrivate,
+        operation: Operation,
+        connector: &[Entry],
+        vehicle: &[Entry],
+        now: Timestamp,
+    ) -> bool {
+        let (Some(held), Some(ends_by), Some(simulation)) =
+            (private.due, self.ends_by, operation.simulation())
+        else {
+            return false;
+        };
+        if !private.parks || ends_by <= held {
+            return false;
+        }
+        let is_anothers = |entry: &&Entry| {
+            entry.holder != self.id
+                && Some(&entry.holder) != private.reservation.as_ref()
+                && entry.window.until > held
+        };
+        let others = connector.iter().chain(vehicle).filter(is_anothers);
+        let reserved = others.map(|entry| entry.window.from).min();
+        if let Some(reserved) = reserved.filter(|reserved| *reserved < ends_by) {
+            if reserved <= held {
+                return false;
+            }
+            self.ends_by = Some(reserved);
+            self.ends_by_reason = Some(EndReason::Reservation);
+        }
+        let ends_by = self.ends_by.unwrap_or(ends_by);
+        private.due = Some(held.plus_millis(HOLD).min(ends_by));
+        self.charge_until(private, simulation, held);
+        self.updated = now;
+        true
+    }
+
+    /// The time for which the hold may be extended at its end.
+    pub fn next_hold(&self, private: &SessionPrivate) -> Option<Window> {
+        let (held, ends_by) = (private.due?, self.ends_by?);
+        (private.parks && held < ends_by).then_some(Window {
+            from: held,
+            until: ends_by,
+        })
+    }
+
+    /// Notes that an ended session is not charged, because nothing operates its station.
+    pub fn waive(&mut self, private: &mut SessionPrivate, now: Timestamp) {
+        self.amount_due = 0;
+        self.updated = now;
+        private.due = None;
     }
 
     /// Notes how the charge for an ended session went, and makes the transaction that tells of it. A session whose charge
@@ -470,11 +750,12 @@ fn conflict(param: &str, message: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::account::Account;
-    use crate::models::charging_station::{Plug, PriceType, Tax};
+    use crate::models::charging_station::{OpeningHours, Plug, PriceType, Tax, Weekday};
     use crate::models::fleet::Standing;
     use crate::models::vehicle::ConnectorType;
+    use crate::ocpi;
+    use crate::origin::Mode;
     use crate::time::HOUR;
     use serde_json::{Value, json};
 
@@ -493,6 +774,7 @@ mod tests {
         fleet: Fleet,
         payment_method: Option<PaymentMethod>,
         battery_level: Option<f64>,
+        mode: Mode,
         connector: Vec<Entry>,
         of_vehicle: Vec<Entry>,
         arriving: Option<Reservation>,
@@ -535,6 +817,7 @@ mod tests {
             fleet,
             payment_method: None,
             battery_level: None,
+            mode: Mode::Test,
             connector: Vec::new(),
             of_vehicle: Vec::new(),
             arriving: None,
@@ -557,9 +840,10 @@ mod tests {
                 payment_method: self.payment_method.as_ref(),
                 battery_level: self.battery_level,
                 currency: Currency::USD,
+                operation: Operation::of(self.mode),
             };
             let promises = Promises {
-                connector: &self.connector,
+                evse: &self.connector,
                 vehicle: &self.of_vehicle,
                 arriving: self.arriving.as_ref(),
             };
@@ -574,6 +858,10 @@ mod tests {
                 other => panic!("{other}"),
             }
         }
+    }
+
+    fn simulated() -> Operation {
+        Operation::of(Mode::Test)
     }
 
     fn entry(kind: Kind, number: u128, from: &str, until: &str) -> Entry {
@@ -597,33 +885,174 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ends_at_its_limit_with_a_full_battery_when_another_comes_or_after_a_day() {
+    fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_after_a_day() {
         let mut scene = scene();
-        let lasts = |scene: &Scene, change| {
+        let ends = |scene: &Scene, change| {
             let (session, private) = scene.start(change).unwrap();
-            let window = session.window(&private);
-            window.until.millis_since(window.from)
+            let after = |moment: Option<Timestamp>| moment.unwrap().millis_since(now());
+            (
+                after(session.ends_by),
+                session.ends_by_reason.unwrap(),
+                after(private.due),
+            )
         };
-        // 80 % of 60 kWh at 22 kW.
-        assert_eq!(lasts(&scene, json!({})), 48 * HOUR / 22 + 1);
-        assert_eq!(lasts(&scene, json!({"session_limit": 11_000})), HOUR / 2);
+        use EndReason::{MaximumDuration, Reservation, SessionLimit, StationClosing};
+        // 80 % of 60 kWh at 22 kW, and then it parks.
+        let full = 48 * HOUR / 22 + 1;
+        assert_eq!(ends(&scene, json!({})), (LONGEST, MaximumDuration, full));
+        let limit = json!({"session_limit": 11_000});
+        let half = HOUR / 2;
+        assert_eq!(ends(&scene, limit.clone()), (half, SessionLimit, half));
+        // A limit that the battery does not hold is never reached.
+        let beyond = json!({"session_limit": 48_001});
+        assert_eq!(ends(&scene, beyond), (LONGEST, MaximumDuration, full));
         scene.battery_level = Some(100.0);
-        assert_eq!(lasts(&scene, json!({})), SECOND);
+        assert_eq!(
+            ends(&scene, limit.clone()),
+            (LONGEST, MaximumDuration, SECOND)
+        );
         scene.battery_level = None;
+        scene.connector = vec![entry(Kind::Reservation, 1, "11:00", "12:00")];
+        assert_eq!(ends(&scene, json!({})), (3 * HOUR, Reservation, full));
         scene.connector = vec![entry(Kind::Reservation, 1, "08:20", "09:20")];
-        assert_eq!(lasts(&scene, json!({})), 20 * MINUTE);
+        let soon = 20 * MINUTE;
+        assert_eq!(ends(&scene, json!({})), (soon, Reservation, soon));
         scene.connector.clear();
+        // 2026-03-01 is a Sunday.
+        scene.station.capabilities.access_24_7 = false;
+        scene.station.timezone = "UTC".to_owned().try_into().unwrap();
+        scene.station.availability.opening_hours = vec![OpeningHours {
+            day: Weekday::Sun,
+            from: "07:00".into(),
+            until: "10:00".into(),
+        }];
+        let closing = 2 * HOUR;
+        assert_eq!(ends(&scene, json!({})), (closing, StationClosing, closing));
+        assert_eq!(ends(&scene, limit), (half, SessionLimit, half));
+        scene.station.capabilities.access_24_7 = true;
         scene.station.connectors[0].power = 0.0;
-        assert_eq!(lasts(&scene, json!({})), network::LONGEST);
+        assert_eq!(ends(&scene, json!({})), (LONGEST, MaximumDuration, LONGEST));
+    }
+
+    /// A price for parking besides that for energy: 60 pence an hour.
+    fn with_parking(mut scene: Scene) -> Scene {
+        let parking = Price {
+            price: 60,
+            kind: PriceType::ParkingTime,
+            ..scene.station.pricing[0].clone()
+        };
+        let energy = scene.station.pricing[0].clone();
+        scene.station.set_pricing(vec![energy, parking]);
+        scene
+    }
+
+    #[test]
+    fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
+        let mut scene = with_parking(scene());
+        // 11 kWh to go: half an hour.
+        scene.vehicle.battery_capacity = 50_000;
+        scene.battery_level = Some(78.0);
+        let (session, private) = scene.start(json!({})).unwrap();
+        assert_eq!(private.most_energy, 11_000);
+        let at = |minutes: i64| now().plus_millis(minutes * MINUTE);
+        let mut held = private.clone();
+        held.due = Some(at(600));
+        let live = |minutes| session.clone().live(&held, simulated(), at(minutes));
+        let charging = live(29);
+        assert_eq!((charging.charging_ended, charging.amount_due), (None, 478));
+        let parked = live(90);
+        assert_eq!(parked.charging_ended, Some(at(30)));
+        assert_eq!(
+            (parked.energy_consumed, parked.status),
+            (11_000, SessionStatus::Active)
+        );
+        let kinds: Vec<_> = parked
+            .cost_breakdown
+            .iter()
+            .map(|line| (line.kind, line.quantity.as_str(), line.gross))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                (PriceType::Energy, "11", 495),
+                (PriceType::ParkingTime, "1", 60)
+            ]
+        );
+        assert_eq!(parked.amount_due, 555);
+        assert_eq!(parked.net + parked.tax, 555);
+        let (mut ended, mut private) = (session, held);
+        ended.end(&mut private, simulated(), at(150)).unwrap();
+        assert_eq!(
+            (ended.session_ended, ended.charging_ended, ended.amount_due),
+            (Some(at(150)), Some(at(30)), 495 + 120)
+        );
+    }
+
+    #[test]
+    fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_another_comes_or_its_last_moment()
+    {
+        let mut scene = scene();
+        scene.battery_level = Some(100.0);
+        let at = |holds: i64| now().plus_millis(holds * HOLD + SECOND);
+        let (mut session, mut private) = scene.start(json!({})).unwrap();
+        assert_eq!(private.due, Some(at(0)));
+        let own = Entry {
+            holder: session.id.clone(),
+            ..entry(Kind::ChargingSession, 1, "08:00", "09:00")
+        };
+        let rival = entry(Kind::Reservation, 1, "08:50", "09:30");
+        let connector = [own, rival.clone()];
+        let mut stay = |connector: &[Entry], vehicle: &[Entry]| {
+            let stays = session.stay(&mut private, simulated(), connector, vehicle, now());
+            (stays, private.due, session.ends_by_reason.unwrap())
+        };
+        let longest = EndReason::MaximumDuration;
+        assert_eq!(stay(&connector[..1], &[]), (true, Some(at(1)), longest));
+        let reserved = EndReason::Reservation;
+        assert_eq!(stay(&connector, &[]), (true, Some(at(2)), reserved));
+        let half = Some(rival.window.from);
+        assert_eq!(stay(&connector, &[]), (true, half, reserved));
+        assert_eq!(stay(&connector, &[]), (false, half, reserved));
+        // A reservation of the vehicle elsewhere counts as well, and one that has begun ends the session at once.
+        let (mut session, mut private) = scene.start(json!({})).unwrap();
+        let elsewhere = [entry(Kind::Reservation, 2, "08:00", "09:00")];
+        let stays = session.stay(&mut private, simulated(), &[], &elsewhere, now());
+        assert_eq!((stays, private.due), (false, Some(at(0))));
+        // Nothing lasts longer than a day.
+        let mut holds = 0;
+        while session.stay(&mut private, simulated(), &[], &[], now()) {
+            holds += 1;
+        }
+        assert_eq!((holds, private.due), (72, Some(now().plus_millis(LONGEST))));
+    }
+
+    #[test]
+    fn in_live_mode_nothing_is_simulated() {
+        let mut scene = scene();
+        let (session, mut private) = scene.start(json!({"payment_method": "pm_1"})).unwrap();
+        scene.mode = Mode::Live;
+        let conflict = Some(Code::ChargingSessionConflict);
+        assert_eq!(scene.refusal(), (conflict, "charging_station".to_owned()));
+        // One that an earlier release simulated.
+        let live = Operation::of(Mode::Live);
+        let later = now().plus_millis(HOUR);
+        assert_eq!(session.clone().live(&private, live, later), session);
+        let mut ended = session;
+        assert!(!ended.stay(&mut private, live, &[], &[], later));
+        ended.end(&mut private, live, later).unwrap();
+        assert_eq!((ended.status, private.due), (SessionStatus::Failed, None));
+        let amounts = (ended.energy_consumed, ended.amount_due, ended.amount_paid);
+        assert_eq!(amounts, (0, 0, 0));
     }
 
     #[test]
     fn live_values_stop_growing_when_the_session_ends_by_itself() {
         let (session, private) = scene().start(json!({"session_limit": 11_000})).unwrap();
         let live = |minutes| {
-            let live = session
-                .clone()
-                .live(&private, now().plus_millis(minutes * MINUTE));
+            let live =
+                session
+                    .clone()
+                    .live(&private, simulated(), now().plus_millis(minutes * MINUTE));
             (live.energy_consumed, live.amount_due)
         };
         assert_eq!(live(0), (0, 0));
@@ -635,7 +1064,9 @@ mod tests {
     #[test]
     fn whoever_ends_it_late_ends_it_as_of_the_moment_it_ended() {
         let (mut session, mut private) = scene().start(json!({"session_limit": 11_000})).unwrap();
-        session.end(&mut private, now().plus_millis(HOUR)).unwrap();
+        session
+            .end(&mut private, simulated(), now().plus_millis(HOUR))
+            .unwrap();
         assert_eq!(session.session_ended, Some(at("2026-03-01T08:30:00Z")));
         assert_eq!(session.updated, at("2026-03-01T09:00:00Z"));
         assert_eq!(
@@ -646,7 +1077,7 @@ mod tests {
             (session.status, private.due),
             (SessionStatus::Completed, None)
         );
-        let again = session.end(&mut private, now()).unwrap_err();
+        let again = session.end(&mut private, simulated(), now()).unwrap_err();
         assert!(again.is(Code::ChargingSessionStateConflict));
     }
 
@@ -788,7 +1219,7 @@ mod tests {
         let paid = json!({"session_limit": 11_000, "payment_method": "pm_1"});
         let (mut session, mut private) = scene().start(paid).unwrap();
         let later = now().plus_millis(HOUR);
-        session.end(&mut private, later).unwrap();
+        session.end(&mut private, simulated(), later).unwrap();
         assert_eq!(private.due, Some(later));
         assert!(session.is_unsettled(&private, later));
         assert!(!session.is_unsettled(&private, session.session_ended.unwrap()));
@@ -815,7 +1246,7 @@ mod tests {
         );
         assert_eq!((told.amount, told.status), (495, TransactionStatus::Failed));
         let (mut free, mut private) = scene().start(json!({"payment_method": "pm_1"})).unwrap();
-        free.end(&mut private, now()).unwrap();
+        free.end(&mut private, simulated(), now()).unwrap();
         assert_eq!((free.amount_due, private.due), (0, None));
     }
 }

@@ -10,7 +10,7 @@ use super::patch::{Change, Patch};
 use super::text::{Email, Name, Phone, Text};
 use super::transaction::check_currency;
 use super::vehicle::Vehicle;
-use super::{Distinct, MAX_LIST};
+use super::{Distinct, MAX_LIST, check_size, sized};
 use crate::error::{Code, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -171,7 +171,7 @@ impl Driver {
         };
         let mut private = DriverPrivate::default();
         driver.prefer(new.preferences.unwrap_or_default(), &mut private)?;
-        Ok((driver, private))
+        Ok((sized(driver)?, private))
     }
 
     /// Applies an update; what the body leaves out stays.
@@ -207,7 +207,7 @@ impl Driver {
         }
         status.apply(&mut self.status);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 
     fn prefer(

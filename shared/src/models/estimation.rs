@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use super::charging_station::{ChargingStation, Connector, PriceType};
 use super::vehicle::Vehicle;
-use crate::charging::network;
 use crate::charging::policies::Verdict;
+use crate::charging::simulation;
 use crate::charging::tariff::{self, Course, Line, Usage};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
@@ -18,6 +18,9 @@ use rust_decimal::prelude::ToPrimitive as _;
 
 /// How long an estimation is valid, in milliseconds.
 const VALID: i64 = HOUR;
+
+/// How far ahead charging may start, in milliseconds.
+const HORIZON: i64 = 90 * DAY;
 
 /// How long an estimation can be retrieved after that, in milliseconds.
 const KEPT: i64 = 30 * DAY;
@@ -33,11 +36,15 @@ pub struct Estimation {
     #[serde(serialize_with = "plain")]
     pub battery_target_level: f64,
     pub charging_station: Id,
-    /// What the total is made of.
+    /// The connector that the estimation is for: the one asked for, else the station's most powerful one that fits the vehicle.
+    #[serde(default)]
+    #[schema(required, example = "1")]
+    pub connector: String,
+    /// What the total is made of. Parking time is not estimated.
     pub cost_breakdown: Vec<CostLine>,
     pub created: Timestamp,
     pub currency: Currency,
-    /// Seconds, on the station's most powerful connector that fits the vehicle.
+    /// Seconds of charging at `connector`.
     pub estimated_duration: i64,
     /// kWh
     #[serde(serialize_with = "plain")]
@@ -45,12 +52,16 @@ pub struct Estimation {
     /// Minor units of `currency`, with tax.
     pub estimated_total_cost: i64,
     pub policy: PolicyVerdict,
+    /// When charging starts, in the estimation: prices that depend on the time of day are those from here on.
+    #[serde(default)]
+    #[schema(required, value_type = Timestamp)]
+    pub start: Option<Timestamp>,
     /// Until when the prices are those of the estimation.
     pub valid_until: Timestamp,
     pub vehicle: Id,
 }
 
-/// What the policies of the vehicle and its fleet say of charging at the station now.
+/// What the policies of the vehicle and its fleet say of charging at the station at `start`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyVerdict {
     pub allowed: bool,
@@ -106,6 +117,14 @@ pub struct NewEstimation {
     /// One the station has prices in; by default the one a session would be billed in.
     #[serde(default)]
     pub currency: Option<Currency>,
+    /// The id of a connector of the station that fits the vehicle's `charging_standard`. Default: the most powerful one that
+    /// fits, of those in order where any is.
+    #[serde(default)]
+    #[schema(example = "1")]
+    pub connector: Option<String>,
+    /// When charging starts: not in the past and at most 90 days ahead. Default: now.
+    #[serde(default)]
+    pub start: Option<Timestamp>,
 }
 
 impl NewEstimation {
@@ -113,7 +132,14 @@ impl NewEstimation {
     ///
     /// # Errors
     /// `estimation_validation_error` with the field at fault.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self, now: Timestamp) -> Result<()> {
+        let start = self.start.unwrap_or(now);
+        if start < now {
+            return Err(invalid("start", "must not lie in the past"));
+        }
+        if start > now.plus_millis(HORIZON) {
+            return Err(invalid("start", "must lie at most 90 days ahead"));
+        }
         if !(0.0..=100.0).contains(&self.battery_level) {
             return Err(invalid("battery_level", "must lie between 0 and 100"));
         }
@@ -134,8 +160,8 @@ impl NewEstimation {
 }
 
 impl Estimation {
-    /// The estimation for a vehicle at a station; `judge` says what policies have against it in a currency. Without a currency in the body, the preferred one where the station
-    /// has prices in it.
+    /// The estimation for a vehicle at a station. `judge` gives the verdict of the policies for a currency. Without a currency
+    /// in the body it is the preferred one if the connector has prices in it.
     ///
     /// # Errors
     /// `estimation_validation_error` with the field at fault.
@@ -147,13 +173,17 @@ impl Estimation {
         judge: impl FnOnce(Currency) -> Verdict,
         now: Timestamp,
     ) -> Result<Self> {
-        new.check()?;
-        let connector = best(station, vehicle).ok_or_else(|| {
-            invalid(
-                "charging_station",
-                "no connector of the station fits the vehicle's charging_standard",
-            )
-        })?;
+        new.check(now)?;
+        let start = new.start.unwrap_or(now);
+        let connector = match &new.connector {
+            Some(id) => named(station, vehicle, id)?,
+            None => best(station, vehicle).ok_or_else(|| {
+                invalid(
+                    "charging_station",
+                    "no connector of the station fits the vehicle's charging_standard",
+                )
+            })?,
+        };
         let pricing = &connector.pricing;
         let currency = match new.currency {
             None => tariff::currency(pricing, preferred),
@@ -166,17 +196,22 @@ impl Estimation {
             }
         };
         let (level, target) = (new.battery_level, new.battery_target_level);
-        let energy = network::energy_between(vehicle.battery_capacity, Some(level), target);
-        let millis = network::millis_until(network::power(connector, vehicle), energy);
-        let millis = millis
-            .ok_or_else(|| invalid("charging_station", "the station's connector has no power"))?;
+        let energy = simulation::energy_between(vehicle.battery_capacity, Some(level), target);
+        let millis = simulation::millis_until(simulation::power(connector, vehicle), energy);
+        let millis = millis.ok_or_else(|| {
+            let param = match &new.connector {
+                Some(_) => "connector",
+                None => "charging_station",
+            };
+            invalid(param, "the connector has no power")
+        })?;
         let usage = Usage {
             energy: energy.into(),
             charging: millis.unsigned_abs(),
             parking: 0,
         };
         let course = Course {
-            began: now,
+            began: start,
             zone: &station.timezone.rules(),
             usage,
         };
@@ -187,6 +222,7 @@ impl Estimation {
             battery_level: level,
             battery_target_level: target,
             charging_station: new.charging_station,
+            connector: connector.id.clone(),
             cost_breakdown: cost.lines.iter().map(CostLine::of).collect(),
             created: now,
             currency,
@@ -194,6 +230,7 @@ impl Estimation {
             estimated_energy_kwh: f64::from(energy) / 1000.0,
             estimated_total_cost: cost.gross,
             policy: PolicyVerdict::of(judge(currency)),
+            start: Some(start),
             valid_until: now.plus_millis(VALID),
             vehicle: new.vehicle,
         })
@@ -220,12 +257,33 @@ impl CostLine {
     }
 }
 
-/// The most powerful connector that fits the vehicle, of those in order where any is.
+/// The connector of that id.
+///
+/// # Errors
+/// `estimation_validation_error` if the station has none, or if it does not fit the vehicle.
+fn named<'a>(station: &'a ChargingStation, vehicle: &Vehicle, id: &str) -> Result<&'a Connector> {
+    let found = station.connectors.iter().find(|one| one.id == id);
+    let connector =
+        found.ok_or_else(|| invalid("connector", "the station has no such connector"))?;
+    if connector.connector_type() != Some(vehicle.charging_standard) {
+        let message = "the connector does not fit the vehicle's charging_standard";
+        return Err(invalid("connector", message));
+    }
+    Ok(connector)
+}
+
+/// The most powerful connector that fits the vehicle, of those in order where any is; the first of equal ones.
 fn best<'a>(station: &'a ChargingStation, vehicle: &Vehicle) -> Option<&'a Connector> {
-    let connectors = station.connectors.iter();
+    // Of equal ones, `max_by_key` returns the last.
+    let connectors = station.connectors.iter().rev();
     let fitting = connectors
         .filter(|connector| connector.connector_type() == Some(vehicle.charging_standard));
-    fitting.max_by_key(|connector| (connector.is_in_order(), network::power(connector, vehicle)))
+    fitting.max_by_key(|connector| {
+        (
+            connector.is_in_order(),
+            simulation::power(connector, vehicle),
+        )
+    })
 }
 
 fn invalid(param: &str, message: &'static str) -> Error {
@@ -246,9 +304,9 @@ fn plain<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
-    use crate::models::charging_station::{ConnectorStatus, Plug, Price, Tax};
+    use crate::models::charging_station::{ConnectorStatus, Plug, Price, Restrictions, Tax};
     use crate::models::vehicle::ConnectorType;
+    use crate::ocpi;
     use serde_json::{Value, json};
 
     fn estimate(change: Value, alter: impl FnOnce(&mut ChargingStation)) -> Result<Estimation> {
@@ -324,6 +382,69 @@ mod tests {
         assert_eq!(estimation["estimated_total_cost"], 1681);
         assert_eq!(estimation["currency"], "gbp");
         assert_eq!(estimation["valid_until"], "2026-03-01T09:00:00.000Z");
+    }
+
+    #[test]
+    fn a_weaker_connector_takes_longer_and_costs_what_its_own_prices_say() {
+        let slow = estimate(json!({"connector": "slow"}), |station| {
+            station.connectors[0].pricing.truncate(1);
+        });
+        let slow = slow.unwrap();
+        assert_eq!(
+            (slow.connector.as_str(), slow.estimated_duration),
+            ("slow", 12_960)
+        );
+        assert_eq!(
+            (slow.cost_breakdown.len(), slow.estimated_total_cost),
+            (1, 1638)
+        );
+        let fast = estimate(json!({}), |_| {}).unwrap();
+        assert_eq!(
+            (fast.connector.as_str(), fast.estimated_duration),
+            ("fast", 2592)
+        );
+        for (change, message) in [
+            (json!({"connector": "other"}), "no such connector"),
+            (json!({"connector": "old"}), "does not fit"),
+        ] {
+            let refused = estimate(change, |station| {
+                let mut old = station.connectors[0].clone();
+                old.id = "old".into();
+                old.plug = Plug::Matched(ConnectorType::Type2);
+                station.connectors.push(old);
+            });
+            let error = refused.unwrap_err();
+            assert!(error.to_string().contains(message), "{error}");
+            assert_eq!(param(Err(error)), "connector");
+        }
+    }
+
+    #[test]
+    fn a_start_tonight_is_estimated_at_tonights_prices() {
+        let by_night = |station: &mut ChargingStation| {
+            let mut night = station.pricing[0].clone();
+            (night.price, night.price_decimal) = (10, None);
+            night.restrictions = Some(Restrictions {
+                start_time: Some("22:00".into()),
+                end_time: Some("06:00".into()),
+                ..Restrictions::default()
+            });
+            let day = station.pricing[0].clone();
+            station.timezone = "UTC".to_owned().try_into().unwrap();
+            station.set_pricing(vec![night, day]);
+        };
+        // 36 kWh; the test's day begins at eight.
+        let cost = |start: &str| {
+            let estimation = estimate(json!({"start": start}), by_night).unwrap();
+            assert_eq!(estimation.start, Some(Timestamp::parse(start).unwrap()));
+            estimation.estimated_total_cost
+        };
+        assert_eq!(cost("2026-03-01T08:00:00Z"), 1638);
+        assert_eq!(cost("2026-03-01T23:00:00Z"), 360);
+        for start in ["2026-03-01T07:59:59.999Z", "2026-05-30T08:00:00.001Z"] {
+            assert_eq!(param(estimate(json!({"start": start}), by_night)), "start");
+        }
+        assert!(estimate(json!({"start": "2026-05-30T08:00:00Z"}), by_night).is_ok());
     }
 
     #[test]

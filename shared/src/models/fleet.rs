@@ -6,13 +6,13 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Distinct;
 use super::account::Account;
 use super::address::Address;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Memo, Name, Phone, ZoneName};
 use super::transaction::check_currency;
+use super::{Distinct, check_size, sized};
 use crate::charging::calendar::Window;
 use crate::error::Result;
 use crate::id::{Id, Kind};
@@ -29,6 +29,7 @@ pub struct Fleet {
     pub description: Memo<1000>,
     pub email: Email,
     pub metadata: Metadata,
+    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: MetricSystem,
     pub name: Name,
     pub phone: Option<Phone>,
@@ -290,7 +291,7 @@ impl Fleet {
             report_frequency: account.preferences.report_frequency,
         };
         preferences.change(new.preferences.unwrap_or_default());
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::Fleet, now),
             object: Kind::Fleet,
             address: new.address,
@@ -358,7 +359,7 @@ impl Fleet {
         status.apply(&mut self.status);
         timezone.apply(&mut self.timezone);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 
     /// Works out the periods that are under way by the fleet's settings. One that had begun keeps its beginning and ends where

@@ -1,25 +1,34 @@
-//! Invoices: what the charging sessions of a window cost, and what reservations that were over in it still owe, as one bill.
+//! Invoices: what the charging sessions of a window cost, and the fees of reservations that were over in it, as one bill. What
+//! was charged before is on it as paid, so that the invoices of a period show everything that the period cost, and a
+//! `cost_analysis` of the same fleet and period adds up to the same amounts.
 //!
 //! draft → open → paid | void | uncollectible; uncollectible → void. A draft can also be deleted. Overdue is an open
 //! invoice past its due date, not a status of its own.
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::charging_session::{ChargingSession, SessionPrivate, SessionStatus};
+use super::charging_session::{ChargingSession, Names, SessionPrivate, SessionStatus};
+use super::charging_station::PriceType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::payment_method::{PaymentMethod, PaymentMethodPrivate};
-use super::reservation::{Reservation, ReservationPrivate};
+use super::reservation::{Fee, Reservation, ReservationPrivate};
 use super::text::Description;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
+use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
+use crate::operation::Operation;
+use crate::size::Size;
 use crate::time::{DAY, MINUTE, Timestamp};
 
 /// How many line items an invoice shows; the others are on pages of their own.
 pub const SHOWN_LINES: usize = 100;
+/// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
+const SHOWN_BYTES: usize = 64 * 1024;
 /// How long after its creation an invoice is due, in milliseconds.
 const TERM: i64 = 30 * DAY;
 const LONGEST_PERIOD: i64 = 366 * DAY;
@@ -82,23 +91,73 @@ pub enum InvoiceFilter {
 pub struct LineItem {
     /// The number of the session or the reservation that the line bills.
     pub id: Id,
-    /// Minor units, tax included: `quantity` times `unit_amount`.
+    /// Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
+    /// `cost_breakdown`.
     pub amount: i64,
     /// Null for the fee of a reservation.
     pub charging_session: Option<Id>,
+    #[serde(default)]
+    #[schema(required)]
+    pub charging_station: Option<Id>,
+    /// The connector within the station.
+    #[serde(default)]
+    #[schema(required, example = "1")]
+    pub connector: Option<String>,
+    #[schema(
+        example = "AB12 CDE, Ada Byron: 11.010 kWh at Depot, connector 1, 2026-03-01 08:00 to 08:30 (Europe/London)"
+    )]
     pub description: String,
+    #[serde(default)]
+    #[schema(required)]
+    pub driver: Option<Id>,
+    /// What the driver was called when the session started; null for a fee.
+    #[serde(default)]
+    #[schema(required, example = "Ada Byron")]
+    pub driver_name: Option<String>,
+    /// Seconds from `started` to `ended`.
+    #[serde(default)]
+    #[schema(required, example = 1802)]
+    pub duration_seconds: Option<i64>,
+    /// When the session ended; the end of the reserved window for a fee.
+    #[serde(default)]
+    #[schema(required)]
+    pub ended: Option<Timestamp>,
     pub energy_wh: i64,
+    /// Whether the session was free of charge: `amount` is 0.
+    #[serde(default)]
+    #[schema(required)]
+    pub free: bool,
     /// Minor units without tax.
     pub net: i64,
+    /// Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several energy prices
+    /// applied.
+    #[serde(default)]
+    #[schema(required, example = "45")]
+    pub price_per_kwh: Option<String>,
     pub quantity: u32,
+    /// The vehicle's plate when the session started; null for a fee.
+    #[serde(default)]
+    #[schema(required, example = "AB12 CDE")]
+    pub registration_plate: Option<String>,
     /// The reservation whose fee this is.
     pub reservation: Option<Id>,
+    /// When the session started; the start of the reserved window for a fee.
+    #[serde(default)]
+    #[schema(required)]
+    pub started: Option<Timestamp>,
+    /// What the station was called when the session started; null for a fee.
+    #[serde(default)]
+    #[schema(required, example = "Depot")]
+    pub station_name: Option<String>,
     /// Minor units of tax.
     pub tax: i64,
     #[serde(rename = "type")]
     pub kind: LineType,
     /// Minor units, tax included.
     pub unit_amount: i64,
+    #[serde(default)]
+    #[schema(required)]
+    pub vehicle: Option<Id>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -229,16 +288,18 @@ impl NewInvoice {
     }
 
     /// The line of a session, if an invoice in this currency bills it: completed, ended within the window, and not about
-    /// to be charged from its own payment method.
+    /// to be charged from its own payment method. Where nothing operates stations no session is billed.
     pub fn bills(
         &self,
+        operation: Operation,
         currency: Currency,
         session: &ChargingSession,
         private: &SessionPrivate,
         version: u64,
     ) -> Option<Billable> {
         let ended = session.session_ended?;
-        let bills = session.status == SessionStatus::Completed
+        let bills = operation.is_operated()
+            && session.status == SessionStatus::Completed
             && private.due.is_none()
             && session.currency == currency
             && (self.period_start..self.period_end).contains(&ended)
@@ -252,8 +313,8 @@ impl NewInvoice {
         })
     }
 
-    /// The line of a reservation's fee, if an invoice in this currency bills it: still owed, by a reservation that was over
-    /// within the window, and not about to be charged from its own payment method.
+    /// The line of a reservation's fee, if an invoice in this currency bills it: of a reservation that was over within the
+    /// window, and not about to be charged from its own payment method. A fee that was charged is on the invoice as paid.
     pub fn bills_fee(
         &self,
         currency: Currency,
@@ -261,15 +322,15 @@ impl NewInvoice {
         private: &ReservationPrivate,
         version: u64,
     ) -> Option<Billable> {
-        let over = private.owed_since?;
+        let fee = reservation.fee(private)?;
         let bills = private.due.is_none()
             && reservation.currency == currency
-            && (self.period_start..self.period_end).contains(&over)
+            && (self.period_start..self.period_end).contains(&fee.since)
             && (self.fleet.is_none() || self.fleet == private.fleet);
         bills.then(|| Billable {
-            line: LineItem::of_fee(reservation),
+            line: LineItem::of_fee(reservation, &fee),
             what: reservation.id.clone(),
-            paid: 0,
+            paid: fee.paid,
             version,
             claimed_by: private.invoice.clone(),
         })
@@ -293,41 +354,129 @@ impl InvoiceFilter {
 impl LineItem {
     fn of(session: &ChargingSession, private: &SessionPrivate, ended: Timestamp) -> Self {
         let gross = session.amount_due + session.amount_paid;
-        let (kwh, wh) = (
-            session.energy_consumed / 1000,
-            session.energy_consumed % 1000,
-        );
+        let Names {
+            driver,
+            registration_plate,
+            station,
+        } = &private.names;
+        let started = session.session_started;
         Self {
             id: session.id.as_kind(Kind::LineItem),
             amount: gross,
             charging_session: Some(session.id.clone()),
-            description: format!("Charging, {kwh}.{wh:03} kWh, ended {ended}"),
+            charging_station: Some(session.charging_station.clone()),
+            connector: Some(session.connector.clone()),
+            description: describe(session, private, ended),
+            driver: Some(session.driver.clone()),
+            driver_name: some(driver),
+            duration_seconds: Some(ended.millis_since(started) / 1000),
+            ended: Some(ended),
             energy_wh: session.energy_consumed,
+            free: gross == 0,
             net: private.net,
+            price_per_kwh: price_per_kwh(session),
             quantity: 1,
+            registration_plate: some(registration_plate),
+            // A reservation here is one whose fee is billed.
             reservation: None,
+            started: Some(started),
+            station_name: some(station),
             tax: private.tax,
             kind: LineType::EnergySession,
             unit_amount: gross,
+            vehicle: Some(session.vehicle.clone()),
         }
     }
 
     /// Fees are free of tax: nothing tells of one.
-    fn of_fee(reservation: &Reservation) -> Self {
+    fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
+        let (from, until) = (reservation.reserved_start, reservation.reserved_end);
+        let lasts = |from: Timestamp| until.map(|until| until.millis_since(from) / 1000);
         Self {
             id: reservation.id.as_kind(Kind::LineItem),
-            amount: reservation.fee_due,
+            amount: fee.amount,
             charging_session: None,
+            charging_station: reservation.charging_station.clone(),
+            connector: reservation.connector.clone(),
             description: reservation.fee_description(),
+            driver: Some(reservation.driver.clone()),
+            driver_name: None,
+            duration_seconds: from.and_then(lasts),
+            ended: until,
             energy_wh: 0,
-            net: reservation.fee_due,
+            free: false,
+            net: fee.amount,
+            price_per_kwh: None,
             quantity: 1,
+            registration_plate: None,
             reservation: Some(reservation.id.clone()),
+            started: from,
+            station_name: None,
             tax: 0,
             kind: LineType::ReservationFee,
-            unit_amount: reservation.fee_due,
+            unit_amount: fee.amount,
+            vehicle: Some(reservation.vehicle.clone()),
         }
     }
+}
+
+/// How many of these lines an invoice shows itself.
+fn shown_lines(billed: &[Billable]) -> Result<usize> {
+    let mut bytes = 0;
+    for (place, one) in billed.iter().take(SHOWN_LINES).enumerate() {
+        bytes += Size::of(&one.line)?.bytes;
+        if bytes > SHOWN_BYTES {
+            return Ok(place);
+        }
+    }
+    Ok(billed.len().min(SHOWN_LINES))
+}
+
+fn some(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The price of a kWh, where one price applied.
+fn price_per_kwh(session: &ChargingSession) -> Option<String> {
+    let lines = session.cost_breakdown.iter();
+    let mut energy = lines.filter(|line| line.kind == PriceType::Energy);
+    match (energy.next(), energy.next()) {
+        (Some(line), None) => Some(line.unit_price.clone()),
+        _ => None,
+    }
+}
+
+/// A session in words: who charged how much, where and when, in the station's local time.
+fn describe(session: &ChargingSession, private: &SessionPrivate, ended: Timestamp) -> String {
+    let wh = session.energy_consumed;
+    let energy = format!("{}.{:03} kWh", wh / 1000, wh % 1000);
+    let free = match session.amount_due + session.amount_paid {
+        0 => ", free of charge",
+        _ => "",
+    };
+    let (names, connector) = (&private.names, &session.connector);
+    if *names == Names::default() {
+        return format!("Charging, {energy}, ended {ended}{free}");
+    }
+    let (zone, name) = match &private.zone {
+        Some(zone) => (zone.rules(), zone.as_str()),
+        None => (TimeZone::UTC, "UTC"),
+    };
+    let local = |moment: Timestamp| moment.civil_in(&zone);
+    let (from, until) = (local(session.session_started), local(ended));
+    let last = match from.date() == until.date() {
+        true => "%H:%M",
+        false => "%Y-%m-%d %H:%M",
+    };
+    let (from, until) = (from.strftime("%Y-%m-%d %H:%M"), until.strftime(last));
+    let Names {
+        driver,
+        registration_plate,
+        station,
+    } = names;
+    format!(
+        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {from} to {until} ({name}){free}"
+    )
 }
 
 impl Invoice {
@@ -344,7 +493,8 @@ impl Invoice {
     ) -> Result<Self> {
         let total: i64 = billed.iter().map(|one| one.line.amount).sum();
         let paid: i64 = billed.iter().map(|one| one.paid).sum();
-        Ok(Self {
+        let shown = shown_lines(&billed)?;
+        let invoice = Self {
             id,
             object: Kind::Invoice,
             amount_due: total - paid,
@@ -354,19 +504,16 @@ impl Invoice {
             description: new.description,
             due_date: now.plus_millis(TERM),
             fleet: new.fleet,
-            line_items_has_more: billed.len() > SHOWN_LINES,
-            line_items: billed
-                .into_iter()
-                .take(SHOWN_LINES)
-                .map(|one| one.line)
-                .collect(),
+            line_items_has_more: billed.len() > shown,
+            line_items: billed.into_iter().take(shown).map(|one| one.line).collect(),
             metadata: Metadata::new(new.metadata)?,
             paid_at: None,
             payment_method: None,
             period_end: new.period_end,
             period_start: new.period_start,
             status: InvoiceStatus::Draft,
-        })
+        };
+        sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
     }
 
     /// Applies an update to a draft or open invoice; what the body leaves out stays.
@@ -389,6 +536,7 @@ impl Invoice {
         self.metadata
             .merge(metadata)
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        check_size(self).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
         self.wait(private);
         Ok(())
     }
@@ -613,6 +761,7 @@ fn invalid(param: &'static str, message: &'static str) -> Error {
 pub mod tests {
     use super::*;
     use crate::models::charging_session::SessionStatus;
+    use crate::origin::Mode;
     use serde_json::json;
 
     pub fn at(text: &str) -> Timestamp {
@@ -643,15 +792,67 @@ pub mod tests {
         new(json!({"period_start": "2026-03-01T00:00:00Z", "period_end": "2026-04-01T00:00:00Z"}))
     }
 
+    fn simulated() -> Operation {
+        Operation::of(Mode::Test)
+    }
+
     fn eur() -> Currency {
         Currency::from_code("eur").unwrap()
+    }
+
+    #[test]
+    fn a_line_says_who_charged_where_when_and_at_what_price() {
+        let (mut session, mut private) = session(1, "2026-03-05T08:30:00Z");
+        session.session_started = at("2026-03-05T08:00:00Z");
+        let line = json!({"type": "ENERGY", "description": "Energy", "quantity": "30.007", "unit": "kWh",
+            "unit_price": "39.66", "tax_included": true, "tax_percent": "19", "net": 1000, "tax": 190, "gross": 1190});
+        session.cost_breakdown = vec![serde_json::from_value(line.clone()).unwrap()];
+        private.zone = Some("Europe/Amsterdam".to_owned().try_into().unwrap());
+        private.names = Names {
+            driver: "Ada Byron".into(),
+            registration_plate: "AB12 CDE".into(),
+            station: "Depot".into(),
+        };
+        let bill = |session: &ChargingSession| {
+            let billed = march().bills(simulated(), eur(), session, &private, 1);
+            billed.unwrap().line
+        };
+        let shown = bill(&session);
+        assert_eq!(
+            shown.description,
+            "AB12 CDE, Ada Byron: 30.007 kWh at Depot, connector 1, 2026-03-05 09:00 to 09:30 (Europe/Amsterdam)"
+        );
+        let name = |name: Option<String>| name.unwrap();
+        assert_eq!(
+            [
+                name(shown.driver_name),
+                name(shown.registration_plate),
+                name(shown.station_name),
+                name(shown.price_per_kwh)
+            ],
+            ["Ada Byron", "AB12 CDE", "Depot", "39.66"]
+        );
+        assert_eq!((shown.duration_seconds, shown.free), (Some(1800), false));
+        // Two energy prices have no one price, and what is free says so.
+        let line = serde_json::from_value(line).unwrap();
+        session.cost_breakdown.push(line);
+        session.amount_due = 0;
+        let shown = bill(&session);
+        assert_eq!((shown.price_per_kwh, shown.free), (None, true));
+        assert!(
+            shown.description.ends_with(", free of charge"),
+            "{}",
+            shown.description
+        );
     }
 
     fn invoice(paid: i64) -> (Invoice, InvoicePrivate) {
         let (mut session, private) = session(1, "2026-03-05T00:00:00Z");
         session.amount_paid = paid;
         session.amount_due -= paid;
-        let billable = march().bills(eur(), &session, &private, 1).unwrap();
+        let billable = march()
+            .bills(simulated(), eur(), &session, &private, 1)
+            .unwrap();
         let id = Id::from_number(Kind::Invoice, 1);
         let now = at("2026-04-02T00:00:00Z");
         let invoice = Invoice::new(march(), id, eur(), vec![billable], now).unwrap();
@@ -678,7 +879,9 @@ pub mod tests {
         ] {
             let (session, private) = session(1, ended);
             assert_eq!(
-                march().bills(eur(), &session, &private, 1).is_some(),
+                march()
+                    .bills(simulated(), eur(), &session, &private, 1)
+                    .is_some(),
                 bills,
                 "{ended}"
             );
@@ -690,14 +893,22 @@ pub mod tests {
         let (session, private) = session(1, "2026-03-05T00:00:00Z");
         assert!(
             march()
-                .bills(Currency::USD, &session, &private, 1)
+                .bills(simulated(), Currency::USD, &session, &private, 1)
                 .is_none()
         );
         let mut fleet = march();
         fleet.fleet = Some(Id::from_number(Kind::Fleet, 2));
-        assert!(fleet.bills(eur(), &session, &private, 1).is_none());
+        assert!(
+            fleet
+                .bills(simulated(), eur(), &session, &private, 1)
+                .is_none()
+        );
         fleet.fleet = Some(session.fleet.clone());
-        assert!(fleet.bills(eur(), &session, &private, 1).is_some());
+        assert!(
+            fleet
+                .bills(simulated(), eur(), &session, &private, 1)
+                .is_some()
+        );
         for status in [
             SessionStatus::Active,
             SessionStatus::Cancelled,
@@ -707,7 +918,11 @@ pub mod tests {
                 status,
                 ..session.clone()
             };
-            assert!(march().bills(eur(), &session, &private, 1).is_none());
+            assert!(
+                march()
+                    .bills(simulated(), eur(), &session, &private, 1)
+                    .is_none()
+            );
         }
     }
 

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
+use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Mode;
@@ -233,6 +234,7 @@ impl PaymentMethod {
             kind: new.kind,
             updated: now,
         };
+        let method = sized(method).map_err(coded)?;
         let private = PaymentMethodPrivate {
             token: new.token,
             customer: provider.customer,
@@ -248,7 +250,7 @@ impl PaymentMethod {
         let PaymentMethodChange { metadata } = change;
         self.metadata.merge(metadata).map_err(coded)?;
         self.updated = now;
-        Ok(())
+        check_size(self).map_err(coded)
     }
 
     /// Whether this payer may use the method: the account's methods are everybody's, a driver's or fleet's its own.

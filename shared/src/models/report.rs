@@ -1,6 +1,13 @@
 //! Reports: what charging sessions add up to, as a file that is made in the background.
 //!
-//! pending → succeeded | failed.
+//! Life cycle: pending → succeeded | failed.
+//!
+//! A `cost_analysis` covers what invoices cover: sessions that ended in the period, and the fees of reservations that were over
+//! in it. Its totals equal the sums of the lines of all invoices of the same fleet and period that are not void. What was
+//! refunded stays on both: a refund is a transaction of its own. The other types count sessions alone.
+//!
+//! Money is shown twice: in minor units of the currency, and as a decimal number of the currency itself with as many digits
+//! as ISO 4217 gives it. Reports contain no distances, so that `metric_system` changes nothing in them.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +20,11 @@ use utoipa::ToSchema;
 
 use super::MAX_LIST;
 use super::charging_session::{ChargingSession, SessionStatus};
+use super::reservation::{Fee, Reservation};
 use crate::charging::calendar::Window;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
+use crate::money::Currency;
 use crate::time::{MINUTE, SECOND, Timestamp};
 
 /// How often a report is tried to be made.
@@ -42,12 +51,67 @@ pub struct Report {
     pub size: u64,
     pub status: ReportStatus,
     pub succeeded_at: Option<Timestamp>,
+    /// The IANA time zone of the fleet, or `UTC` for a report of the whole account; a column of the file repeats it.
+    #[serde(default)]
+    #[schema(required, example = "Europe/London")]
+    pub time_zone: String,
+    /// What all rows of the file add up to, one entry for each currency; null until there is a file.
+    #[serde(default)]
+    #[schema(required)]
+    pub totals: Option<Vec<ReportTotals>>,
     /// The format of the file.
     #[serde(rename = "type")]
     pub format: ReportFormat,
     /// Where the file can be fetched, without a key, for 15 minutes from this answer on; null while there is none, and in
     /// events.
     pub url: Option<String>,
+}
+
+/// What the rows of a report in one currency add up to. A cost analysis counts reservation fees as well; the other types count
+/// sessions alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReportTotals {
+    pub currency: Currency,
+    #[schema(example = 12)]
+    pub sessions: i64,
+    /// How many reservation fees there are.
+    #[schema(example = 1)]
+    pub reservation_fees: i64,
+    #[schema(example = 132_120)]
+    pub energy_wh: i64,
+    /// Seconds on the connector, parking included.
+    #[schema(example = 21_600)]
+    pub duration_seconds: i64,
+    /// Minor units without tax.
+    #[schema(example = 4956)]
+    pub net: i64,
+    /// The same as a decimal number of `currency`.
+    #[schema(example = "49.56")]
+    pub net_decimal: String,
+    /// Minor units of tax.
+    #[schema(example = 984)]
+    pub tax: i64,
+    /// The same as a decimal number of `currency`.
+    #[schema(example = "9.84")]
+    pub tax_decimal: String,
+    /// Minor units with tax: `net` plus `tax`, and `paid` plus `due`.
+    #[schema(example = 5940)]
+    pub gross: i64,
+    /// The same as a decimal number of `currency`.
+    #[schema(example = "59.40")]
+    pub gross_decimal: String,
+    /// Minor units that are paid.
+    #[schema(example = 495)]
+    pub paid: i64,
+    /// The same as a decimal number of `currency`.
+    #[schema(example = "4.95")]
+    pub paid_decimal: String,
+    /// Minor units that are due.
+    #[schema(example = 5445)]
+    pub due: i64,
+    /// The same as a decimal number of `currency`.
+    #[schema(example = "54.45")]
+    pub due_decimal: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -71,7 +135,8 @@ pub enum ReportFormat {
 pub enum ReportType {
     /// Sessions, energy, time and price.
     ChargingSummary,
-    /// Net, tax and gross, paid and due, and the price of a kWh.
+    /// Net, tax and gross, paid and due, and the price of a kWh, of sessions and reservation fees: the same amounts as the
+    /// invoices of the fleet and the period.
     CostAnalysis,
     /// How sessions ended and how much each took.
     UsageBreakdown,
@@ -87,6 +152,8 @@ pub enum Grouping {
     Driver,
     Fleet,
     Station,
+    /// A row for each session, at most 20,000, and in a cost analysis for each reservation fee.
+    Session,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -152,7 +219,7 @@ pub struct NewReportParameters {
     #[serde(default)]
     pub group_by: Option<Grouping>,
     /// Lists of 1 to 100 entries by name: ids by `vehicle`, `driver`, `station`, statuses by `session_status`. Without
-    /// statuses, every session counts that has ended.
+    /// statuses, every session counts that has ended; with any, no reservation fee counts.
     #[serde(default)]
     pub filters: Option<BTreeMap<String, Vec<String>>>,
     /// Default `csv`.
@@ -203,7 +270,7 @@ impl ReportFilters {
     fn new(given: BTreeMap<String, Vec<String>>) -> Result<Self> {
         let mut filters = Self::default();
         for (name, entries) in given {
-            let param = format!("parameters.filters.{name}");
+            let param = format!("parameters.filters.{}", excerpt(&name));
             if !(1..=MAX_LIST).contains(&entries.len()) {
                 return Err(invalid(param, "must have 1 to 100 entries"));
             }
@@ -274,6 +341,27 @@ impl ReportParameters {
         }
     }
 
+    /// Whether the fee of a reservation counts.
+    pub fn covers_fee(&self, reservation: &Reservation, fee: &Fee) -> bool {
+        let ReportFilters {
+            vehicle,
+            driver,
+            station,
+            session_status,
+        } = &self.filters;
+        let among =
+            |list: &Option<Vec<Id>>, id: &Id| list.as_ref().is_none_or(|list| list.contains(id));
+        let at = reservation.charging_station.as_ref();
+        self.kind == ReportType::CostAnalysis
+            && (self.period_start..self.period_end).contains(&fee.since)
+            && session_status.is_none()
+            && among(vehicle, &reservation.vehicle)
+            && among(driver, &reservation.driver)
+            && station
+                .as_ref()
+                .is_none_or(|list| at.is_some_and(|at| list.contains(at)))
+    }
+
     /// Whether a session counts.
     pub fn covers(&self, session: &ChargingSession) -> bool {
         let ReportFilters {
@@ -327,6 +415,8 @@ impl Report {
             size: 0,
             status: ReportStatus::Pending,
             succeeded_at: None,
+            time_zone: "UTC".into(),
+            totals: None,
             url: None,
         };
         let private = ReportPrivate {
@@ -362,14 +452,28 @@ impl Report {
         format!("{}/{}-{try_number}.{extension}", self.account, self.id)
     }
 
-    /// Writes down that the file is there.
-    pub fn succeed(&mut self, private: &mut ReportPrivate, file: ReportFile, now: Timestamp) {
+    /// Writes down that the file is there, and what its rows add up to.
+    pub fn succeed(
+        &mut self,
+        private: &mut ReportPrivate,
+        file: ReportFile,
+        totals: Vec<ReportTotals>,
+        now: Timestamp,
+    ) {
         let ReportFile { key, size, sha256 } = file;
+        self.totals = Some(totals);
         self.status = ReportStatus::Succeeded;
         self.succeeded_at = Some(now);
         self.size = size;
         self.sha256 = Some(sha256);
         private.file = Some(key);
+        private.due = None;
+    }
+
+    /// Gives the report up, because it can never be made.
+    pub fn fail(&mut self, private: &mut ReportPrivate, reason: &str) {
+        self.status = ReportStatus::Failed;
+        self.failed_reason = Some(reason.to_owned());
         private.due = None;
     }
 

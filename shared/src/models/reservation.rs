@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::charging_station::Point;
+use super::check_size;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -28,6 +29,8 @@ pub const RETRY: i64 = 5 * MINUTE;
 pub const GRACE: i64 = 15 * MINUTE;
 /// How far ahead a window may start.
 const HORIZON: i64 = 90 * DAY;
+/// How long after `ideal_end` a window may end at the latest.
+const LATEST: i64 = 7 * DAY;
 const SHORTEST: i64 = 15 * MINUTE;
 const LONGEST: i64 = 24 * HOUR;
 
@@ -36,6 +39,10 @@ pub struct Reservation {
     pub id: Id,
     pub object: Kind,
     pub cancellation_policy: CancellationPolicy,
+    /// The session that fulfils the reservation; null until the vehicle has started charging.
+    #[serde(default)]
+    #[schema(required)]
+    pub charging_session: Option<Id>,
     /// The station; null until one is assigned.
     pub charging_station: Option<Id>,
     pub confirmed_at: Option<Timestamp>,
@@ -79,22 +86,42 @@ pub struct ReservationPrivate {
     /// The vehicle's fleet.
     #[serde(default)]
     pub fleet: Option<Id>,
+    /// The EVSE of the reserved connector, whose calendar the reservation is in; none before it is confirmed, and in rows of
+    /// earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evse: Option<String>,
     /// The promised connector is out of order: when the reservation is due, another is sought.
     #[serde(default)]
     pub displaced: bool,
     /// Since when the reservation is over and its fee is owed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed_since: Option<Timestamp>,
+    /// The fee, once it is paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fee_paid: Option<PaidFee>,
     /// The invoice that claimed the fee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
 }
 
-impl ReservationPrivate {
-    /// The vehicle has come: the reservation neither expires nor waits for anything but the end of the session.
-    pub fn arrived(&mut self) {
-        self.due = None;
-    }
+/// A fee that was owed and is paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaidFee {
+    /// Since when it was owed.
+    pub since: Timestamp,
+    /// Minor units of the reservation's currency.
+    pub amount: i64,
+}
+
+/// The fee of a reservation that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fee {
+    /// Since when it is owed: when the reservation was over.
+    pub since: Timestamp,
+    /// Minor units of the reservation's currency.
+    pub amount: i64,
+    /// What of `amount` is paid.
+    pub paid: i64,
 }
 
 impl Default for ReservationPrivate {
@@ -103,8 +130,10 @@ impl Default for ReservationPrivate {
             due: None,
             charging_standard: ConnectorType::Type2,
             fleet: None,
+            evse: None,
             displaced: false,
             owed_since: None,
+            fee_paid: None,
             invoice: None,
         }
     }
@@ -211,7 +240,7 @@ pub struct NewReservation {
     /// At or before `ideal_start`.
     #[serde(default)]
     pub earliest_start: Option<Timestamp>,
-    /// At or after `ideal_end`.
+    /// At or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Option<Timestamp>,
     #[serde(default)]
@@ -232,6 +261,7 @@ pub struct ReservationChange {
     pub location: Change<Area>,
     #[serde(default)]
     pub earliest_start: Patch<Timestamp>,
+    /// At or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Patch<Timestamp>,
     #[serde(default)]
@@ -295,6 +325,7 @@ impl Reservation {
                 kind: CancellationType::FreeCancellation,
                 free_until_before: 1800,
             },
+            charging_session: None,
             charging_station: None,
             confirmed_at: None,
             connector: None,
@@ -321,6 +352,7 @@ impl Reservation {
         };
         check_start(reservation.ideal_start, now)?;
         reservation.check(vehicle.charging_standard)?;
+        check_size(&reservation).map_err(coded)?;
         let private = ReservationPrivate {
             due: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
@@ -367,7 +399,7 @@ impl Reservation {
         }
         self.check(private.charging_standard)?;
         self.updated = now;
-        Ok(())
+        check_size(self).map_err(coded)
     }
 
     fn check(&self, standard: ConnectorType) -> Result<()> {
@@ -392,12 +424,15 @@ impl Reservation {
         self.ideal_start.plus_millis(-LEAD).max(now)
     }
 
-    /// The last moment an attempt to confirm makes sense.
+    /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, also for a reservation
+    /// that an earlier release stored with a later `latest_end`: at one attempt every 5 minutes from 30 minutes before
+    /// `ideal_start` on, that bounds the number of attempts at 2,023.
     fn last_attempt(&self) -> Timestamp {
         let length = self.ideal_end.millis_since(self.ideal_start);
         let latest_start = self.latest_end.map(|end| end.plus_millis(-length));
         self.ideal_start
             .max(latest_start.unwrap_or(self.ideal_start))
+            .min(self.ideal_start.plus_millis(LATEST))
     }
 
     /// Confirms the reservation on a connector. Until the vehicle comes, it is looked at again when the grace ends.
@@ -428,6 +463,7 @@ impl Reservation {
         self.match_summary = Some(summary);
         self.updated = now;
         self.connector = Some(assignment.connector.clone());
+        private.evse = Some(assignment.evse.clone());
         private.displaced = false;
         private.due = Some(assignment.window.from.plus_millis(GRACE));
     }
@@ -551,6 +587,12 @@ impl Reservation {
             && self.charging_station.as_ref() == Some(station)
     }
 
+    /// The vehicle has come and charges: the reservation neither expires nor waits for anything but the end of the session.
+    pub fn arrive(&mut self, private: &mut ReservationPrivate, session: &Id) {
+        self.charging_session = Some(session.clone());
+        private.due = None;
+    }
+
     /// The session for which a confirmed reservation was made has ended.
     pub fn complete(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
         self.status = ReservationStatus::Completed;
@@ -580,12 +622,29 @@ impl Reservation {
 
     /// The invoice that bills the fee was paid. Says whether there was anything left to pay.
     pub fn pay_off(&mut self, private: &mut ReservationPrivate, now: Timestamp) -> bool {
-        private.owed_since = None;
-        let owed = std::mem::take(&mut self.fee_due) > 0;
-        if owed {
-            self.updated = now;
+        let since = private.owed_since.take();
+        let amount = std::mem::take(&mut self.fee_due);
+        if amount == 0 {
+            return false;
         }
-        owed
+        private.fee_paid = since.map(|since| PaidFee { since, amount });
+        self.updated = now;
+        true
+    }
+
+    /// The fee, if the reservation is over and has one that was not waived.
+    pub fn fee(&self, private: &ReservationPrivate) -> Option<Fee> {
+        let owed = private.owed_since.map(|since| Fee {
+            since,
+            amount: self.fee_due,
+            paid: 0,
+        });
+        let paid = private.fee_paid.map(|PaidFee { since, amount }| Fee {
+            since,
+            amount,
+            paid: amount,
+        });
+        owed.or(paid)
     }
 
     /// Whether the fee is to be charged now.
@@ -709,6 +768,10 @@ fn check_window(
     if latest_end.is_some_and(|at| at < end) {
         return Err(invalid("latest_end", "must not be before ideal_end"));
     }
+    if latest_end.is_some_and(|at| at.millis_since(end) > LATEST) {
+        let message = "must be at most 7 days after ideal_end";
+        return Err(invalid("latest_end", message));
+    }
     Ok(())
 }
 
@@ -730,6 +793,10 @@ fn check_types(types: &[ConnectorType]) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+fn coded(error: Error) -> Error {
+    error.coded(Some(Code::ReservationInvalidInput))
 }
 
 fn invalid(param: &str, message: &'static str) -> Error {
@@ -830,6 +897,11 @@ mod tests {
             ),
             (json!({"latest_end": "2026-03-01T10:59:59Z"}), "latest_end"),
             (
+                json!({"latest_end": "2026-03-08T11:00:00.001Z"}),
+                "latest_end",
+            ),
+            (json!({"latest_end": "9999-03-08T11:00:00Z"}), "latest_end"),
+            (
                 json!({"location": {"latitude": 90.1, "longitude": 0.0, "radius": 1}}),
                 "location.latitude",
             ),
@@ -902,6 +974,48 @@ mod tests {
     }
 
     #[test]
+    fn at_most_2023_attempts_are_made_whatever_latest_end_was_stored() {
+        let (mut widest, mut private) =
+            reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
+        let attempts = |one: &mut Reservation, private: &mut ReservationPrivate| {
+            let mut attempts = 0;
+            while let Some(due) = private.due {
+                one.miss(FailedReason::NoAvailableConnectors, None, private, due);
+                attempts += 1;
+                assert!(attempts < 10_000, "attempts go on without end");
+            }
+            assert_eq!(one.status, ReservationStatus::Failed);
+            attempts
+        };
+        let mut older = (widest.clone(), private.clone());
+        older.0.latest_end = Some(at("2036-03-01T11:00:00Z"));
+        assert_eq!(attempts(&mut widest, &mut private), 2_023);
+        assert_eq!(attempts(&mut older.0, &mut older.1), 2_023);
+    }
+
+    #[test]
+    fn an_update_keeps_latest_end_within_seven_days() {
+        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let before = reservation.clone();
+        for late in [
+            json!({"latest_end": "2026-03-08T11:00:00.001Z"}),
+            json!({"latest_end": "2026-03-08T12:00:00Z", "ideal_end": "2026-03-01T10:30:00Z"}),
+        ] {
+            let mut changed = before.clone();
+            let change = serde_json::from_value(late.clone()).unwrap();
+            let refused = changed.update(change, &mut private.clone(), now());
+            assert_eq!(
+                param(refused.map(|()| (before.clone(), private.clone()))),
+                "latest_end",
+                "{late}"
+            );
+        }
+        let change = serde_json::from_value(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
+        reservation.update(change, &mut private, now()).unwrap();
+        assert_eq!(reservation.latest_end, Some(at("2026-03-08T11:00:00Z")));
+    }
+
+    #[test]
     fn a_driver_who_left_fails_the_reservation_at_once() {
         let (mut reservation, mut private) = reserve(json!({})).unwrap();
         reservation.miss(
@@ -923,6 +1037,7 @@ mod tests {
         reservation.update(change(), &mut private, now()).unwrap();
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,
@@ -964,6 +1079,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: at("2026-03-01T11:00:00Z"),
@@ -992,6 +1108,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,

@@ -10,6 +10,7 @@ pub enum Rows {
     Idempotency,
     EndpointCounts,
     Rates,
+    /// Which account a payment method or customer of the payment provider belongs to.
     ProviderIds,
     Calendars,
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    CancellationReason, Delete, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+    CancellationReason, ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem, Update,
 };
 
 use super::idempotency::Claim;
@@ -28,6 +29,7 @@ pub(super) enum Write {
     Put(Put),
     Update(Update),
     Delete(Delete),
+    Check(ConditionCheck),
 }
 
 /// How a commit ended that did not go through.
@@ -274,6 +276,9 @@ impl Store {
             match refusal(&error, claimed_at) {
                 Some(refused) => return Ok(Some(refused)),
                 None if is_collision(&error) => pause(attempt).await?,
+                None if is_invalid(&error) => {
+                    return Err(Error::permanent(DisplayErrorContext(error).to_string()));
+                }
                 None => return Err(client::failure(error)),
             }
         }
@@ -331,6 +336,7 @@ impl Write {
             Self::Put(put) => item.put(put.clone()),
             Self::Update(update) => item.update(update.clone()),
             Self::Delete(delete) => item.delete(delete.clone()),
+            Self::Check(check) => item.condition_check(check.clone()),
         }
         .build()
     }
@@ -376,6 +382,14 @@ fn is_collision(error: &SdkError<TransactWriteItemsError>) -> bool {
         || reasons(error)
             .iter()
             .any(|reason| reason.code().is_some_and(|code| PASSING.contains(&code)))
+}
+
+/// Whether DynamoDB refuses a write of the transaction as invalid, such as an item that is too large.
+fn is_invalid(error: &SdkError<TransactWriteItemsError>) -> bool {
+    let invalid = ["ValidationError", "ItemCollectionSizeLimitExceeded"];
+    reasons(error)
+        .iter()
+        .any(|reason| reason.code().is_some_and(|code| invalid.contains(&code)))
 }
 
 /// Waits before the next attempt, longer each time and never twice the same.

@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, DeleteRequest, Update, WriteRequest};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
+use jiff::ToSpan as _;
+
 use super::commit::{Changes, Write};
 use super::keys::{Key, Partition};
 use super::list::{Found, From, Slice, page_of_ids};
@@ -25,6 +27,7 @@ use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
 use crate::models::reservation::Reservation;
 use crate::money::Currency;
+use crate::operation::Operation;
 use crate::origin::{Origin, Tenant};
 use crate::time::{SECOND, Timestamp};
 
@@ -37,6 +40,8 @@ const BATCH: usize = 50;
 const ABREAST: usize = 8;
 /// How long an invoice may be in the making before it counts as given up, in milliseconds: longer than any request lasts.
 const MAKING: i64 = 40 * SECOND;
+/// Before 2026, when the service began, no fee was paid; in milliseconds since 1970.
+const FIRST_FEE: i64 = 1_767_225_600_000;
 
 /// What an invoice bills.
 #[derive(Debug, Clone)]
@@ -95,16 +100,17 @@ impl Store {
             from: new.period_start,
             until: new.period_end,
         };
-        let fees = self.fees(&origin.tenant).await?;
+        let operation = Operation::of(origin.tenant.mode);
+        let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
             .filter_map(|row| new.bills_fee(currency, &row.object, &row.private, row.version))
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
-            let billable = page
-                .iter()
-                .filter_map(|row| new.bills(currency, &row.object, &row.private, row.version));
+            let billable = page.iter().filter_map(|row| {
+                new.bills(operation, currency, &row.object, &row.private, row.version)
+            });
             billed.extend(billable);
         }
         billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
@@ -145,6 +151,38 @@ impl Store {
     pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Row<Reservation>>> {
         let items = self.items_in(Partition::Fees { tenant }).await?;
         items.into_iter().map(Row::from_item).collect()
+    }
+
+    /// The reservations with a fee that is owed, and those with one that was owed since some time of the months that a window
+    /// touches and is paid.
+    ///
+    /// # Errors
+    /// The table's.
+    pub async fn fees_within(
+        &self,
+        tenant: &Tenant,
+        window: Window,
+        now: Timestamp,
+    ) -> Result<Vec<Row<Reservation>>> {
+        let months = window
+            .from
+            .max(Timestamp::from_unix_millis(FIRST_FEE))
+            .utc_date()
+            .first_of_month()
+            .series(1.month());
+        let last = window.until.min(now).utc_date();
+        // A fee that is paid meanwhile is read twice; what was read later is newer.
+        let mut found: BTreeMap<Id, Row<Reservation>> = BTreeMap::new();
+        for row in self.fees(tenant).await? {
+            found.insert(row.object.id.clone(), row);
+        }
+        for month in months.take_while(|month| *month <= last) {
+            for item in self.items_in(Partition::PaidFees { tenant, month }).await? {
+                let row: Row<Reservation> = Row::from_item(item)?;
+                found.insert(row.object.id.clone(), row);
+            }
+        }
+        Ok(found.into_values().collect())
     }
 
     /// Adds to the changes that write an invoice that what it bills is claimed. Much is claimed before.
@@ -216,12 +254,17 @@ impl Store {
             tenant: &origin.tenant,
             id: &one.what,
         };
+        // A session shows its invoice.
+        let shows = match one.what.is(Kind::ChargingSession) {
+            true => ", #object.#invoice = :invoice",
+            false => "",
+        };
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key_item(key)))
-            .update_expression(
-                "SET #private.#invoice = :invoice, #version = #version + :one REMOVE announces",
-            )
+            .update_expression(format!(
+                "SET #private.#invoice = :invoice, #version = #version + :one{shows} REMOVE announces",
+            ))
             .condition_expression("#version = :read OR #private.#invoice = :invoice")
             .expression_attribute_names("#private", "private")
             .expression_attribute_names("#invoice", "invoice")
@@ -229,6 +272,10 @@ impl Store {
             .expression_attribute_values(":invoice", s(invoice.as_str()))
             .expression_attribute_values(":read", n(one.version))
             .expression_attribute_values(":one", n(1));
+        let update = match shows {
+            "" => update,
+            _ => update.expression_attribute_names("#object", "object"),
+        };
         changes.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,

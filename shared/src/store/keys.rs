@@ -5,6 +5,7 @@
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; of reservations that owe their fee `fleet`: `<acct>#<mode>#FEES` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
+//! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
@@ -17,7 +18,8 @@
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
 //! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
-//! | calendar | `<mode>#CAL#<connector or vehicle>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
 //! Rows that wait for something carry `due_pk` and `due_at`, the keys of the index `due` that the sweeper reads.
 //!
@@ -26,6 +28,7 @@
 
 use jiff::civil::Date;
 
+use crate::charging::calendar::CalendarOwner;
 use crate::id::{Id, Kind};
 use crate::origin::{Mode, Tenant};
 use crate::time::Timestamp;
@@ -39,6 +42,9 @@ pub enum Key<'a> {
     },
     Account {
         id: &'a Id,
+    },
+    ChildCount {
+        account: &'a Id,
     },
     ApiKey {
         account: &'a Id,
@@ -88,13 +94,15 @@ pub enum Key<'a> {
     },
     Calendar {
         mode: Mode,
-        whose: &'a str,
+        owner: &'a CalendarOwner,
         day: Date,
     },
 }
 
 /// The sort key of a row that is alone under its partition key.
 const ALONE: &str = "#";
+/// The sort key of the row that counts the accounts below an account.
+const CHILDREN: &str = "CHILDREN";
 /// The sort key of the row that says an invoice is in the making.
 const MAKING: &str = "MAKING";
 /// The sort key of a payment method that was deleted.
@@ -106,6 +114,7 @@ impl Key<'_> {
         match self {
             Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
             Self::Account { id } => (format!("ACCOUNT#{id}"), ALONE.into()),
+            Self::ChildCount { account } => (format!("ACCOUNT#{account}"), CHILDREN.into()),
             Self::ApiKey { account, hash } => (format!("KEY#{account}#{hash}"), ALONE.into()),
             Self::Idempotency { tenant, key } => {
                 (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into())
@@ -135,7 +144,13 @@ impl Key<'_> {
             }
             Self::ProviderId { mode, id } => (format!("{mode}#PROVIDER#{id}"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
-            Self::Calendar { mode, whose, day } => (format!("{mode}#CAL#{whose}"), day.to_string()),
+            Self::Calendar { mode, owner, day } => {
+                let owner = match owner {
+                    CalendarOwner::Evse { station, evse } => format!("{station}#{evse}"),
+                    CalendarOwner::Vehicle(vehicle) => vehicle.to_string(),
+                };
+                (format!("{mode}#CAL#{owner}"), day.to_string())
+            }
         }
     }
 }
@@ -153,6 +168,8 @@ pub enum Partition<'a> {
     },
     /// The reservations that are over and owe their fee.
     Fees { tenant: &'a Tenant },
+    /// The reservations whose fee was owed since a month and is paid. The date is the first day of the month, UTC.
+    PaidFees { tenant: &'a Tenant, month: Date },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
@@ -174,6 +191,10 @@ impl Partition<'_> {
                 kind,
             } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
             Self::Fees { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "FEES")),
+            Self::PaidFees { tenant, month } => {
+                let month = format!("FEES#{}", month.strftime("%Y-%m"));
+                ("fleet", "fleet_pk", of_tenant(tenant, &month))
+            }
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
             Self::Stations { mode } => (
                 "list",
@@ -230,16 +251,6 @@ pub fn due_partition_at(due: Timestamp) -> String {
 /// The name of one partition of the index `due`.
 pub fn due_partition(number: u8) -> String {
     format!("DUE#{number}")
-}
-
-/// Whose calendar a connector's is.
-pub fn connector_calendar(station: &Id, connector: &str) -> String {
-    format!("{station}#{connector}")
-}
-
-/// Whose calendar a vehicle's is. Vehicles' ids are unique among all tenants.
-pub fn vehicle_calendar(vehicle: &Id) -> String {
-    vehicle.to_string()
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
-//! Charging as the simulated network does it: constant power from plug-in until the limit or a full battery, whichever
-//! comes first. Nothing is kept running: what has flowed follows from the time that has passed.
+//! Simulated charging: constant power from plug-in until the limit or a full battery, whichever comes first. After that the
+//! vehicle stays plugged in and takes no energy. No process runs meanwhile: the energy follows from the time that has passed.
+//!
+//! [`power`], [`energy_between`] and [`millis_until`] say what is expected of a charge; estimates use them in both modes.
+//! The energy that has flowed in a session is computed by [`Simulation`] alone, so only in test mode.
 
 use crate::models::charging_station::Connector;
 use crate::models::vehicle::{ConnectorType, Vehicle};
+use crate::operation::Simulation;
 use crate::time::{DAY, HOUR};
 
 /// How long a session may last, in milliseconds. Then it ends by itself, whatever it has charged.
@@ -38,9 +42,11 @@ pub fn energy_between(capacity: u32, level: Option<f64>, target: f64) -> u32 {
     u32::try_from(energy.div_ceil(FULL)).unwrap_or(u32::MAX)
 }
 
-/// The Wh that have flowed after so many milliseconds.
-pub fn energy_after(power: u32, millis: i64) -> u64 {
-    u64::from(power).saturating_mul(millis.max(0).unsigned_abs()) / HOUR.unsigned_abs()
+impl Simulation {
+    /// The Wh that have flowed after so many milliseconds at a power in W.
+    pub fn energy_after(self, power: u32, millis: i64) -> u64 {
+        u64::from(power).saturating_mul(millis.max(0).unsigned_abs()) / HOUR.unsigned_abs()
+    }
 }
 
 /// The milliseconds until so many Wh have flowed; none where no power flows.
@@ -55,9 +61,11 @@ pub fn millis_until(power: u32, energy: u32) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::id::{Id, Kind};
     use crate::models::charging_station::Plug;
+    use crate::ocpi;
+    use crate::operation::Operation;
+    use crate::origin::Mode;
     use crate::time::Timestamp;
     use proptest::prelude::*;
     use serde_json::json;
@@ -67,6 +75,11 @@ mod tests {
         let body = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
             "battery_capacity": capacity, "charging_standard": "CCS"});
         Vehicle::new(serde_json::from_value(body).unwrap(), now).unwrap()
+    }
+
+    fn energy_after(power: u32, millis: i64) -> u64 {
+        let simulation = Operation::of(Mode::Test).simulation().unwrap();
+        simulation.energy_after(power, millis)
     }
 
     #[test]
