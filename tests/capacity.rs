@@ -112,6 +112,10 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
         "the owner of the filter is read, to tell an unknown one",
     ),
     (
+        "update-invoice",
+        "its lines name who charged where and when, so that it is larger than a kilobyte",
+    ),
+    (
         "create-reservation",
         "driver, vehicle and fleet are read before the one transaction",
     ),

@@ -340,7 +340,7 @@ codes! {
     OwnerScopeInvalid "owner_scope_invalid" 400
         "The owner named is of the wrong kind, or driver, vehicle and fleet do not belong together.",
     ChargingSessionConflict "charging_session_conflict" 409
-        "The connector is busy, out of order or promised to somebody else, or the vehicle is charging already.",
+        "The connector is busy, out of order or reserved for another vehicle; the station is closed, not active or, in live mode, not connected to a charging network; or the vehicle is charging already.",
     ChargingSessionDependencyNotFound "charging_session_dependency_not_found" 404
         "The station, connector, driver, vehicle or payment method of a start does not exist; param names which.",
     ChargingSessionNotFound "charging_session_not_found" 404

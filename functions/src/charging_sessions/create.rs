@@ -1,4 +1,5 @@
-//! `POST /v1/charging_sessions`: starts charging a vehicle on a connector.
+//! `POST /v1/charging_sessions`: starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the
+//! station must be connected to its charging network; without one the start is refused with `charging_session_conflict`.
 
 use axum::extract::State;
 use shared::charging::policies::Allowed;

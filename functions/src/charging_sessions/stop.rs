@@ -1,4 +1,4 @@
-//! `POST /v1/charging_sessions/{id}/stop`: ends an active session.
+//! `POST /v1/charging_sessions/{id}/stop`: ends an active session. In test mode this unplugs the vehicle as well.
 
 use axum::extract::State;
 use shared::http::body::Nothing;

@@ -9,6 +9,7 @@ const PARTS: &[&[&str]] = &[
         "money",
         "operation",
         "origin",
+        "size",
         "time",
     ],
     &["fields"],

@@ -32,8 +32,8 @@ const MAX_RELAYS: u32 = 5;
 const PATIENCE: Duration = Duration::from_secs(40);
 /// How long settling waits for a webhook endpoint where no delivery ends, and for all of them together while the time is moved
 /// once. Deliveries that are not waited for continue in the background. Tests have a multiple of it (`Settings::slack`).
-const ENDPOINT_PATIENCE: Duration = Duration::from_secs(2);
-const RECEIVERS_PATIENCE: Duration = Duration::from_secs(10);
+const ENDPOINT_PATIENCE: Duration = Duration::from_secs(5);
+const RECEIVERS_PATIENCE: Duration = Duration::from_secs(15);
 
 pub struct Engine {
     app: App,

@@ -466,18 +466,29 @@ async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) 
     response
 }
 
-/// `POST /_local/account_status`: sets the status of an account, as `set-account-status` does on AWS.
+/// `POST /_local/account_status`: sets the status of an account, as the function `set-account-status` does on AWS.
 async fn set_account_status(
     State(app): State<App>,
+    headers: HeaderMap,
     body: axum::body::Bytes,
 ) -> Result<Json<shared::models::account::Account>, Answer> {
     let set = async {
-        let invocation: SetStatus = serde_json::from_slice(&body)
-            .map_err(|error| Error::malformed(format!("The body is not valid: {error}.")))?;
+        check_json(&headers)?;
+        let invocation: SetStatus = shared::http::body::read(&body, None)?;
         set_status::handle(&app, invocation).await
     };
     let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
     set.await.map(Json).map_err(shown)
+}
+
+/// A page of another origin can send other content types without asking first.
+fn check_json(headers: &HeaderMap) -> Result<()> {
+    match shared::http::body::is_json(headers) {
+        true => Ok(()),
+        false => Err(Error::malformed(
+            "The body must have the content type application/json.",
+        )),
+    }
 }
 
 /// `POST /_local/clock`: moves the time, for everything in the process.
@@ -487,11 +498,7 @@ async fn advance(
     body: axum::body::Bytes,
 ) -> Result<Json<Moved>, Answer> {
     let moved = async {
-        // A page of another origin can send other content types without asking first.
-        if !shared::http::body::is_json(&headers) {
-            let message = "The body must have the content type application/json.";
-            return Err(Error::malformed(message));
-        }
+        check_json(&headers)?;
         let Advance { advance_seconds } = shared::http::body::read(&body, None)?;
         engine.advance(advance_seconds).await
     };
