@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use shared::http::Route;
+use shared::http::{Method, Route};
 
 use crate::{Answer, Client, Receiver, TestApp};
 
@@ -19,8 +19,14 @@ impl Sample {
     /// # Panics
     /// The route has no sample event, or one of the objects cannot be created.
     pub async fn prepare(app: &TestApp, receiver: &Receiver, route: &Route) -> Self {
+        let mut event = prepared(app, receiver, route.name).await;
+        if let Some(id) = unknown_id(&event) {
+            let made = create(&app.alice, route.resource()).await;
+            let text = event.to_string().replace(&id, &made);
+            event = serde_json::from_str(&text).expect("JSON");
+        }
         Self {
-            event: prepared(app, receiver, route.name).await,
+            event,
             route: *route,
         }
     }
@@ -49,6 +55,30 @@ impl Sample {
         assert_eq!(answer.status, 200, "{}: {}", self.route.name, answer.text);
         answer
     }
+}
+
+/// Creates an object of a resource that refers to no other object, with the body of its sample event.
+///
+/// # Panics
+/// The resource has no route that creates, or the object cannot be created.
+async fn create(client: &Client, resource: &str) -> String {
+    let path = format!("/v1/{resource}");
+    let mut routes = functions::endpoints().into_iter().map(|one| one.route);
+    let route = routes.find(|route| route.method == Method::Post && route.path == path);
+    let name = route
+        .unwrap_or_else(|| panic!("{resource} are not created"))
+        .name;
+    let event: Value = serde_json::from_str(&text(name)).expect("JSON");
+    let body = event["body"].as_str().expect("a body");
+    let body = serde_json::from_str(body).expect("JSON");
+    client.post(&path, body).await.id()
+}
+
+/// The id in an event's path, if it is still that of the file: no object of the resource has been created.
+fn unknown_id(event: &Value) -> Option<String> {
+    let id = event["rawPath"].as_str()?.split('/').nth(3)?;
+    let made_up = id.contains("_01a1f000000070008000000000000");
+    made_up.then(|| id.to_owned())
 }
 
 /// The sample event with that name, as it is checked in.
@@ -192,7 +222,7 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
     let invoice = client.post("/v1/invoices", window).await.id();
     let report = client.post("/v1/reports", json!({})).await.id();
     let account = client.account.clone().expect("an account").to_string();
-    BTreeMap::from([
+    let mut objects = BTreeMap::from([
         ("accounts", account),
         ("api_keys", key),
         ("charging_sessions", session),
@@ -209,7 +239,15 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
         ("transactions", transaction),
         ("vehicles", crew.vehicle),
         ("webhook_endpoints", endpoint),
-    ])
+    ]);
+    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    for route in routes.filter(|route| route.path.contains("{id}")) {
+        if !objects.contains_key(route.resource()) {
+            let made = create(client, route.resource()).await;
+            objects.insert(route.resource(), made);
+        }
+    }
+    objects
 }
 
 /// An answer without what moves by itself: the values of an active session, when a station is free, the link to a report, and

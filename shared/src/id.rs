@@ -61,6 +61,57 @@ kinds! {
     WebhookEndpoint "webhook_endpoint" "wh_" Some(Code::WebhookEndpointNotFound),
 }
 
+macro_rules! resources {
+    ($($variant:ident $name:literal $kind:ident,)*) => {
+        /// A kind of object that has routes, and scopes of keys.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Resource { $($variant,)* }
+
+        impl Resource {
+            pub const ALL: &[Resource] = &[$(Resource::$variant,)*];
+
+            /// The kind of its objects.
+            pub const fn kind(self) -> Kind {
+                match self { $(Resource::$variant => Kind::$kind,)* }
+            }
+
+            /// The resource whose scopes cover objects of a kind. Telemetry is read with its vehicle, a delivery with its
+            /// webhook endpoint.
+            pub fn of(kind: Kind) -> Option<Self> {
+                match kind {
+                    Kind::VehicleTelemetry => Some(Self::Vehicles),
+                    Kind::WebhookDelivery => Some(Self::WebhookEndpoints),
+                    kind => Self::ALL.iter().copied().find(|one| one.kind() == kind),
+                }
+            }
+
+            /// Its name in paths and scopes.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Resource::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+resources! {
+    Accounts "accounts" Account,
+    ApiKeys "api_keys" ApiKey,
+    ChargingSessions "charging_sessions" ChargingSession,
+    ChargingStations "charging_stations" ChargingStation,
+    Drivers "drivers" Driver,
+    Estimations "estimations" Estimation,
+    Events "events" Event,
+    Fleets "fleets" Fleet,
+    Invoices "invoices" Invoice,
+    PaymentMethods "payment_methods" PaymentMethod,
+    Policies "policies" Policy,
+    Reports "reports" Report,
+    Reservations "reservations" Reservation,
+    Transactions "transactions" Transaction,
+    Vehicles "vehicles" Vehicle,
+    WebhookEndpoints "webhook_endpoints" WebhookEndpoint,
+}
+
 /// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] tells before anything is looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

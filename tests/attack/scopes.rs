@@ -65,7 +65,8 @@ async fn asked_by_sample(app: &TestApp, route: &Route, event: &Value) -> Vec<Sco
             Scope::Write(Resource::Reservations),
             Scope::Read(Resource::ChargingStations),
         ],
-        "create-webhook-endpoint" => vec![Scope::Read(Resource::Reservations)],
+        // Both name a type of events of reservations.
+        "create-webhook-endpoint" | "list-events" => vec![Scope::Read(Resource::Reservations)],
         "retrieve-event" | "redeliver-event" => {
             let path = event["rawPath"].as_str().expect("a path");
             let shown = app.alice.get(path.trim_end_matches("/redeliver")).await;

@@ -165,7 +165,7 @@ pub fn matching(world: &World<'_>) -> Outcome {
             (station.to_owned(), connector.to_owned(), pair.start)
         }),
         summary: json!({"stations_in_radius": in_radius, "refused": {
-            "not_reservable": count("not_reservable"), "connector_type": count("connector_type"),
+            "not_connected": 0, "not_reservable": count("not_reservable"), "connector_type": count("connector_type"),
             "out_of_order": count("out_of_order"), "price": count("price"), "closed": count("closed"),
             "policy": count("policy"), "booked": count("booked"), "not_considered": count("not_considered")}}),
     }

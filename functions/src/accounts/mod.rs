@@ -1,3 +1,5 @@
+//! Tenants. An account owns everything its keys make; a parent may act inside its children.
+
 pub mod bootstrap;
 pub mod create;
 pub mod list;

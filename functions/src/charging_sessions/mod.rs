@@ -1,3 +1,5 @@
+//! A vehicle on a connector, from plug-in to the end of the charge.
+
 mod arrival;
 pub mod create;
 mod end;

@@ -65,6 +65,8 @@ pub async fn handle(
             text.parse()
                 .map_err(|_| "must be a whole number, at least 0")
         })?,
+        // Unknown prices pass a cap in test mode, as in matching.
+        known_prices_only: tenant.mode.is_live() && query.filter("max_price_per_kwh").is_some(),
         ..Search::default()
     };
     if let Some(driver) = query.id("driver") {

@@ -1,3 +1,5 @@
+//! Stations, shared by all accounts of a mode.
+
 pub mod import;
 pub mod list;
 pub mod retrieve;

@@ -1,6 +1,5 @@
 //! `show-docs`: the interface's document, a page that shows it, and what every error code means. For everybody: no key.
 
-use shared::deployment::Deployment;
 use std::sync::LazyLock;
 
 use axum::Router;
@@ -12,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 use shared::App;
+use shared::deployment::Deployment;
 use shared::error::Code;
 use shared::http::edge::base_url;
 

@@ -1,3 +1,5 @@
+//! The people who charge. A driver may be attached to several fleets.
+
 pub mod attach;
 pub mod create;
 pub mod delete;

@@ -5,6 +5,7 @@ use shared::charging::calendar::Window;
 use shared::charging::policies::{Plan, judge};
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
+use shared::models::charging_station::Connector;
 use shared::models::estimation::{Estimation, NewEstimation};
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
@@ -37,7 +38,8 @@ pub async fn handle(
     let fleet = app.store.get::<Fleet>(tenant, &vehicle.fleet).await?;
     let preferred = fleet.object.preferences.default_currency;
     let rules = policies::of(&app, tenant, None, Some(&fleet.object), &vehicle).await?;
-    let judge = |currency| {
+    let judge = |currency, connector: &Connector| {
+        let station = station.priced_as(connector);
         let plan = Plan {
             station: Some(&station),
             area: None,

@@ -1,2 +1,4 @@
+//! What a charge would cost.
+
 pub mod create;
 pub mod retrieve;

@@ -1,4 +1,6 @@
-//! Events. A key sees an event only if it may read the kind of object that the event shows, besides events themselves.
+//! What happened, as webhook endpoints are told. Kept 30 days.
+//!
+//! A key sees an event only if it may read the kind of object that the event shows, besides events themselves.
 
 use shared::http::Conditional;
 

@@ -1,3 +1,5 @@
+//! Groups of vehicles and drivers that are billed together.
+
 pub mod bill;
 pub mod create;
 pub mod delete;

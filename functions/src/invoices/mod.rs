@@ -1,3 +1,5 @@
+//! Bills for the sessions of a window of time.
+
 pub mod check;
 pub mod create;
 pub mod delete;

@@ -1,3 +1,5 @@
+//! What charges are taken from.
+
 pub mod create;
 pub mod delete;
 pub mod list;

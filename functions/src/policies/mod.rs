@@ -1,3 +1,5 @@
+//! Rules about operators, places, prices and times.
+
 mod apply;
 pub mod create;
 pub mod delete;

@@ -1,3 +1,5 @@
+//! Files made of sessions, later.
+
 pub mod create;
 pub mod generate;
 mod link;

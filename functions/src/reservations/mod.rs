@@ -1,3 +1,5 @@
+//! Wishes for a charging window in an area, confirmed later on a connector.
+
 mod book;
 pub mod cancel;
 pub mod charge_fee;

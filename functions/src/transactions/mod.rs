@@ -1,3 +1,5 @@
+//! Money that moved, or failed to.
+
 pub mod give_back;
 pub mod list;
 pub mod refund;

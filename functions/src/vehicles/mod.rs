@@ -1,3 +1,5 @@
+//! Vehicles, each in one fleet.
+
 pub mod create;
 pub mod delete;
 pub mod list;

@@ -1,4 +1,6 @@
-//! Webhook endpoints. A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
+//! Where events are delivered.
+//!
+//! A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
 //! write endpoints.
 
 use shared::http::{Caller, Conditional};

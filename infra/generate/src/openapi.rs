@@ -10,7 +10,8 @@ use shared::Kind;
 use shared::error::Code;
 use shared::http::{Conditional, Method, Route, Shows, expand, version};
 use shared::models::event::EventType;
-use utoipa::ToSchema;
+use shared::models::schema::named;
+use shared::store::row::schemas;
 
 use crate::root;
 
@@ -394,35 +395,8 @@ fn expandable(shown: &mut Map<String, Value>, name: &str, member: &str, target: 
     }
 }
 
-fn named<T: ToSchema>() -> (String, Schemas) {
-    let mut schemas = vec![(T::name().into_owned(), T::schema())];
-    T::schemas(&mut schemas);
-    (T::name().into_owned(), schemas)
-}
-
 fn object_schemas(kind: Kind) -> (String, Schemas) {
-    use shared::models as m;
-    match kind {
-        Kind::Account => named::<m::account::Account>(),
-        Kind::ApiKey => named::<m::api_key::ApiKey>(),
-        Kind::ChargingSession => named::<m::charging_session::ChargingSession>(),
-        Kind::ChargingStation => named::<m::charging_station::ChargingStation>(),
-        Kind::Driver => named::<m::driver::Driver>(),
-        Kind::Estimation => named::<m::estimation::Estimation>(),
-        Kind::Event => named::<m::event::Event>(),
-        Kind::Fleet => named::<m::fleet::Fleet>(),
-        Kind::Invoice => named::<m::invoice::Invoice>(),
-        Kind::PaymentMethod => named::<m::payment_method::PaymentMethod>(),
-        Kind::Policy => named::<m::policy::Policy>(),
-        Kind::Report => named::<m::report::Report>(),
-        Kind::Reservation => named::<m::reservation::Reservation>(),
-        Kind::Transaction => named::<m::transaction::Transaction>(),
-        Kind::Vehicle => named::<m::vehicle::Vehicle>(),
-        Kind::VehicleTelemetry => named::<m::vehicle_telemetry::VehicleTelemetry>(),
-        Kind::WebhookDelivery => named::<m::webhook_delivery::WebhookDelivery>(),
-        Kind::WebhookEndpoint => named::<m::webhook_endpoint::WebhookEndpoint>(),
-        other => panic!("no schema of {other:?}"),
-    }
+    schemas(kind).unwrap_or_else(|| panic!("no schema of {kind:?}"))
 }
 
 fn sample_id(kind: Kind) -> String {
@@ -433,30 +407,21 @@ fn tag(route: &Route) -> &'static str {
     route.path.split('/').nth(2).expect("a resource")
 }
 
-fn about(tag: &str) -> &'static str {
-    match tag {
-        "accounts" => {
-            "Tenants. An account owns everything its keys make; a parent may act inside its children."
-        }
-        "api_keys" => "Keys of the account and mode they are made with.",
-        "charging_sessions" => "A vehicle on a connector, from plug-in to the end of the charge.",
-        "charging_stations" => "Stations, shared by all accounts of a mode.",
-        "drivers" => "The people who charge. A driver may be attached to several fleets.",
-        "estimations" => "What a charge would cost.",
-        "events" => "What happened, as webhook endpoints are told. Kept 30 days.",
-        "fleets" => "Groups of vehicles and drivers that are billed together.",
-        "invoices" => "Bills for the sessions of a window of time.",
-        "payment_methods" => "What charges are taken from.",
-        "policies" => "Rules about operators, places, prices and times.",
-        "reports" => "Files made of sessions, later.",
-        "reservations" => {
-            "Wishes for a charging window in an area, confirmed later on a connector."
-        }
-        "transactions" => "Money that moved, or failed to.",
-        "vehicles" => "Vehicles, each in one fleet.",
-        "webhook_endpoints" => "Where events are delivered.",
-        other => panic!("nothing is said about {other}"),
-    }
+/// The first paragraph of the documentation of the resource's folder.
+fn about(tag: &str) -> String {
+    let path = root().join("functions/src").join(tag).join("mod.rs");
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let paragraph = text.split("//!\n").next().unwrap_or_default();
+    let said = header(paragraph);
+    assert!(!said.is_empty(), "{} has no description", path.display());
+    said
+}
+
+/// The first lines of a file, `//! …`, as one.
+fn header(text: &str) -> String {
+    let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// `retrieve-charging-station` as `retrieveChargingStation`.
@@ -497,9 +462,7 @@ fn description(route: &Route) -> String {
         if !text.contains(&format!("\"{}\"", route.name)) {
             continue;
         }
-        let lines = text.lines().take_while(|line| line.starts_with("//!"));
-        let said: Vec<_> = lines.map(|line| line[3..].trim()).collect();
-        let said = said.join(" ");
+        let said = header(&text);
         let (_, said) = said.split_once("`: ").expect("a path and what it does");
         let charging = if route.charges { CHARGING } else { "" };
         return capital(said) + charging;

@@ -7,8 +7,9 @@
 //!
 //! Life cycle. A confirmation books the reserved window in the calendars of the EVSE and of the vehicle. A rematch moves the
 //! entries to another EVSE or another window. The entries are removed when the reservation is cancelled, expires, fails or
-//! is completed. A session books the time from its start to its latest possible end, and gives up the rest of that time
-//! when it ends early. Documents are deleted a week after their day (TTL), so entries in the past need not be removed.
+//! is completed. A session books the time from its start to the moment at which it has to be looked at again, books more
+//! while the vehicle stays plugged in, and gives up what is left when it ends. Documents are deleted a week after their day
+//! (TTL), so entries in the past need not be removed.
 //!
 //! Invariants.
 //! - No two reservations, and no two sessions, have overlapping entries in one calendar. On an EVSE, a session does not

@@ -41,7 +41,7 @@ use super::opening_hours;
 use super::policies::Limits;
 use crate::id::Id;
 use crate::models::charging_station::{
-    ChargingStation, Connector, ConnectorStatus, PriceType, StationStatus,
+    ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
 use crate::models::driver::{ChargingSpeed, DriverPreferences};
 use crate::models::reservation::{LEAD, Reservation, ReservationStatus};
@@ -80,8 +80,8 @@ pub struct MatchSummary {
 }
 
 /// How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
-/// JSON: `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each station is counted at
-/// most once: at the first filter that none of its connectors passes.
+/// JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
+/// station is counted at most once: at the first filter that none of its connectors passes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
     /// The station is not connected to a charging network, in live mode. This filter is applied before the others.
@@ -180,7 +180,7 @@ fn energy_price(connector: &Connector) -> Option<(Currency, i64)> {
     let energy = connector
         .pricing
         .iter()
-        .filter(|price| price.kind == PriceType::Energy);
+        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
     let highest = energy.max_by_key(|price| (price.gross(), Reverse(price.currency.as_str())))?;
     let whole = highest
         .gross()
@@ -357,13 +357,14 @@ fn is_affordable(connector: &Connector, request: &MatchRequest<'_>) -> bool {
     let Some(cap) = preferences.max_price_per_kwh else {
         return true;
     };
-    if connector.pricing.is_empty() {
+    if connector.pricing.iter().all(Price::is_for_reservation) {
+        // No price of a session is known.
         return request.mode == Mode::Test;
     }
     let mut energy = connector
         .pricing
         .iter()
-        .filter(|price| price.kind == PriceType::Energy);
+        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
     energy.all(|price| price.currency == preferences.currency && price.gross() <= cap.into())
 }
 
@@ -837,15 +838,22 @@ mod tests {
         let stations = [at_distance(1, 150.0)];
         let mut preferences = preferences();
         let reservation = reservation(json!({}));
+        // What the operator asks for a reservation is not a price of charging.
+        let mut for_reservations = stations.clone();
+        let price = json!({"currency": "usd", "price": 90, "step_size": 1, "tax": "vat", "tax_included": true,
+            "tax_percent": "20", "type": "ENERGY", "restrictions": {"reservation": "RESERVATION"}});
+        for_reservations[0].set_pricing(vec![serde_json::from_value(price).unwrap()]);
         for (cap, mode, refused) in [
             (None, Mode::Live, 0),
             (Some(40), Mode::Test, 0),
             (Some(40), Mode::Live, 1),
         ] {
             preferences.max_price_per_kwh = cap;
-            let (choice, summary) = matched(&stations, &reservation, &preferences, mode, &[]);
-            assert_eq!(summary.refused.price, refused, "{cap:?} {mode}");
-            assert_eq!(choice.best.is_none(), refused == 1, "{cap:?} {mode}");
+            for stations in [&stations, &for_reservations] {
+                let (choice, summary) = matched(stations, &reservation, &preferences, mode, &[]);
+                assert_eq!(summary.refused.price, refused, "{cap:?} {mode}");
+                assert_eq!(choice.best.is_none(), refused == 1, "{cap:?} {mode}");
+            }
         }
     }
 

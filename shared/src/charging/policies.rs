@@ -176,7 +176,8 @@ impl<'a> Limits<'a> {
     pub fn allow(&self, station: &ChargingStation, connector: &Connector, mode: Mode) -> bool {
         let pricing = &connector.pricing;
         self.enforced.iter().all(|policy| {
-            let unknown = pricing.is_empty() && policy.rules.max_price_per_kwh.is_some();
+            let unknown = pricing.iter().all(Price::is_for_reservation)
+                && policy.rules.max_price_per_kwh.is_some();
             let mut broken = broken_by(station, pricing, &policy.rules, self.currency);
             broken.next().is_none() && !(unknown && mode == Mode::Live)
         })
@@ -249,7 +250,7 @@ fn is_above(pricing: &[Price], cap: PriceCap, currency: Currency) -> bool {
     let cap = Decimal::try_from(cap.minor_units()).unwrap_or(Decimal::MAX);
     pricing
         .iter()
-        .filter(|price| price.kind == PriceType::Energy)
+        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation())
         .any(|price| price.currency != currency || price.gross() > cap)
 }
 

@@ -37,6 +37,8 @@ pub struct Search {
     pub reservable: Option<bool>,
     /// Minor units, tax included.
     pub max_price_per_kwh: Option<u32>,
+    /// Whether a connector whose prices are unknown is above every `max_price_per_kwh`.
+    pub known_prices_only: bool,
 }
 
 /// Where stations are sought: in a circle, along a route, or where both meet.
@@ -119,7 +121,9 @@ impl Search {
         &'a self,
         station: &'a ChargingStation,
     ) -> impl Iterator<Item = &'a Connector> {
-        station.connectors.iter().filter(|connector| {
+        let unknown =
+            |connector: &Connector| self.known_prices_only && connector.pricing.is_empty();
+        station.connectors.iter().filter(move |connector| {
             let kind = connector.connector_type();
             let one_of = |types: &[ConnectorType]| kind.is_some_and(|kind| types.contains(&kind));
             (self.connector_types.is_empty() || one_of(&self.connector_types))
@@ -127,7 +131,7 @@ impl Search {
                 && self.min_power.is_none_or(|power| connector.power >= power)
                 && self
                     .max_price_per_kwh
-                    .is_none_or(|cap| !is_above(connector, cap))
+                    .is_none_or(|cap| !is_above(connector, cap) && !unknown(connector))
         })
     }
 
@@ -320,6 +324,11 @@ mod tests {
         assert!(asks(60).accepts(&station) && !asks(59).accepts(&station));
         station.set_pricing(Vec::new());
         assert!(asks(0).accepts(&station));
+        let known = Search {
+            known_prices_only: true,
+            ..asks(1000)
+        };
+        assert!(!known.accepts(&station));
     }
 
     #[test]

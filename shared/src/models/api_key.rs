@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use super::Distinct;
 use crate::error::{Error, Result};
+pub use crate::id::Resource;
 use crate::id::{Id, Kind};
 use crate::origin::{Mode, Tenant};
 use crate::time::{HOUR, Timestamp};
@@ -53,101 +54,6 @@ pub struct NewApiKey {
     /// In the future. A key that expires makes only keys that expire no later than itself.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
-}
-
-/// What a key may touch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Resource {
-    Accounts,
-    ApiKeys,
-    ChargingSessions,
-    ChargingStations,
-    Drivers,
-    Estimations,
-    Events,
-    Fleets,
-    Invoices,
-    PaymentMethods,
-    Policies,
-    Reports,
-    Reservations,
-    Transactions,
-    Vehicles,
-    WebhookEndpoints,
-}
-
-impl Resource {
-    /// The resource whose scopes cover objects of a kind. Telemetry is read with its vehicle, a delivery with its webhook
-    /// endpoint.
-    pub fn of(kind: Kind) -> Option<Self> {
-        match kind {
-            Kind::VehicleTelemetry => Some(Self::Vehicles),
-            Kind::WebhookDelivery => Some(Self::WebhookEndpoints),
-            kind => Self::ALL.iter().copied().find(|one| one.kind() == kind),
-        }
-    }
-
-    pub const ALL: &[Resource] = &[
-        Self::Accounts,
-        Self::ApiKeys,
-        Self::ChargingSessions,
-        Self::ChargingStations,
-        Self::Drivers,
-        Self::Estimations,
-        Self::Events,
-        Self::Fleets,
-        Self::Invoices,
-        Self::PaymentMethods,
-        Self::Policies,
-        Self::Reports,
-        Self::Reservations,
-        Self::Transactions,
-        Self::Vehicles,
-        Self::WebhookEndpoints,
-    ];
-
-    /// The kind of its objects.
-    pub const fn kind(self) -> Kind {
-        match self {
-            Self::Accounts => Kind::Account,
-            Self::ApiKeys => Kind::ApiKey,
-            Self::ChargingSessions => Kind::ChargingSession,
-            Self::ChargingStations => Kind::ChargingStation,
-            Self::Drivers => Kind::Driver,
-            Self::Estimations => Kind::Estimation,
-            Self::Events => Kind::Event,
-            Self::Fleets => Kind::Fleet,
-            Self::Invoices => Kind::Invoice,
-            Self::PaymentMethods => Kind::PaymentMethod,
-            Self::Policies => Kind::Policy,
-            Self::Reports => Kind::Report,
-            Self::Reservations => Kind::Reservation,
-            Self::Transactions => Kind::Transaction,
-            Self::Vehicles => Kind::Vehicle,
-            Self::WebhookEndpoints => Kind::WebhookEndpoint,
-        }
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Accounts => "accounts",
-            Self::ApiKeys => "api_keys",
-            Self::ChargingSessions => "charging_sessions",
-            Self::ChargingStations => "charging_stations",
-            Self::Drivers => "drivers",
-            Self::Estimations => "estimations",
-            Self::Events => "events",
-            Self::Fleets => "fleets",
-            Self::Invoices => "invoices",
-            Self::PaymentMethods => "payment_methods",
-            Self::Policies => "policies",
-            Self::Reports => "reports",
-            Self::Reservations => "reservations",
-            Self::Transactions => "transactions",
-            Self::Vehicles => "vehicles",
-            Self::WebhookEndpoints => "webhook_endpoints",
-        }
-    }
 }
 
 /// `*`, `<resource>:read` or `<resource>:write`; writing includes reading.

@@ -170,7 +170,7 @@ impl Estimation {
         station: &ChargingStation,
         vehicle: &Vehicle,
         preferred: Currency,
-        judge: impl FnOnce(Currency) -> Verdict,
+        judge: impl FnOnce(Currency, &Connector) -> Verdict,
         now: Timestamp,
     ) -> Result<Self> {
         new.check(now)?;
@@ -229,7 +229,7 @@ impl Estimation {
             estimated_duration: millis.saturating_add(SECOND - 1) / SECOND,
             estimated_energy_kwh: f64::from(energy) / 1000.0,
             estimated_total_cost: cost.gross,
-            policy: PolicyVerdict::of(judge(currency)),
+            policy: PolicyVerdict::of(judge(currency, connector)),
             start: Some(start),
             valid_until: now.plus_millis(VALID),
             vehicle: new.vehicle,
@@ -351,7 +351,7 @@ mod tests {
             &station,
             &vehicle,
             Currency::USD,
-            |_| Verdict::default(),
+            |_, _| Verdict::default(),
             now,
         )
     }

@@ -16,7 +16,7 @@ pub mod payment_method;
 pub mod policy;
 pub mod report;
 pub mod reservation;
-mod schema;
+pub mod schema;
 pub mod text;
 pub mod transaction;
 pub mod vehicle;

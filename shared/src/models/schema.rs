@@ -24,6 +24,17 @@ use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
+/// The name of a schema, and that schema and those it refers to by their names.
+pub type Named = (String, Vec<(String, RefOr<Schema>)>);
+
+/// The schema of a type.
+pub fn named<T: ToSchema>() -> Named {
+    let name = T::name().into_owned();
+    let mut schemas = vec![(name.clone(), T::schema())];
+    T::schemas(&mut schemas);
+    (name, schemas)
+}
+
 fn string() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::Type(Type::String))
 }

@@ -7,8 +7,10 @@ use rust_decimal::prelude::ToPrimitive as _;
 use serde::Deserialize;
 
 use super::country::country;
-use super::reader::{moment, number, optional_moment, optional_number, optional_text, text, texts};
-use super::tariff::Tariffs;
+use super::reader::{
+    moment, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
+};
+use super::tariff::{Supply, Tariffs};
 use crate::id::{Id, Kind};
 use crate::models::address::Address;
 use crate::models::charging_station::{
@@ -181,13 +183,6 @@ pub struct ImportedStation {
 struct TariffIds {
     ids: Vec<String>,
     supply: Supply,
-}
-
-/// What a connector delivers.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Supply {
-    /// W for each A: the voltage times the number of phases. It converts the current restrictions of a tariff to power.
-    pub watts_per_ampere: Decimal,
 }
 
 /// The moment in the ids of stations that come from OCPI: an id follows from the location's names alone.
@@ -505,23 +500,6 @@ fn opening_hours(hours: Option<&Hours>) -> Result<(bool, Vec<OpeningHours>), Str
             Ok((true, Weekday::ALL.iter().map(whole).collect()))
         }
     }
-}
-
-/// A time of day as `HH:MM`. `24:00` is midnight, and seconds are cut off.
-///
-/// # Errors
-/// The text is no time of day.
-pub(super) fn time_of_day(text: &str) -> Result<String, String> {
-    let read = || {
-        let mut parts = text.trim().split(':');
-        let (hour, minute): (u8, u8) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        match (hour, minute) {
-            (24, 0) => Some("00:00".to_owned()),
-            (0..24, 0..60) => Some(format!("{hour:02}:{minute:02}")),
-            _ => None,
-        }
-    };
-    read().ok_or_else(|| format!("expected a time such as 08:30, not {text:?}"))
 }
 
 /// The periods, in order. One that ends before it begins says nothing.

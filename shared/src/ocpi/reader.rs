@@ -151,6 +151,23 @@ pub fn timestamp(text: &str) -> Result<Timestamp, &'static str> {
     Timestamp::parse(text).or_else(|error| Timestamp::parse(&format!("{text}Z")).map_err(|_| error))
 }
 
+/// A time of day as `HH:MM`. `24:00` is midnight, and seconds are cut off.
+///
+/// # Errors
+/// The text is no time of day.
+pub(super) fn time_of_day(text: &str) -> Result<String, String> {
+    let read = || {
+        let mut parts = text.trim().split(':');
+        let (hour, minute): (u8, u8) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        match (hour, minute) {
+            (24, 0) => Some("00:00".to_owned()),
+            (0..24, 0..60) => Some(format!("{hour:02}:{minute:02}")),
+            _ => None,
+        }
+    };
+    read().ok_or_else(|| format!("expected a time such as 08:30, not {text:?}"))
+}
+
 /// Reads a timestamp, for `deserialize_with`.
 pub(super) fn moment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let text = String::deserialize(deserializer)?;

@@ -17,9 +17,8 @@ use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::Deserialize;
 
-use super::location::{Supply, time_of_day};
 use super::reader::{
-    Objects, number, optional_moment, optional_number, optional_text, text, texts,
+    Objects, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
 };
 use crate::models::charging_station::{
     Price, PriceType, ReservationRestriction, Restrictions, Tax, Weekday,
@@ -121,6 +120,13 @@ pub struct OcpiRestrictions {
     pub day_of_week: Vec<String>,
     #[serde(default, deserialize_with = "optional_text")]
     pub reservation: Option<String>,
+}
+
+/// What a connector delivers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Supply {
+    /// W for each A: the voltage times the number of phases. It converts the current restrictions of a tariff to power.
+    pub watts_per_ampere: Decimal,
 }
 
 /// A tariff in our terms.

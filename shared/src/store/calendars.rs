@@ -6,8 +6,8 @@
 //! calendars may be read without locks and eventually consistent: if what was read is out of date, the transaction is
 //! refused as a whole, and the caller reads again and decides again.
 //!
-//! A transaction touches at most eight documents: two owners, and a window of up to 24 hours on at most two days, both for
-//! the window that is taken and for the one that is given up.
+//! Booking a reservation touches at most eight documents: two owners, and a window of up to 24 hours on at most two days, both
+//! for the window that is taken and for the one that is given up.
 //!
 //! Reservations and sessions keep the EVSE in their internal state, because a station can be imported anew while they
 //! last. Where a row of an earlier release has no EVSE, its calendar was kept by the connector's id, and still is.

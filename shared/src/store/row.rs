@@ -23,6 +23,7 @@ use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use crate::models::policy::Policy;
 use crate::models::report::{Report, ReportPrivate};
 use crate::models::reservation::{Reservation, ReservationPrivate};
+use crate::models::schema::{Named, named};
 use crate::models::transaction::{Transaction, TransactionPrivate};
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
@@ -256,6 +257,14 @@ macro_rules! records {
                 $($rest)*
             }
         )*
+
+        /// The schema of the objects of a kind as the OpenAPI document shows them.
+        pub fn schemas(kind: Kind) -> Option<Named> {
+            match kind {
+                $(Kind::$record => Some(named::<$record>()),)*
+                _ => None,
+            }
+        }
     };
 }
 

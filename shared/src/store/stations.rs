@@ -253,7 +253,7 @@ impl Store {
             .await?;
         let spot = |item: &Item| {
             let distance = place.distance(point(item)?)?;
-            let (_, id) = parse_station(&string(item, "pk"))?;
+            let (_, id) = parse_station(string(item, "pk"))?;
             Some(Spot {
                 distance,
                 created: Timestamp::EPOCH,
