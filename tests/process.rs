@@ -617,12 +617,12 @@ async fn a_start_that_is_refused_names_the_option_or_file_at_fault() {
         (
             &["--stations", &object],
             1,
-            &["--stations", &object, "array"],
+            &["--stations", &object, "no location", "#1"],
         ),
         (
             &["--stations", &wrong],
             1,
-            &["--stations", &wrong, "country_code"],
+            &["--stations", &wrong, "no location", "country_code"],
         ),
         (&["--stations", &missing], 1, &["--stations", &missing]),
         (&["--data", &no_folder], 1, &["data folder", &no_folder]),

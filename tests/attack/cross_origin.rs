@@ -17,13 +17,18 @@ fn port(url: &str) -> &str {
 }
 
 /// What a page might send to the API's port: method, path, body.
-fn attempts() -> Vec<(&'static str, &'static str, Option<Value>)> {
+fn attempts(account: &str) -> Vec<(&'static str, &'static str, Option<Value>)> {
     vec![
         ("OPTIONS", "/_local/clock", None),
         (
             "POST",
             "/_local/clock",
             Some(json!({"advance_seconds": 86_400})),
+        ),
+        (
+            "POST",
+            "/_local/account_status",
+            Some(json!({"account": account, "status": "closed"})),
         ),
         ("OPTIONS", "/_local/inbox", None),
         ("POST", "/_local/inbox", Some(json!({"type": "ping"}))),
@@ -44,8 +49,9 @@ fn attempts() -> Vec<(&'static str, &'static str, Option<Value>)> {
 /// Sends each attempt with these headers; all are refused, no page may read the answer, and nothing has changed.
 async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
     let before = app.now();
+    let account = app.running().account.to_string();
     for content_type in ["application/json", "text/plain"] {
-        for (method, path, body) in attempts() {
+        for (method, path, body) in attempts(&account) {
             let mut headers = headers.to_vec();
             headers.push(("content-type", content_type));
             if method == "OPTIONS" {
@@ -64,6 +70,8 @@ async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
         }
     }
     assert!(app.now().millis_since(before) < 10 * MINUTE, "{headers:?}");
+    let account = app.alice.get(&format!("/v1/accounts/{account}")).await;
+    assert_eq!(account.expect(200).body["status"], "active", "{headers:?}");
     let inbox = app.anon.get("/_local/inbox").await.expect(200);
     assert_eq!(inbox.body["data"], json!([]), "{headers:?}");
     assert_eq!(app.alice.get("/v1/fleets").await.ids(), [""; 0]);
@@ -151,7 +159,7 @@ async fn only_the_openapi_document_may_be_read_by_pages_of_every_origin() {
 
 /// What a form or `fetch` can send without a preflight.
 #[tokio::test]
-async fn the_clock_and_the_inbox_take_json_only() {
+async fn the_posts_of_the_runner_take_json_only() {
     let app = start().await;
     let before = app.now();
     let body = json!({"advance_seconds": 86_400}).to_string();
@@ -169,6 +177,16 @@ async fn the_clock_and_the_inbox_take_json_only() {
             .send("POST", "/_local/inbox", Some(body.clone()), &headers);
         assert_eq!(put.await.status, 415);
     }
+    let account = app.running().account.to_string();
+    let body = json!({"account": account, "status": "closed"}).to_string();
+    let headers = [("content-type", "text/plain")];
+    let closed = app
+        .anon
+        .send("POST", "/_local/account_status", Some(body), &headers);
+    let want = (400, "invalid_request_error", None, None);
+    assert_eq!(closed.await.error(), want);
+    let account = app.alice.get(&format!("/v1/accounts/{account}")).await;
+    assert_eq!(account.expect(200).body["status"], "active");
     assert!(app.now().millis_since(before) < 10 * MINUTE);
     let inbox = app.anon.get("/_local/inbox").await.expect(200);
     assert_eq!(inbox.body["data"], json!([]));

@@ -58,11 +58,12 @@ pub async fn import(
             .map_err(|error| Error::internal(format!("{}: {}", names(sources), reason(&error))))?,
         None => (demo()?, Imported::default()),
     };
-    if loaded.is_empty() && imported.skipped.is_empty() {
-        return Err(Error::internal(format!(
-            "{}: the array is empty",
-            names(sources)
-        )));
+    if loaded.is_empty() {
+        let why = match imported.skipped.as_slice() {
+            [] => "the array is empty".to_owned(),
+            [first, ..] => format!("no location can be used; the first: {first}"),
+        };
+        return Err(Error::internal(format!("{}: {why}", names(sources))));
     }
     import::add(app, Mode::Test, loaded, &mut imported).await?;
     folder.write(FILE, &digest)?;
