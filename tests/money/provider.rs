@@ -39,6 +39,8 @@ pub struct Books {
     pub refunds: BTreeMap<String, (Refund, Outcome)>,
     /// Charges that take longer than every time-out: how often they are asked for until they are made.
     under_way: BTreeMap<String, u64>,
+    /// Whether the answer of the next charge is lost whatever the dice say.
+    lose_next: bool,
     pub faults: BTreeMap<&'static str, u64>,
 }
 
@@ -93,6 +95,11 @@ impl Till {
 
     pub fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().expect("the books")
+    }
+
+    /// Loses the answer of the next charge.
+    pub fn lose_next(&self) {
+        self.books().lose_next = true;
     }
 
     fn now(&self) -> Timestamp {
@@ -172,7 +179,8 @@ impl Payments for Till {
                     self.make(charge).await?
                 }
             };
-            self.fails(12, "answer lost")?;
+            let lost = std::mem::take(&mut self.books().lose_next);
+            self.fails(if lost { 100 } else { 12 }, "answer lost")?;
             Ok(result)
         })
     }
