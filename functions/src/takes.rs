@@ -3,8 +3,8 @@
 use axum::extract::State;
 use shared::App;
 use shared::error::Code;
-use shared::http::body::RequestBody;
 use shared::http::{Body, Caller, ListQuery, PathId};
+use shared::models::body::RequestBody;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::strict::Strict;
 use crate::error::{Code, Error, Result, excerpt};
+use crate::models::body::RequestBody;
 
 /// The largest body, in bytes.
 pub const MAX_BODY: usize = 256 * 1024;
@@ -18,55 +19,6 @@ const MAX_DEPTH: usize = 16;
 /// A body that is read as `T`. An empty one counts as `{}`.
 pub struct Body<T>(pub T);
 
-/// A body's type, and the code of a 400 about it where the specification names one.
-pub trait RequestBody: DeserializeOwned + ToSchema {
-    const INVALID: Option<Code> = None;
-}
-
-impl RequestBody for crate::models::account::NewAccount {}
-impl RequestBody for crate::models::account::AccountChange {}
-impl RequestBody for crate::models::api_key::NewApiKey {}
-impl RequestBody for crate::models::charging_session::NewChargingSession {}
-impl RequestBody for crate::models::driver::NewDriver {}
-impl RequestBody for crate::models::driver::DriverChange {}
-impl RequestBody for crate::models::driver::FleetOfDriver {}
-impl RequestBody for crate::models::fleet::NewFleet {}
-impl RequestBody for crate::models::fleet::FleetChange {}
-impl RequestBody for crate::models::payment_method::NewPaymentMethod {
-    const INVALID: Option<Code> = Some(Code::PaymentMethodInvalidInput);
-}
-impl RequestBody for crate::models::payment_method::PaymentMethodChange {
-    const INVALID: Option<Code> = Some(Code::PaymentMethodInvalidInput);
-}
-impl RequestBody for crate::models::policy::NewPolicy {}
-impl RequestBody for crate::models::policy::PolicyChange {}
-impl RequestBody for crate::models::transaction::TopUp {}
-impl RequestBody for crate::models::invoice::NewInvoice {
-    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
-}
-impl RequestBody for crate::models::invoice::InvoiceChange {
-    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
-}
-impl RequestBody for crate::models::invoice::Payment {
-    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
-}
-impl RequestBody for crate::models::report::NewReport {
-    const INVALID: Option<Code> = Some(Code::ReportValidationError);
-}
-impl RequestBody for crate::models::vehicle::NewVehicle {}
-impl RequestBody for crate::models::vehicle::VehicleChange {}
-impl RequestBody for crate::models::vehicle_telemetry::Reading {}
-impl RequestBody for crate::models::webhook_endpoint::NewWebhookEndpoint {}
-impl RequestBody for crate::models::webhook_endpoint::WebhookEndpointChange {}
-impl RequestBody for crate::models::reservation::NewReservation {
-    const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
-}
-impl RequestBody for crate::models::reservation::ReservationChange {
-    const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
-}
-impl RequestBody for crate::models::estimation::NewEstimation {
-    const INVALID: Option<Code> = Some(Code::EstimationValidationError);
-}
 /// The body of an action that takes none.
 #[derive(serde::Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::address::Address;
+use super::body::RequestBody;
 use super::fleet::{BillingCycle, ReportFrequency};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -147,6 +148,8 @@ pub struct NewAccount {
     pub preferences: Option<AccountPreferencesChange>,
 }
 
+impl RequestBody for NewAccount {}
+
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountPreferencesChange {
@@ -193,6 +196,8 @@ pub struct AccountChange {
     #[serde(default)]
     pub registration_number: Patch<Text<256>>,
 }
+
+impl RequestBody for AccountChange {}
 
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

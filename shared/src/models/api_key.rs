@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::Distinct;
+use super::body::RequestBody;
 use crate::error::{Error, Result};
 pub use crate::id::Resource;
 use crate::id::{Id, Kind};
@@ -55,6 +56,8 @@ pub struct NewApiKey {
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
+
+impl RequestBody for NewApiKey {}
 
 /// `*`, `<resource>:read` or `<resource>:write`; writing includes reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::address::Country;
+use super::body::RequestBody;
 use super::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
@@ -285,6 +286,8 @@ pub struct NewChargingSession {
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub session_limit: Option<NonZeroU32>,
 }
+
+impl RequestBody for NewChargingSession {}
 
 /// Those a session is between.
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::account::Account;
+use super::body::RequestBody;
 use super::fleet::{Fleet, Standing};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -109,6 +110,8 @@ pub struct NewDriver {
     pub preferences: Option<DriverPreferencesChange>,
 }
 
+impl RequestBody for NewDriver {}
+
 /// The body of `POST /v1/drivers/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -131,12 +134,16 @@ pub struct DriverChange {
     pub status: Change<Standing>,
 }
 
+impl RequestBody for DriverChange {}
+
 /// The body of `POST /v1/drivers/{id}/attach` and `…/detach`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetOfDriver {
     pub fleet: Id,
 }
+
+impl RequestBody for FleetOfDriver {}
 
 impl Driver {
     /// A new, active driver attached to no fleet.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
+use super::body::RequestBody;
 use super::charging_station::{ChargingStation, Connector, PriceType};
 use super::vehicle::Vehicle;
 use crate::charging::policies::Verdict;
@@ -125,6 +126,10 @@ pub struct NewEstimation {
     /// When charging starts: not in the past and at most 90 days ahead. Default: now.
     #[serde(default)]
     pub start: Option<Timestamp>,
+}
+
+impl RequestBody for NewEstimation {
+    const INVALID: Option<Code> = Some(Code::EstimationValidationError);
 }
 
 impl NewEstimation {

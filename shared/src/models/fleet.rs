@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::account::Account;
 use super::address::Address;
+use super::body::RequestBody;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Memo, Name, Phone, ZoneName};
@@ -249,6 +250,8 @@ pub struct NewFleet {
     pub timezone: Option<ZoneName>,
 }
 
+impl RequestBody for NewFleet {}
+
 /// The body of `POST /v1/fleets/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -276,6 +279,8 @@ pub struct FleetChange {
     #[serde(default)]
     pub timezone: Change<ZoneName>,
 }
+
+impl RequestBody for FleetChange {}
 
 impl Fleet {
     /// A new, active fleet; its currency is the account's unless the body names another.

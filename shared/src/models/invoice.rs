@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::body::RequestBody;
 use super::charging_session::{ChargingSession, Names, SessionPrivate, SessionStatus};
 use super::charging_station::PriceType;
 use super::metadata::{Metadata, MetadataChange};
@@ -232,6 +233,10 @@ pub struct NewInvoice {
     pub metadata: MetadataChange,
 }
 
+impl RequestBody for NewInvoice {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+
 /// The body of `POST /v1/invoices/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -244,6 +249,10 @@ pub struct InvoiceChange {
     pub metadata: MetadataChange,
 }
 
+impl RequestBody for InvoiceChange {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+
 /// The body of `POST /v1/invoices/{id}/pay`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -251,6 +260,10 @@ pub struct Payment {
     /// Default: the account's `preferences.default_payment_method`.
     #[serde(default)]
     pub payment_method: Option<Id>,
+}
+
+impl RequestBody for Payment {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
 }
 
 /// A session, or a reservation with its fee, that an invoice may bill.

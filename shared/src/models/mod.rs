@@ -3,6 +3,7 @@
 pub mod account;
 pub mod address;
 pub mod api_key;
+pub mod body;
 pub mod charging_session;
 pub mod charging_station;
 pub mod driver;

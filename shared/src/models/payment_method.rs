@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::body::RequestBody;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
 use super::{check_size, sized};
@@ -95,12 +96,20 @@ pub struct NewPaymentMethod {
     pub metadata: MetadataChange,
 }
 
+impl RequestBody for NewPaymentMethod {
+    const INVALID: Option<Code> = Some(Code::PaymentMethodInvalidInput);
+}
+
 /// The body of `POST /v1/payment_methods/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaymentMethodChange {
     #[serde(default)]
     pub metadata: MetadataChange,
+}
+
+impl RequestBody for PaymentMethodChange {
+    const INVALID: Option<Code> = Some(Code::PaymentMethodInvalidInput);
 }
 
 /// The longest token, in characters.

@@ -4,6 +4,7 @@ use jiff::civil::Time;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::body::RequestBody;
 use super::charging_station::Point;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -278,6 +279,8 @@ pub struct NewPolicy {
     pub mode: Option<PolicyMode>,
 }
 
+impl RequestBody for NewPolicy {}
+
 /// The body of `POST /v1/policies/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -296,6 +299,8 @@ pub struct PolicyChange {
     #[serde(default)]
     pub status: Change<PolicyStatus>,
 }
+
+impl RequestBody for PolicyChange {}
 
 impl Policy {
     /// A new, active policy.

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::MAX_LIST;
+use super::body::RequestBody;
 use super::charging_session::{ChargingSession, SessionStatus};
 use super::reservation::{Fee, Reservation};
 use crate::charging::calendar::Window;
@@ -204,6 +205,10 @@ pub struct NewReport {
     /// Default: a `charging_summary` of the last full calendar month, UTC.
     #[serde(default)]
     pub parameters: Option<NewReportParameters>,
+}
+
+impl RequestBody for NewReport {
+    const INVALID: Option<Code> = Some(Code::ReportValidationError);
 }
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::body::RequestBody;
 use super::charging_station::Point;
 use super::check_size;
 use super::driver::Driver;
@@ -247,6 +248,10 @@ pub struct NewReservation {
     pub metadata: MetadataChange,
 }
 
+impl RequestBody for NewReservation {
+    const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
+}
+
 /// The body of `POST /v1/reservations/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -266,6 +271,10 @@ pub struct ReservationChange {
     pub latest_end: Patch<Timestamp>,
     #[serde(default)]
     pub metadata: MetadataChange,
+}
+
+impl RequestBody for ReservationChange {
+    const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
 }
 
 /// What a reservation costs, settled at its creation and never recomputed.

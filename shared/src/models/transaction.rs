@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::body::RequestBody;
 use super::patch::Change;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -332,6 +333,8 @@ pub struct TopUp {
     /// A card or bank account of the wallet's owner or of the account.
     pub payment_method: Id,
 }
+
+impl RequestBody for TopUp {}
 
 /// Minor units, 1 to 99,999,999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::body::RequestBody;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::Change;
 use super::text::{Memo, Text};
@@ -119,6 +120,8 @@ pub struct NewVehicle {
     pub policy_ids: Option<Distinct<Id>>,
 }
 
+impl RequestBody for NewVehicle {}
+
 /// The body of `POST /v1/vehicles/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -139,6 +142,8 @@ pub struct VehicleChange {
     #[serde(default)]
     pub status: Change<VehicleStatus>,
 }
+
+impl RequestBody for VehicleChange {}
 
 impl Vehicle {
     /// A new, active vehicle with a telemetry record of its own.

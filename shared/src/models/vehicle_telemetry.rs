@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::body::RequestBody;
 use super::patch::{Change, Patch};
 use super::text::Text;
 use super::vehicle::Vehicle;
@@ -82,6 +83,8 @@ pub struct Reading {
     #[serde(default)]
     pub odometer: Change<OdometerReading>,
 }
+
+impl RequestBody for Reading {}
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use super::api_key::ActingKey;
+use super::body::RequestBody;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -216,6 +217,8 @@ pub struct NewWebhookEndpoint {
     pub signature_timestamp: Option<SignatureTimestamp>,
 }
 
+impl RequestBody for NewWebhookEndpoint {}
+
 /// The body of `POST /v1/webhook_endpoints/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -237,6 +240,8 @@ pub struct WebhookEndpointChange {
     #[serde(default)]
     pub url: Change<WebUrl>,
 }
+
+impl RequestBody for WebhookEndpointChange {}
 
 impl WebhookEndpoint {
     /// A new, enabled endpoint with a secret of its own.
