@@ -1,5 +1,6 @@
 //! `import-stations`, and the files of `cargo run -- --stations FILE --tariffs FILE`.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use functions::charging_stations::import::{self, Imported};
@@ -285,7 +286,8 @@ fn data(name: &str) -> Option<PathBuf> {
         .join("../../shared/data")
         .join(name);
     if !path.exists() {
-        eprintln!("skipped: {} is missing", path.display());
+        let message = format!("skipped: {} is missing\n", path.display());
+        drop(std::io::stderr().write_all(message.as_bytes()));
         return None;
     }
     Some(path)

@@ -117,7 +117,7 @@ mod tests {
             if let Some(id) = &noted {
                 progress.note(id);
             }
-            let ended = within(short, &progress, || pending::<Result<(), Error>>()).await;
+            let ended = within(short, &progress, pending::<Result<(), Error>>).await;
             let Err(Error::PaymentInterrupted { transaction, cause }) = ended else {
                 panic!("{ended:?}");
             };

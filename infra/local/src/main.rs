@@ -34,7 +34,7 @@ fn main() -> ExitCode {
             Err(error) => return failed(&error),
         };
         if let Some(imported) = &running.imported {
-            eprintln!("{imported}");
+            drop(writeln!(std::io::stderr(), "{imported}"));
         }
         if let Err(error) = introduce(&running, json) {
             return failed(&error);
