@@ -4,10 +4,13 @@ pub mod capacity;
 pub mod clock;
 pub mod contract;
 pub mod faulty;
+pub mod ledger;
+pub mod localstripe;
 pub mod meter;
 pub mod recorder;
 pub mod records;
 pub mod samples;
+pub mod seeds;
 pub mod stage;
 pub mod tls;
 
@@ -124,6 +127,7 @@ impl TestApp {
             data: ".data".into(),
             memory: true,
             store: std::env::var("STORE_URL").ok(),
+            tariffs: None,
             stations: None,
             rate: 100_000,
             reservation_fee: 0,
@@ -131,6 +135,7 @@ impl TestApp {
             table: format!("test-{}", unique()),
             by_hand: true,
             payments: Default::default(),
+            quotas: Default::default(),
             slack: SLACK,
             // The tests' own clients of the table have the credentials of the environment, or its stand-in.
             access_key: Some(access_key()),
@@ -197,6 +202,41 @@ impl TestApp {
             parts.files.clone(),
             parts.settings.clone(),
         )
+    }
+
+    /// Starts another instance of the service on the same table and clock, with caches of its own. Gives its URL.
+    pub async fn another_instance(&self) -> String {
+        let parts = self.app();
+        let instance = self.app_with(parts.store.clone(), parts.clock.clone());
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(async move { axum::serve(listener, functions::router(instance)).await });
+        url
+    }
+
+    /// A client of a new child of the client's account, with a full-access key of its own.
+    pub async fn child_of(&self, parent: &Client) -> Client {
+        parent.child().await
+    }
+
+    /// A client with a new key of the client's account that has these scopes.
+    pub async fn restricted<S: AsRef<str>>(&self, client: &Client, scopes: &[S]) -> Client {
+        let scopes: Vec<&str> = scopes.iter().map(AsRef::as_ref).collect();
+        let made = client.post("/v1/api_keys", json!({"scopes": scopes})).await;
+        let made = made.expect(200);
+        Client {
+            key: made.body["secret"].as_str().map(str::to_owned),
+            ..client.clone()
+        }
+    }
+
+    /// Sets the status of an account, as an operator does.
+    pub async fn set_account_status(&self, account: &Id, status: &str) {
+        let invocation = json!({"account": account, "status": status});
+        let invocation = serde_json::from_value(invocation).expect("an invocation");
+        let set = functions::accounts::set_status::handle(self.app(), invocation);
+        set.await.expect("the status is set");
     }
 
     /// A client of another account.
@@ -276,6 +316,13 @@ impl TestApp {
         let id = Id::new(Kind::ChargingStation, self.now()).to_string();
         self.import_station(client.tenant(), &id, change).await;
         id
+    }
+
+    /// Adds a station with two EVSEs: `A` has the Type2 connectors `1` and `2`, `B` has `3`. Otherwise it is as
+    /// [`TestApp::station`] makes it.
+    pub async fn station_with_cables(&self, change: Value) -> String {
+        self.station(with(json!({"connectors": cables()}), change))
+            .await
     }
 
     /// Imports that station anew, with these members and otherwise as [`TestApp::station`] makes it.
@@ -362,6 +409,7 @@ impl TestApp {
         let method: PaymentMethod = serde_json::from_value(with(method, change)).expect("a method");
         let private = PaymentMethodPrivate {
             token: Some(token.to_owned()),
+            customer: None,
         };
         self.store(&Row::with_private(method, private)).await
     }
@@ -449,6 +497,12 @@ pub fn driver() -> Value {
 pub fn vehicle(fleet: &str) -> Value {
     json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001", "battery_capacity": 60000,
         "charging_standard": "Type2"})
+}
+
+/// Three Type2 connectors, two of which are cables of one EVSE.
+pub fn cables() -> Value {
+    let cable = |id: &str, evse: &str| json!({"id": id, "evse": evse, "power": 22.0, "status": "available", "type": "Type2"});
+    json!([cable("1", "A"), cable("2", "A"), cable("3", "B")])
 }
 
 /// The body with other members.

@@ -1,9 +1,11 @@
 //! The sample events in `events/`, sent to a service on which their objects exist.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use shared::http::Route;
 
-use crate::{Answer, Receiver, TestApp};
+use crate::{Answer, Client, Receiver, TestApp};
 
 /// A sample event whose ids and times are those of objects that exist.
 pub struct Sample {
@@ -154,4 +156,74 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
             .expect(200);
     }
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// Creates an object of each kind in a client's test mode. Gives their ids by the names of their resources.
+pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static str, String> {
+    let crew = app.crew(client).await;
+    let reservation = client
+        .post("/v1/reservations", app.reservation(&crew, 120))
+        .await
+        .id();
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    let endpoint = client.post("/v1/webhook_endpoints", hook).await.id();
+    let key = client.post("/v1/api_keys", json!({})).await.id();
+    let wallet = json!({"type": "wallet"});
+    let method = client.post("/v1/payment_methods", wallet).await.id();
+    let transaction = app.transaction(client, json!({})).await;
+    let rules = json!({"name": "Anything", "rules": {}});
+    let policy = client.post("/v1/policies", rules).await.id();
+    app.drain().await;
+    let event = client.get("/v1/events?limit=1").await.ids().remove(0);
+    let station = client
+        .get("/v1/charging_stations?limit=1")
+        .await
+        .ids()
+        .remove(0);
+    let depot = app.station(json!({})).await;
+    let body_of_session = app.session(&crew, &depot);
+    let session = client.post("/v1/charging_sessions", body_of_session);
+    let session = session.await.id();
+    let body_of_estimation = json!({"charging_station": depot, "vehicle": crew.vehicle, "battery_level": 20,
+        "battery_target_level": 80});
+    let estimation = client.post("/v1/estimations", body_of_estimation);
+    let estimation = estimation.await.id();
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    let invoice = client.post("/v1/invoices", window).await.id();
+    let report = client.post("/v1/reports", json!({})).await.id();
+    let account = client.account.clone().expect("an account").to_string();
+    BTreeMap::from([
+        ("accounts", account),
+        ("api_keys", key),
+        ("charging_sessions", session),
+        ("charging_stations", station),
+        ("drivers", crew.driver),
+        ("estimations", estimation),
+        ("events", event),
+        ("fleets", crew.fleet),
+        ("payment_methods", method),
+        ("policies", policy),
+        ("invoices", invoice),
+        ("reports", report),
+        ("reservations", reservation),
+        ("transactions", transaction),
+        ("vehicles", crew.vehicle),
+        ("webhook_endpoints", endpoint),
+    ])
+}
+
+/// An answer without what moves by itself: the values of an active session, when a station is free, the link to a report, and
+/// the id of a request.
+pub fn steady(mut shown: Value) -> Value {
+    let moving: &[&str] = match shown["object"].as_str() {
+        Some("charging_session") => &["amount_due", "energy_consumed", "updated"],
+        Some("charging_station") => &["availability"],
+        Some("report") => &["url"],
+        Some("error") => &["request"],
+        _ => &[],
+    };
+    if let Some(members) = shown.as_object_mut() {
+        members.retain(|name, _| !moving.contains(&name.as_str()));
+    }
+    shown
 }

@@ -13,7 +13,7 @@ use shared::app::Settings;
 use shared::error::Result;
 use shared::ports::files::Files;
 use shared::ports::payments::Providers;
-use shared::ports::{Clock as _, Message, Queue, Schedules};
+use shared::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
 use shared::{App, Tenant, Timestamp};
 use tower::ServiceExt as _;
 
@@ -42,6 +42,10 @@ impl Queue for Post {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         let at = self.1.now().plus_seconds(delay_seconds.into());
         self.set("", at, message)
+    }
+
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
+        panic!("a change can never be relayed: {change:?}")
     }
 }
 
@@ -140,11 +144,17 @@ impl Stage {
         self.send("POST", path, Some(body), Some(key)).await
     }
 
-    /// Sends a request once, without an idempotency key. Nobody may learn what becomes of it.
-    pub async fn post_once(&self, path: &str, body: Value) {
-        let request = self.request("POST", path, Some(&body), None);
+    /// Sends a request once. Nobody may learn what becomes of it.
+    pub async fn post_once(&self, path: &str, body: &Value, key: Option<&str>) {
+        let request = self.request("POST", path, Some(body), key);
         let work = self.router.clone().oneshot(request);
         drop(under_faults(self.dice.below(u64::MAX), work).await);
+    }
+
+    /// Sends a request with that idempotency key until it is answered.
+    pub async fn post_with(&self, path: &str, body: Value, key: &str) -> (u16, Value) {
+        self.send("POST", path, Some(body), Some(key.to_owned()))
+            .await
     }
 
     /// Makes an object, and says what its id is.

@@ -48,7 +48,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 15] = [
+pub const FUNCTIONS: [Function; 16] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -61,6 +61,7 @@ pub const FUNCTIONS: [Function; 15] = [
     transactions::give_back::FUNCTION,
     fleets::bill::FUNCTION,
     accounts::bootstrap::FUNCTION,
+    accounts::set_status::FUNCTION,
     charging_stations::import::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,

@@ -8,6 +8,7 @@ use aws_lambda_events::event::dynamodb::{Event as StreamEvent, EventRecord};
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use functions::accounts::bootstrap::{self, Bootstrap};
+use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::gateway;
 use functions::stream::relay::Change;
@@ -50,6 +51,12 @@ async fn serve() -> Result<(), Error> {
         bootstrap::NAME => {
             let handle = async |event: LambdaEvent<Bootstrap>| {
                 bootstrap::handle(&app, event.payload).await.map_err(told)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
+        set_status::NAME => {
+            let handle = async |event: LambdaEvent<SetStatus>| {
+                set_status::handle(&app, event.payload).await.map_err(told)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -155,6 +162,9 @@ mod tests {
         let bootstrap: Bootstrap =
             serde_json::from_str(include_str!("../../events/bootstrap-account.json")).unwrap();
         assert!(!bootstrap.mode.is_live());
+        let status: SetStatus =
+            serde_json::from_str(include_str!("../../events/set-account-status.json")).unwrap();
+        assert!(status.account.is(shared::Kind::Account));
         let import: Import =
             serde_json::from_str(include_str!("../../events/import-stations.json")).unwrap();
         assert!(import.key.starts_with("stations/"));

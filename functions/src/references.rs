@@ -6,6 +6,7 @@ use shared::models::driver::{Driver, DriverPreferencesChange};
 use shared::models::fleet::Fleet;
 use shared::models::patch::Change;
 use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
+use shared::models::report::ReportFilters;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::money::Currency;
 use shared::origin::{Origin, Tenant};
@@ -219,6 +220,30 @@ pub async fn driver_preferences(
         }
         Change::Keep => Ok(()),
     }
+}
+
+/// 404 with the code of its kind for a vehicle, driver or station of a report's filters that is not there.
+pub async fn report_filters(
+    app: &App,
+    tenant: &Tenant,
+    filters: &ReportFilters,
+) -> Result<(), Error> {
+    for (name, kind, ids) in [
+        ("vehicle", Kind::Vehicle, &filters.vehicle),
+        ("driver", Kind::Driver, &filters.driver),
+        ("station", Kind::ChargingStation, &filters.station),
+    ] {
+        let ids = ids.as_deref().unwrap_or_default();
+        let mut distinct = ids.to_vec();
+        distinct.sort();
+        distinct.dedup();
+        if let Some(missing) = app.store.missing(tenant, kind, &distinct).await? {
+            let place = ids.iter().position(|id| *id == missing).unwrap_or_default();
+            let param = format!("parameters.filters.{name}[{place}]");
+            return Err(Error::not_found(kind).at(param));
+        }
+    }
+    Ok(())
 }
 
 async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) -> Result<(), Error> {

@@ -37,8 +37,26 @@ pub struct Parts {
 /// The name of the table where none is configured.
 pub const TABLE: &str = "fleet-charging";
 
-/// What page tokens are authenticated with where the table is not AWS's own and no secret is configured.
+/// What page tokens are authenticated with where the table is on this machine and no secret is configured.
 const LOCAL_PAGE_SECRET: &str = "for local runs: nobody else reads these pages";
+
+/// How much an account may have together with all accounts below it.
+#[derive(Debug, Clone, Copy)]
+pub struct Quotas {
+    /// Accounts below it, its children's children included.
+    pub children: u32,
+    /// Webhook endpoints in one mode, its own included. Its own alone are at most 16.
+    pub endpoints: u32,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            children: 1_000,
+            endpoints: 1_000,
+        }
+    }
+}
 
 /// What differs from one deployment to the next.
 #[derive(Debug, Clone)]
@@ -52,6 +70,7 @@ pub struct Settings {
     pub reservation_fee: i64,
     /// Where webhooks may go.
     pub targets: Targets,
+    pub quotas: Quotas,
     /// How many times longer than on Lambda a request may take: more than one on a machine that is busy with other things.
     pub slack: u32,
     pub versions: Versions,
@@ -60,23 +79,13 @@ pub struct Settings {
 
 impl Settings {
     /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`, `RATE_LIVE`,
-    /// `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// # Errors
-    /// A missing or short secret, or a number that is none.
+    /// `PAGE_SECRET` is too short, or is missing while the table is not on this machine; a number is malformed.
     pub fn from_env() -> Result<Self> {
-        let elsewhere =
-            aws::variable("AWS_ENDPOINT_URL_DYNAMODB").map(|_| LOCAL_PAGE_SECRET.to_owned());
-        let page_secret = aws::variable("PAGE_SECRET")
-            .or(elsewhere)
-            .unwrap_or_default()
-            .into_bytes();
-        if page_secret.len() < 32 {
-            return Err(Error::internal(
-                "PAGE_SECRET must have at least 32 characters",
-            ));
-        }
-        let standard = Rates::default();
+        let page_secret = page_secret(aws::variable("PAGE_SECRET"), aws::endpoint().as_deref())?;
+        let (standard, quotas) = (Rates::default(), Quotas::default());
         Ok(Self {
             page_secret,
             base_url: aws::variable("BASE_URL"),
@@ -85,6 +94,10 @@ impl Settings {
                 live: number("RATE_LIVE")?.unwrap_or(standard.live),
             },
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
+            quotas: Quotas {
+                children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),
+                endpoints: number("MAX_ENDPOINTS")?.unwrap_or(quotas.endpoints),
+            },
             slack: 1,
             targets: match aws::variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
                 Some("true") => Targets::PublicAndLoopback,
@@ -93,6 +106,33 @@ impl Settings {
             versions: Versions::default(),
             metrics: Metrics::new(aws::variable("METRICS_NAMESPACE")),
         })
+    }
+}
+
+/// The secret of page tokens. Without a configured one, a table at a loopback address may use the constant that is in the
+/// source code: anybody can forge page tokens that are authenticated with it.
+fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Vec<u8>> {
+    match configured {
+        Some(secret) if secret.len() >= 32 => Ok(secret.into_bytes()),
+        Some(_) => Err(Error::internal(
+            "PAGE_SECRET must have at least 32 characters",
+        )),
+        None if endpoint.is_some_and(is_loopback) => Ok(LOCAL_PAGE_SECRET.as_bytes().to_vec()),
+        None => Err(Error::internal(
+            "PAGE_SECRET must be set to at least 32 random characters, the same for every function of the deployment: only \
+             a table at a loopback endpoint (AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:...) can do without",
+        )),
+    }
+}
+
+/// Whether a URL names this machine.
+fn is_loopback(url: &str) -> bool {
+    let url = url::Url::parse(url).ok();
+    match url.as_ref().and_then(url::Url::host) {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
     }
 }
 
@@ -172,5 +212,40 @@ impl Deref for App {
 
     fn deref(&self) -> &Parts {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_table_on_this_machine_does_without_a_page_secret() {
+        let secret = "s".repeat(32);
+        for endpoint in [
+            "http://127.0.0.1:8000",
+            "http://localhost:8000/",
+            "http://[::1]:8000",
+        ] {
+            let used = page_secret(None, Some(endpoint)).unwrap();
+            assert_eq!(used, LOCAL_PAGE_SECRET.as_bytes(), "{endpoint}");
+            let used = page_secret(Some(secret.clone()), Some(endpoint)).unwrap();
+            assert_eq!(used, secret.as_bytes(), "{endpoint}");
+        }
+        for endpoint in [
+            None,
+            Some("https://dynamodb.eu-west-1.amazonaws.com"),
+            Some("http://10.0.0.7:8000"),
+            Some("http://localhost.attacker.example:8000"),
+            Some("http://127.0.0.1.attacker.example"),
+            Some("http://127.0.0.1@attacker.example"),
+            Some("127.0.0.1:8000"),
+        ] {
+            let refused = page_secret(None, endpoint).unwrap_err().to_string();
+            assert!(refused.contains("PAGE_SECRET must be set"), "{refused}");
+            assert!(page_secret(Some(secret.clone()), endpoint).is_ok());
+        }
+        let short = page_secret(Some("s".repeat(31)), Some("http://127.0.0.1:8000"));
+        assert!(short.is_err());
     }
 }

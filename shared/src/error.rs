@@ -3,11 +3,16 @@
 
 use std::borrow::Cow;
 
-use crate::id::Kind;
+use crate::id::{Id, Kind};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// The source of an error that comes again however often the work is repeated.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Permanent(Source);
 
 /// What a request or a piece of later work fails with.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +29,13 @@ pub enum Error {
     /// The table or another port is out of reach or throttles: 503 with `Retry-After`.
     #[error("a dependency is unavailable: {0}")]
     Unavailable(#[source] Source),
+    /// A request that charges could not be finished. Without a transaction nothing was charged. With one, the charge may have
+    /// been made; the transaction will show the outcome.
+    #[error("a payment was interrupted: {cause}")]
+    PaymentInterrupted {
+        transaction: Option<Id>,
+        cause: Box<Error>,
+    },
     /// A fault of ours. The client sees "internal error"; the source is in the log under the request id.
     #[error("internal error: {0}")]
     Internal(#[source] Source),
@@ -62,6 +74,20 @@ pub struct Refusal {
     pub param: Option<String>,
     /// Further members of the error object (`policy`, `rule`, `decline_code`).
     pub details: Vec<(&'static str, String)>,
+}
+
+/// How many characters of what a client sent an error message repeats.
+const EXCERPT: usize = 64;
+
+/// What a client sent, as an error message may repeat it: at most 64 characters of it.
+pub fn excerpt(sent: &str) -> Cow<'_, str> {
+    match sent.char_indices().nth(EXCERPT) {
+        None => Cow::Borrowed(sent),
+        Some(_) => {
+            let kept = sent.chars().take(EXCERPT - 1);
+            Cow::Owned(kept.chain(std::iter::once('…')).collect())
+        }
+    }
 }
 
 impl Error {
@@ -139,6 +165,18 @@ impl Error {
         Self::refused(403, ErrorType::Authentication, None, message, None)
     }
 
+    /// 403: the account is suspended, or one above it.
+    pub fn suspended() -> Self {
+        let message = "The account is suspended, or an account above it: requests that only read are answered, all others are \
+             refused.";
+        Self::refused(403, ErrorType::Authentication, None, message, None)
+    }
+
+    /// 403: the key is good and may not do this.
+    pub fn not_permitted(message: &'static str) -> Self {
+        Self::refused(403, ErrorType::Authentication, None, message, None)
+    }
+
     /// 400: the idempotency key was used with other parameters.
     pub fn idempotency_mismatch() -> Self {
         let message =
@@ -185,6 +223,23 @@ impl Error {
         Self::Internal(source.into())
     }
 
+    /// A fault of ours that comes again however often the work is repeated: a row that cannot be read, or a request that
+    /// DynamoDB refuses as invalid, such as an item that is too large.
+    pub fn permanent(source: impl Into<Source>) -> Self {
+        Self::Internal(Box::new(Permanent(source.into())))
+    }
+
+    /// Whether the work that failed will fail again however often it is repeated. Anything that an operator or time can
+    /// put right (a throttled table, a missing permission, a lost race) is not permanent.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Internal(source) => source.is::<Permanent>(),
+            Self::Refused(refusal) => refusal.status < 500,
+            Self::RateLimited { .. } | Self::Contended | Self::Unavailable(_) => false,
+            Self::PaymentInterrupted { cause, .. } => cause.is_permanent(),
+        }
+    }
+
     pub fn unavailable(source: impl Into<Source>) -> Self {
         Self::Unavailable(source.into())
     }
@@ -227,6 +282,7 @@ impl Error {
             Self::RateLimited { .. } => 429,
             Self::Contended | Self::Unavailable(_) => 503,
             Self::Internal(_) => 500,
+            Self::PaymentInterrupted { cause, .. } => cause.status(),
         }
     }
 
@@ -238,7 +294,10 @@ impl Error {
                 None => refusal.kind.as_str(),
             },
             Self::RateLimited { .. } => Code::RateLimitExceeded.as_str(),
-            Self::Contended | Self::Unavailable(_) | Self::Internal(_) => ErrorType::Api.as_str(),
+            Self::Contended
+            | Self::Unavailable(_)
+            | Self::PaymentInterrupted { .. }
+            | Self::Internal(_) => ErrorType::Api.as_str(),
         }
     }
 
@@ -381,6 +440,15 @@ mod tests {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(names.len(), 41);
         assert_eq!(Code::ALL.len(), 41);
+    }
+
+    #[test]
+    fn an_excerpt_has_at_most_64_characters() {
+        let fits = "ü".repeat(64);
+        assert_eq!(excerpt(&fits), fits);
+        let long = format!("{fits}x");
+        assert_eq!(excerpt(&long).chars().count(), 64);
+        assert!(excerpt(&long).ends_with("ü…"));
     }
 
     #[test]

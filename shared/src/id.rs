@@ -114,6 +114,22 @@ impl Id {
         u128::from(at.unix_millis().max(0).unsigned_abs()) << 80
     }
 
+    /// The moment in an id of that kind: when it was made, or what it was derived from.
+    pub fn time(&self, kind: Kind) -> Option<Timestamp> {
+        let millis = i64::try_from(self.number(kind)? >> 80).ok()?;
+        Some(Timestamp::from_unix_millis(millis))
+    }
+
+    /// The id with another moment in it, so that it sorts among those made at that moment; a malformed id stays as it is.
+    #[must_use]
+    pub fn with_time(&self, kind: Kind, at: Timestamp) -> Self {
+        const RANDOM: u128 = (1 << 80) - 1;
+        self.number(kind).map_or_else(
+            || self.clone(),
+            |number| Self::from_number(kind, Self::first_number(at) | number & RANDOM),
+        )
+    }
+
     /// Whether this is a well-formed id of that kind. Only such an id can name a row.
     pub fn is(&self, kind: Kind) -> bool {
         self.number(kind).is_some()

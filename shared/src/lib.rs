@@ -2,6 +2,7 @@
 //!
 //! - [`models`]: one file per resource: fields, bodies, validation, state changes. Pure.
 //! - [`charging`]: matching, calendars, opening hours, geography. Pure.
+//! - [`ocpi`]: OCPI objects and their mapping to ours. Pure.
 //! - [`store`]: the table: keys, access patterns, transactions, idempotency.
 //! - [`http`]: the edge: authentication, errors, pages, versions, rate limit, extractors.
 //! - [`events`]: the outbox, event rendering, webhook signatures and targets.
@@ -19,9 +20,11 @@ pub mod id;
 pub mod metrics;
 pub mod models;
 pub mod money;
+pub mod ocpi;
 pub mod operation;
 pub mod origin;
 pub mod ports;
+pub mod size;
 pub mod store;
 pub mod stripe;
 pub mod time;

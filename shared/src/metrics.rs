@@ -44,6 +44,12 @@ impl Metrics {
         }
     }
 
+    /// A change of the table that can never be relayed.
+    pub fn relay_failed(&self, now: Timestamp) {
+        let figures = [("RelayFailures", "Count", 1)];
+        self.write(now, ("Function", "relay-stream"), &figures);
+    }
+
     /// An attempt to deliver an event: how it went, how long the receiver took, and for the first how long after the event
     /// it was made, all in milliseconds.
     pub fn delivered(&self, now: Timestamp, succeeded: bool, took: u64, delay: Option<i64>) {

@@ -1,8 +1,8 @@
 //! Taking money in live mode: Stripe's PaymentIntents.
 //!
 //! A charge is one call that makes and confirms a PaymentIntent, under an idempotency key that follows from ours: asking
-//! again is told what the first call did. Stripe forgets keys after a day at the earliest, long after a payment that was cut
-//! short has been taken up again. What is no clear answer — no connection, a time-out, a 409, 429 or 5xx — is an error and
+//! again is told what the first call did. Stripe forgets keys after a day at the earliest: a charge that may be older is
+//! searched for by the key in its metadata before a new one is made. What is no clear answer — no connection, a time-out, a 409, 429 or 5xx — is an error and
 //! not a refusal: whether money moved is unknown until the same charge is asked for again.
 
 use std::sync::OnceLock;
@@ -18,14 +18,14 @@ use crate::aws::variable;
 use crate::error::{Error, Result};
 use crate::models::payment_method::Card;
 use crate::money::Currency;
-use crate::ports::payments::{Charge, Outcome, Payments, Refund};
+use crate::ports::payments::{Charge, ChargeResult, Outcome, Payments, ProviderMethod, Refund};
 
 const API: &str = "https://api.stripe.com";
 /// The version of Stripe's interface that this was written for.
 const VERSION: &str = "2024-06-20";
 const CONNECT: Duration = Duration::from_secs(2);
 /// Longer than a card network usually takes, shorter than a request may.
-const TOTAL: Duration = Duration::from_secs(20);
+pub const TOTAL: Duration = Duration::from_secs(20);
 
 /// The currencies that Stripe counts in whole units although they have two digits after the point.
 const WHOLE: &[&str] = &["mga"];
@@ -230,11 +230,19 @@ impl Stripe {
         Ok(method.and_then(|method| method.customer))
     }
 
-    async fn take(&self, charge: &Charge) -> Result<Outcome> {
+    async fn take(&self, charge: &Charge) -> Result<ChargeResult> {
         let Some(amount) = amount(charge.amount, charge.currency) else {
-            return Ok(Outcome::Declined("amount_too_small".to_owned()));
+            return Ok(ChargeResult::declined("amount_too_small"));
         };
-        let customer = self.customer(&charge.token).await?;
+        if charge.key_expired
+            && let Some(intent) = self.find(&charge.key).await?
+        {
+            return self.outcome(intent).await;
+        }
+        let customer = match &charge.customer {
+            Some(customer) => Some(customer.clone()),
+            None => self.customer(&charge.token).await?,
+        };
         let amount = amount.to_string();
         let mut body = vec![
             ("amount", amount.as_str()),
@@ -257,7 +265,10 @@ impl Stripe {
                     None => Err(unclear(status, fault)),
                 }
             }
-            Answer::Refused(status, fault) => refused(status, fault),
+            Answer::Refused(status, fault) => Ok(ChargeResult {
+                outcome: refused(status, fault)?,
+                reference: None,
+            }),
         }
     }
 
@@ -271,7 +282,13 @@ impl Stripe {
 
     /// What became of a PaymentIntent. The answer to a repeated call is that of the first, so one that was not over then is
     /// looked at again.
-    async fn outcome(&self, intent: Intent) -> Result<Outcome> {
+    async fn outcome(&self, intent: Intent) -> Result<ChargeResult> {
+        let reference = Some(intent.id.clone());
+        let outcome = self.end(intent).await?;
+        Ok(ChargeResult { outcome, reference })
+    }
+
+    async fn end(&self, intent: Intent) -> Result<Outcome> {
         let over = |intent: &Intent| intent.status != "processing";
         let intent = if over(&intent) {
             intent
@@ -301,11 +318,15 @@ impl Stripe {
         }
     }
 
-    async fn give_back(&self, refund: &Refund) -> Result<Outcome> {
-        let Some(intent) = self.find(&refund.charge).await? else {
-            return Err(Error::unavailable("Stripe does not find the charge yet"));
+    async fn send_refund(&self, refund: &Refund) -> Result<Outcome> {
+        let intent = match &refund.reference {
+            Some(id) => id.clone(),
+            None => match self.find(&refund.charge).await? {
+                Some(intent) => intent.id,
+                None => return Err(Error::unavailable("Stripe does not find the charge yet")),
+            },
         };
-        let body = [("payment_intent", intent.id.as_str())];
+        let body = [("payment_intent", intent.as_str())];
         match self
             .post::<Given>("/v1/refunds", &refund.key, &body)
             .await?
@@ -327,30 +348,38 @@ impl Stripe {
         }
     }
 
-    async fn show(&self, token: &str) -> Result<Option<Card>> {
+    async fn show(&self, token: &str) -> Result<Option<ProviderMethod>> {
         let method = self.get::<Method>(&method_path(token), &[]).await?;
-        let card = method.and_then(|method| method.card);
-        Ok(card.map(|card| Card {
-            brand: card.brand,
-            exp_month: card.exp_month,
-            exp_year: card.exp_year,
-            fingerprint: card.fingerprint.unwrap_or_default(),
-            last4: card.last4,
+        Ok(method.map(|method| ProviderMethod {
+            card: method.card.map(|card| Card {
+                brand: card.brand,
+                exp_month: card.exp_month,
+                exp_year: card.exp_year,
+                fingerprint: card.fingerprint.unwrap_or_default(),
+                last4: card.last4,
+            }),
+            exclusive: method
+                .customer
+                .iter()
+                .cloned()
+                .chain([token.to_owned()])
+                .collect(),
+            customer: method.customer,
         }))
     }
 }
 
 impl Payments for Stripe {
-    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<Outcome>> {
+    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {
         Box::pin(self.take(charge))
     }
 
     fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
-        Box::pin(self.give_back(refund))
+        Box::pin(self.send_refund(refund))
     }
 
     /// Stripe's tokens of single use, `tok_…`, stand for no card that can be charged again.
-    fn card<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<Card>>> {
+    fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
         Box::pin(self.show(token))
     }
 }

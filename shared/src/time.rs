@@ -20,6 +20,9 @@ const EARLIEST: i64 = -62_167_219_200_000;
 const LATEST: i64 = 253_402_207_199_999;
 
 impl Timestamp {
+    /// 1970 begins.
+    pub const EPOCH: Self = Self(jiff::Timestamp::UNIX_EPOCH);
+
     /// The moment so many milliseconds after 1970; outside the years 0 to 9999 it is the nearest moment inside.
     pub fn from_unix_millis(millis: i64) -> Self {
         let millis = millis.clamp(EARLIEST, LATEST);

@@ -487,6 +487,113 @@ async fn what_is_not_free_now_is_a_conflict() {
     app.drain().await;
 }
 
+/// The statuses of a station's connectors, and how many of its EVSEs are free and how many there are.
+async fn statuses(app: &TestApp, station: &str) -> (Vec<Value>, [Value; 2]) {
+    let path = format!("/v1/charging_stations/{station}");
+    let station = app.alice.get(&path).await.expect(200).body;
+    let connectors = station["connectors"].as_array().expect("connectors").iter();
+    let counts = ["connectors_available", "connectors_total"];
+    (
+        connectors.map(|one| one["status"].clone()).collect(),
+        counts.map(|count| station["availability"][count].clone()),
+    )
+}
+
+#[tokio::test]
+async fn a_session_on_one_connector_occupies_the_other_connectors_of_its_evse() {
+    let app = TestApp::start().await;
+    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let station = app.station_with_cables(json!({})).await;
+    let session = start(&app, &one, &station).await;
+    let occupied = (
+        vec![json!("occupied"), json!("occupied"), json!("available")],
+        [json!(1), json!(2)],
+    );
+    assert_eq!(statuses(&app, &station).await, occupied);
+    let sibling = with(app.session(&two, &station), json!({"connector": "2"}));
+    let refused = app.alice.post(PATH, sibling.clone()).await;
+    let conflict = (409, "invalid_request_error", CONFLICT, Some("connector"));
+    assert_eq!(refused.error(), conflict);
+    let active = format!("{PATH}?status=active");
+    let sessions = app.alice.get(&active).await.expect(200).ids();
+    assert_eq!(sessions, [session["id"].as_str().expect("an id")]);
+    assert_eq!(statuses(&app, &station).await, occupied);
+    let stop = format!("{}/stop", path(&session));
+    app.alice.post(&stop, json!({})).await.expect(200);
+    let free = (vec![json!("available"); 3], [json!(2), json!(2)]);
+    assert_eq!(statuses(&app, &station).await, free);
+    app.alice.post(PATH, sibling).await.expect(200);
+    assert_eq!(statuses(&app, &station).await, occupied);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn of_sessions_that_start_at_once_on_the_connectors_of_one_evse_one_succeeds() {
+    let app = TestApp::start().await;
+    let station = app.station_with_cables(json!({})).await;
+    let mut starts = Vec::new();
+    for connector in ["1", "2", "1", "2"] {
+        let crew = app.crew(&app.alice).await;
+        let body = with(
+            app.session(&crew, &station),
+            json!({"connector": connector}),
+        );
+        starts.push((PATH.to_owned(), body));
+    }
+    let answers = at_once(&app, starts).await;
+    let (started, refused): (Vec<_>, Vec<_>) =
+        answers.into_iter().partition(|answer| answer.status == 200);
+    assert_eq!(started.len(), 1);
+    for answer in refused {
+        assert_eq!(answer.error().2, CONFLICT, "{}", answer.text);
+    }
+    let counts = [json!(1), json!(2)];
+    assert_eq!(statuses(&app, &station).await.1, counts);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_reservation_keeps_others_off_every_connector_of_its_evse() {
+    let app = TestApp::start().await;
+    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let only_a = Value::from(tests::cables().as_array().expect("cables")[..2].to_vec());
+    let station = app.station(json!({"connectors": only_a})).await;
+    let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
+    let body = with(app.reservation(&one, 60), place);
+    let reservation = app.alice.post("/v1/reservations", body).await.id();
+    app.advance(62 * 60).await;
+    let reservation = format!("/v1/reservations/{reservation}");
+    let confirmed = app.alice.get(&reservation).await.body;
+    assert_eq!(
+        (&confirmed["status"], &confirmed["connector"]),
+        (&json!("confirmed"), &json!("1"))
+    );
+    for connector in ["1", "2"] {
+        let body = with(app.session(&two, &station), json!({"connector": connector}));
+        let refused = app.alice.post(PATH, body).await;
+        let conflict = (409, "invalid_request_error", CONFLICT, Some("connector"));
+        assert_eq!(refused.error(), conflict, "{connector}");
+    }
+    assert!(app.alice.get(PATH).await.ids().is_empty());
+    // The vehicle that is expected may use either cable.
+    let body = with(app.session(&one, &station), json!({"connector": "2"}));
+    let session = app.alice.post(PATH, body).await.expect(200).body;
+    app.alice
+        .post(&format!("{}/stop", path(&session)), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        app.alice.get(&reservation).await.body["status"],
+        "completed"
+    );
+    // And nothing is left in the calendar.
+    app.alice
+        .post(PATH, app.session(&two, &station))
+        .await
+        .expect(200);
+    app.drain().await;
+}
+
 /// Rivals at the same moment: for one connector with as many vehicles, for one vehicle with two connectors, and for the
 /// row of one station with all its connectors.
 #[tokio::test]
@@ -859,6 +966,7 @@ async fn card(app: &TestApp, token: &str) -> String {
     let method: PaymentMethod = serde_json::from_value(method).expect("a payment method");
     let private = PaymentMethodPrivate {
         token: Some(token.into()),
+        customer: None,
     };
     let tenant = app.alice.tenant();
     let origin = shared::Origin::later(tenant, app.now());

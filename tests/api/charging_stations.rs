@@ -1,5 +1,7 @@
 //! `/v1/charging_stations`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use shared::origin::Mode;
 use tests::{TestApp, with};
@@ -196,7 +198,7 @@ async fn the_list_shows_what_retrieving_shows_newest_first() {
 }
 
 #[tokio::test]
-async fn as_many_connectors_are_available_as_say_so() {
+async fn connectors_are_counted_by_evse() {
     let app = TestApp::start().await;
     app.needs("the demo stations");
     let page = app
@@ -207,16 +209,44 @@ async fn as_many_connectors_are_available_as_say_so() {
     let stations = page.body["data"].as_array().expect("rows");
     assert_eq!(stations.len(), 100);
     for station in stations {
-        let connectors = station["connectors"].as_array().expect("connectors");
-        let available = connectors
-            .iter()
-            .filter(|connector| connector["status"] == "available")
-            .count();
-        assert_eq!(
-            station["availability"]["connectors_available"], available,
-            "{station}"
-        );
+        let mut evses = BTreeMap::new();
+        for connector in connectors(station) {
+            let free = evses.entry(connector["evse"].as_str()).or_insert(true);
+            *free &= connector["status"] == "available";
+        }
+        let available = evses.values().filter(|free| **free).count();
+        let counts = &station["availability"];
+        assert_eq!(counts["connectors_available"], available, "{station}");
+        assert_eq!(counts["connectors_total"], evses.len(), "{station}");
     }
+}
+
+#[tokio::test]
+async fn a_reserved_connector_makes_its_siblings_on_the_evse_unavailable_in_a_search() {
+    let app = TestApp::start().await;
+    let only_a = Value::from(tests::cables().as_array().expect("cables")[..2].to_vec());
+    let station = app.station(json!({"connectors": only_a})).await;
+    let crew = app.crew(&app.alice).await;
+    let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
+    let body = with(app.reservation(&crew, 20), place);
+    let made = app.alice.post("/v1/reservations", body).await.expect(200);
+    app.drain().await;
+    let one = format!("/v1/reservations/{}", made.id());
+    assert_eq!(app.alice.get(&one).await.body["status"], "confirmed");
+    let found = async |from: i64, until: i64| {
+        let (from, until) = (app.in_minutes(from), app.in_minutes(until));
+        let near = "latitude=10&longitude=10&radius=1000";
+        let path = format!("/v1/charging_stations?{near}&from={from}&until={until}");
+        app.alice.get(&path).await.expect(200).ids()
+    };
+    assert!(found(70, 90).await.is_empty());
+    assert_eq!(found(90, 120).await, std::slice::from_ref(&station));
+    let path = format!("/v1/charging_stations/{station}");
+    let ranges = app.alice.get(&path).await.expect(200).body["availability"]["range"].clone();
+    let ranges = ranges.as_array().expect("ranges");
+    assert_eq!(ranges.len(), 2, "{ranges:?}");
+    assert_eq!(ranges[0]["until"], made.body["ideal_start"]);
+    assert_eq!(ranges[1]["from"], made.body["ideal_end"]);
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! What holds for every route, read from the one table of them: what is about one resource alone has a file of its own.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::json;
 use shared::http::Method;
 use shared::origin::Mode;
+use tests::samples::one_of_each;
 use tests::{Client, TestApp, fleet};
 
 fn names() -> Vec<&'static str> {
@@ -82,66 +83,10 @@ fn body(name: &str, fleet: &str) -> serde_json::Value {
     }
 }
 
-/// An object of each kind in alice's test mode, by the name of its resource.
-async fn one_of_each(app: &TestApp) -> BTreeMap<&'static str, String> {
-    let crew = app.crew(&app.alice).await;
-    let reservation = app
-        .alice
-        .post("/v1/reservations", app.reservation(&crew, 120))
-        .await
-        .id();
-    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
-    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
-    let key = app.alice.post("/v1/api_keys", json!({})).await.id();
-    let wallet = json!({"type": "wallet"});
-    let method = app.alice.post("/v1/payment_methods", wallet).await.id();
-    let transaction = app.transaction(&app.alice, json!({})).await;
-    let rules = json!({"name": "Anything", "rules": {}});
-    let policy = app.alice.post("/v1/policies", rules).await.id();
-    app.drain().await;
-    let event = app.alice.get("/v1/events?limit=1").await.ids().remove(0);
-    let station = app
-        .alice
-        .get("/v1/charging_stations?limit=1")
-        .await
-        .ids()
-        .remove(0);
-    let depot = app.station(json!({})).await;
-    let body_of_session = app.session(&crew, &depot);
-    let session = app.alice.post("/v1/charging_sessions", body_of_session);
-    let session = session.await.id();
-    let body_of_estimation = json!({"charging_station": depot, "vehicle": crew.vehicle, "battery_level": 20,
-        "battery_target_level": 80});
-    let estimation = app.alice.post("/v1/estimations", body_of_estimation);
-    let estimation = estimation.await.id();
-    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let invoice = app.alice.post("/v1/invoices", window).await.id();
-    let report = app.alice.post("/v1/reports", json!({})).await.id();
-    let account = app.alice.account.clone().expect("an account").to_string();
-    BTreeMap::from([
-        ("accounts", account),
-        ("api_keys", key),
-        ("charging_sessions", session),
-        ("charging_stations", station),
-        ("drivers", crew.driver),
-        ("estimations", estimation),
-        ("events", event),
-        ("fleets", crew.fleet),
-        ("payment_methods", method),
-        ("policies", policy),
-        ("invoices", invoice),
-        ("reports", report),
-        ("reservations", reservation),
-        ("transactions", transaction),
-        ("vehicles", crew.vehicle),
-        ("webhook_endpoints", endpoint),
-    ])
-}
-
 #[tokio::test]
 async fn another_tenants_object_and_the_other_modes_are_404_on_every_route() {
     let app = TestApp::start().await;
-    let objects = one_of_each(&app).await;
+    let objects = one_of_each(&app, &app.alice).await;
     let strangers: [(Client, &str); 2] = [
         (app.other_account(Mode::Test).await, "test"),
         (app.other_account(Mode::Live).await, "live"),
@@ -208,20 +153,14 @@ fn every_route_asks_for_the_scope_of_its_resource() {
 
 /// A key of the client's own account for the live mode.
 async fn live_key(app: &TestApp, client: &Client) -> Client {
-    use shared::models::api_key::{ApiKey, NewApiKey, Scope};
+    use shared::models::api_key::{ApiKey, NewApiKey};
     let account = client.account.clone().expect("an account");
     let tenant = shared::Tenant {
         account: account.clone(),
         mode: Mode::Live,
     };
-    let (key, private) = ApiKey::new(
-        NewApiKey::default(),
-        &tenant,
-        &[Scope::Everything],
-        "2026-03-01",
-        app.now(),
-    )
-    .expect("a key");
+    let (key, private) =
+        ApiKey::new(NewApiKey::default(), &tenant, None, "2026-03-01", app.now()).expect("a key");
     let secret = key.secret.clone().expect("a secret");
     let row = shared::store::row::Row::with_private(
         ApiKey {
@@ -247,7 +186,7 @@ async fn live_key(app: &TestApp, client: &Client) -> Client {
 #[tokio::test]
 async fn one_accounts_test_objects_do_not_exist_in_its_live_mode() {
     let app = TestApp::start().await;
-    let objects = one_of_each(&app).await;
+    let objects = one_of_each(&app, &app.alice).await;
     let live = live_key(&app, &app.alice).await;
     let own_fleet = live.post("/v1/fleets", fleet()).await.id();
     for route in functions::endpoints().iter().map(|one| one.route) {

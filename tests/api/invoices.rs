@@ -9,6 +9,7 @@ use shared::money::Currency;
 use shared::origin::{Idempotency, Origin};
 use shared::store::Changes;
 use shared::store::list::Slice;
+use shared::store::row::Row;
 use shared::{Id, Kind};
 use tests::{Client, Crew, Receiver, TestApp, fleet, with};
 
@@ -887,12 +888,17 @@ async fn begin(app: &TestApp, id: &str, method: &str) {
         .load::<PaymentMethod>(&tenant, &Id::from(method))
         .await;
     let (mut row, method) = (row.expect("a row"), method.expect("a method"));
-    row.object
-        .begin_payment(&mut row.private, method.object, method.private, app.now());
+    let transaction =
+        row.object
+            .begin_payment(&mut row.private, method.object, method.private, app.now());
+    let transaction = Row::new(transaction);
     let (origin, mut changes) = (Origin::later(tenant, app.now()), Changes::new());
     store
         .replace(&mut changes, &origin, &row)
         .expect("a change");
+    store
+        .create(&mut changes, &origin, &transaction)
+        .expect("a pending transaction");
     store
         .commit_later(&origin, changes)
         .await

@@ -15,6 +15,7 @@ mod expand;
 mod faults;
 mod fleets;
 mod idempotency;
+mod import_stations;
 mod invoices;
 mod layout;
 mod money;

@@ -51,6 +51,37 @@ async fn the_document_and_its_pages_are_for_everybody() {
     assert_eq!(app.anon.get("/docs/other").await.status, 401);
 }
 
+#[tokio::test]
+async fn the_pages_load_nothing_from_outside() {
+    let app = TestApp::start().await;
+    for path in ["/docs", "/docs/errors"] {
+        let page = app.anon.get(path).await.expect(200);
+        assert!(!page.text.contains("://"), "{path} names another host");
+        let policy = page.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; "), "{policy}");
+        let sources = policy.split([' ', ';']).filter(|word| !word.is_empty());
+        for source in sources {
+            let own = source.starts_with('\'')
+                || source.ends_with("-src")
+                || ["data:", "blob:"].contains(&source);
+            let directive = ["base-uri", "form-action", "frame-ancestors"].contains(&source);
+            assert!(own || directive, "{path} allows {source}");
+        }
+        // The policy names the page's own script by its digest, so that no other one runs.
+        let script = page
+            .text
+            .split_once("<script>")
+            .and_then(|(_, rest)| rest.split_once("</script>"));
+        if let Some((script, _)) = script {
+            use base64::Engine as _;
+            use sha2::Digest as _;
+            let digest =
+                base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(script));
+            assert!(policy.contains(&format!("'sha256-{digest}'")), "{policy}");
+        }
+    }
+}
+
 #[test]
 fn every_example_is_an_answer_the_document_describes() {
     for (path, item) in DOCUMENT["paths"].as_object().expect("paths") {

@@ -198,7 +198,7 @@ async fn what_a_body_gets_wrong_is_a_report_validation_error() {
 async fn every_type_and_grouping_adds_up_to_the_sessions() {
     let app = TestApp::start().await;
     let crews = [app.crew(&app.alice).await, app.crew(&app.alice).await];
-    let station = format!("chst_{:032x}", 7);
+    let station = app.station(json!({})).await;
     for (crew, change) in [
         (&crews[0], json!({"amount_due": 1})),
         (
@@ -358,6 +358,64 @@ async fn a_report_whose_message_was_lost_is_made_all_the_same() {
 }
 
 #[tokio::test]
+async fn a_filter_names_only_what_is_there_for_this_account() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let bob = app.other_account(shared::Mode::Test).await;
+    let foreign = app.crew(&bob).await;
+    let station = app.station(json!({})).await;
+    let report = |filters: Value| {
+        json!({"parameters": {"type": "charging_summary", "period_start": "2026-01-01T00:00:00Z",
+            "period_end": "2026-02-01T00:00:00Z", "filters": filters}})
+    };
+    let unknown = |kind| shared::Id::from_number(kind, 7).to_string();
+    for (filters, code, param) in [
+        (
+            json!({"vehicle": [crew.vehicle, foreign.vehicle]}),
+            "vehicle_not_found",
+            "vehicle[1]",
+        ),
+        (
+            json!({"vehicle": [unknown(shared::Kind::Vehicle)]}),
+            "vehicle_not_found",
+            "vehicle[0]",
+        ),
+        (
+            json!({"driver": [foreign.driver]}),
+            "driver_not_found",
+            "driver[0]",
+        ),
+        (
+            json!({"driver": [crew.driver, crew.driver, unknown(shared::Kind::Driver)]}),
+            "driver_not_found",
+            "driver[2]",
+        ),
+        (
+            json!({"station": [station, unknown(shared::Kind::ChargingStation)]}),
+            "charging_station_not_found",
+            "station[1]",
+        ),
+    ] {
+        let refused = app.alice.post("/v1/reports", report(filters.clone())).await;
+        let param = format!("parameters.filters.{param}");
+        let want = (
+            404,
+            "invalid_request_error",
+            Some(code),
+            Some(param.as_str()),
+        );
+        assert_eq!(refused.error(), want, "{filters}");
+    }
+    assert!(app.alice.walk("/v1/reports").await.is_empty());
+    let filters = json!({"vehicle": [crew.vehicle], "driver": [crew.driver], "station": [station]});
+    app.alice
+        .post("/v1/reports", report(filters))
+        .await
+        .expect(200);
+    app.drain().await;
+}
+
+#[tokio::test]
 async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     let app = TestApp::start_with(|options| options.reservation_fee = 250).await;
     let crew = app.crew(&app.alice).await;
@@ -411,7 +469,7 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
         (&shown["reservation"], &reserved["charging_session"]),
         (&reserved["id"], &shown["id"])
     );
-    assert_eq!(shown["invoice"], invoice["id"]);
+    assert_eq!(shown["invoice"], invoice["id"], "{shown} {invoice}");
     // The session: its lines add up.
     let number = |object: &Value, name: &str| object[name].as_i64().expect("a number");
     let lines = shown["cost_breakdown"].as_array().expect("lines");

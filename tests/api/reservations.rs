@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use shared::charging::calendar::CalendarOwner;
 use shared::models::reservation::Reservation;
 use shared::ports::Message;
-use shared::store::keys::connector_calendar;
 use shared::{Id, Mode};
 use tests::clock::Hand;
 use tests::meter::{Call, Meter, in_a_row};
@@ -90,6 +90,11 @@ async fn what_is_wrong_with_a_body_is_named() {
             "earliest_start",
         ),
         (json!({"latest_end": app.in_minutes(170)}), "latest_end"),
+        (
+            json!({"latest_end": app.in_minutes(180 + 7 * 24 * 60 + 1)}),
+            "latest_end",
+        ),
+        (json!({"latest_end": "2999-01-01T00:00:00Z"}), "latest_end"),
         (
             json!({"location": {"latitude": 1, "longitude": 1, "radius": 0}}),
             "location.radius",
@@ -361,6 +366,145 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
     );
     assert_eq!(connectors.len(), held.len(), "{held:?}");
     assert_eq!(vehicles.len(), held.len(), "{held:?}");
+}
+
+#[tokio::test]
+async fn the_connectors_of_one_evse_are_reserved_for_one_vehicle_at_a_time() {
+    let app = TestApp::start().await;
+    app.station_with_cables(json!({})).await;
+    let mut paths = Vec::new();
+    for _ in 0..3 {
+        let crew = app.crew(&app.alice).await;
+        let body = with(app.reservation(&crew, 20), json!({"location": lonely()}));
+        let id = app.alice.post("/v1/reservations", body).await.id();
+        paths.push(format!("/v1/reservations/{id}"));
+        app.drain().await;
+    }
+    let mut made = Vec::new();
+    for path in &paths {
+        made.push(app.alice.get(path).await.body);
+    }
+    assert_eq!(made[0]["connector"], "1");
+    assert_eq!(made[1]["connector"], "3");
+    assert_eq!(made[2]["status"], "pending");
+    assert_eq!(made[2]["match_summary"]["refused"]["booked"], 1);
+    // When the first is cancelled, any cable of its EVSE can be had.
+    let cancel = format!("{}/cancel", paths[0]);
+    app.alice.post(&cancel, json!({})).await.expect(200);
+    app.advance(6 * 60).await;
+    let third = app.alice.get(&paths[2]).await.body;
+    assert_eq!(
+        (&third["status"], &third["connector"]),
+        (&json!("confirmed"), &json!("1"))
+    );
+}
+
+#[tokio::test]
+async fn a_reservation_whose_evse_breaks_moves_to_another_evse() {
+    let app = TestApp::start().await;
+    let station = app.station_with_cables(json!({})).await;
+    let crew = app.crew(&app.alice).await;
+    let body = with(app.reservation(&crew, 20), json!({"location": lonely()}));
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    app.drain().await;
+    let path = format!("/v1/reservations/{id}");
+    assert_eq!(app.alice.get(&path).await.body["connector"], "1");
+    let mut broken = tests::cables();
+    for place in [0, 1] {
+        broken[place]["status"] = json!("faulted");
+    }
+    app.change_station(&station, json!({"connectors": broken}))
+        .await;
+    app.drain().await;
+    let moved = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&moved["status"], &moved["connector"]),
+        (&json!("confirmed"), &json!("3"))
+    );
+    // The EVSE that it left is free again: somebody else gets it once it works.
+    app.change_station(&station, json!({"connectors": tests::cables()}))
+        .await;
+    let other = app.crew(&app.alice).await;
+    let body = with(app.reservation(&other, 20), json!({"location": lonely()}));
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    app.drain().await;
+    let other = app.alice.get(&format!("/v1/reservations/{id}")).await.body;
+    assert_eq!(
+        (&other["status"], &other["connector"]),
+        (&json!("confirmed"), &json!("1"))
+    );
+}
+
+#[tokio::test]
+async fn an_evse_that_cannot_be_reserved_is_not_booked_because_its_neighbour_can() {
+    let app = TestApp::start().await;
+    let mut connectors = tests::cables();
+    for place in [0, 1] {
+        connectors[place]["reservable"] = json!(false);
+    }
+    let near = app.station(json!({"connectors": connectors.clone()})).await;
+    let crew = app.crew(&app.alice).await;
+    let reserve = async || {
+        let body = with(app.reservation(&crew, 20), json!({"location": lonely()}));
+        let id = app.alice.post("/v1/reservations", body).await.id();
+        app.drain().await;
+        format!("/v1/reservations/{id}")
+    };
+    let path = reserve().await;
+    let made = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&made["charging_station"], &made["connector"]),
+        (&json!(near), &json!("3"))
+    );
+    app.alice
+        .post(&format!("{path}/cancel"), json!({}))
+        .await
+        .expect(200);
+    connectors[2]["type"] = json!("CCS");
+    app.change_station(&near, json!({"connectors": connectors}))
+        .await;
+    let path = reserve().await;
+    let none = app.alice.get(&path).await.body;
+    assert_eq!(
+        (&none["status"], &none["connector"]),
+        (&json!("pending"), &Value::Null)
+    );
+    assert_eq!(none["match_summary"]["refused"]["connector_type"], 1);
+    app.alice
+        .post(&format!("{path}/cancel"), json!({}))
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn a_short_delay_nearby_wins_over_a_station_far_away() {
+    let app = TestApp::start().await;
+    let only = json!([{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]);
+    let near = app.station(json!({"connectors": only})).await;
+    // 25 km away, in time for the preferred window.
+    let far = json!({"location": {"latitude": 10.225, "longitude": 10.0}});
+    app.station(far).await;
+    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let wide = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 50_000}});
+    let until = json!({"ideal_end": app.in_minutes(40)});
+    let first = with(with(app.reservation(&one, 10), wide.clone()), until);
+    app.alice.post("/v1/reservations", first).await.expect(200);
+    app.drain().await;
+    let slack = json!({"latest_end": app.in_minutes(25 + 60 + 90)});
+    let body = with(with(app.reservation(&two, 25), wide), slack);
+    let id = app.alice.post("/v1/reservations", body).await.id();
+    app.drain().await;
+    let made = app.alice.get(&format!("/v1/reservations/{id}")).await.body;
+    // 15 minutes are 150 points, 25 kilometres are 250.
+    assert_eq!(
+        (&made["status"], &made["charging_station"]),
+        (&json!("confirmed"), &json!(near))
+    );
+    let minutes = |name: &str| {
+        let at = shared::Timestamp::parse(made[name].as_str().expect("a time"));
+        at.expect("a time").unix_millis() / 60_000
+    };
+    assert_eq!(minutes("reserved_start") - minutes("ideal_start"), 15);
 }
 
 #[tokio::test]
@@ -636,10 +780,13 @@ async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_no
         from: window("reserved_start").expect("a time"),
         until: window("reserved_end").expect("a time"),
     };
-    let whose = connector_calendar(&Id::from(station.as_str()), connector);
-    let pages = promised.utc_days().map(|day| (whose.clone(), day));
+    let owner = CalendarOwner::Evse {
+        station: Id::from(station.as_str()),
+        evse: connector.into(),
+    };
+    let pages = promised.utc_days().map(|day| (owner.clone(), day));
     let calendars = app.app().store.calendars(Mode::Test, pages.collect()).await;
-    assert_eq!(calendars.expect("calendars").entries(&whose), []);
+    assert_eq!(calendars.expect("calendars").entries(&owner), []);
 }
 
 #[tokio::test]

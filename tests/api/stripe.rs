@@ -2,8 +2,6 @@
 //! `python3 -m venv target/tools/localstripe && target/tools/localstripe/bin/pip install localstripe==1.15.10`.
 
 use std::collections::VecDeque;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,8 +11,11 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use shared::Mode;
 use shared::money::Currency;
-use shared::ports::payments::{Charge, Outcome, Payments, Providers, Refund, Simulated};
+use shared::ports::payments::{
+    Charge, ChargeResult, Outcome, Payments, Providers, Refund, Simulated,
+};
 use shared::stripe::Stripe;
+use tests::localstripe::LocalStripe;
 use tests::{Receiver, TestApp};
 
 /// What Stripe was asked, and what it answers next.
@@ -95,9 +96,11 @@ fn charge(amount: i64, currency: &str) -> Charge {
     Charge {
         key: "key-1".into(),
         token: "pm_1".into(),
+        customer: None,
         amount,
         currency: Currency::from_code(currency).expect("a currency"),
         description: "Invoice 1".into(),
+        key_expired: false,
     }
 }
 
@@ -121,7 +124,11 @@ fn fault(status: u16, error: Value) -> (u16, Value) {
 async fn a_charge_is_one_confirmed_intent_under_our_key() {
     let fake = Fake::start(&[method(), intent("succeeded")]).await;
     let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
-    assert_eq!(outcome.expect("an outcome"), Outcome::Succeeded);
+    let succeeded = ChargeResult {
+        outcome: Outcome::Succeeded,
+        reference: Some("pi_1".into()),
+    };
+    assert_eq!(outcome.expect("an outcome"), succeeded);
     let want = "POST /v1/payment_intents amount=1190&currency=eur&payment_method=pm_1&confirm=true&off_session=true\
                 &metadata%5Bcharge_key%5D=key-1&metadata%5Bdescription%5D=Invoice+1&customer=cus_1";
     assert_eq!(fake.asked(), ["GET /v1/payment_methods/pm_1", want]);
@@ -162,7 +169,7 @@ async fn what_is_refused_is_a_decline_with_the_providers_word() {
         let fake = Fake::start(&answers).await;
         let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
         assert_eq!(
-            outcome.expect("an outcome"),
+            outcome.expect("an outcome").outcome,
             Outcome::Declined(want.into()),
             "{answers:?}"
         );
@@ -212,7 +219,7 @@ async fn a_charge_that_ended_in_an_error_of_stripe_is_sought() {
         let answers = [method(), fault(500, json!({})), found(status)];
         let fake = Fake::start(&answers).await;
         let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
-        assert_eq!(outcome.expect("an outcome"), want);
+        assert_eq!(outcome.expect("an outcome").outcome, want);
         let search =
             "GET /v1/payment_intents/search?query=metadata%5B%27charge_key%27%5D%3A%27key-1%27";
         assert_eq!(fake.asked()[2], search);
@@ -233,7 +240,8 @@ async fn a_charge_under_way_is_looked_at_again_when_it_is_repeated() {
     .await;
     assert!(fake.stripe.charge(&charge(1190, "eur")).await.is_err());
     let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
-    assert_eq!(outcome.expect("an outcome"), Outcome::Succeeded);
+    let outcome = outcome.expect("an outcome").outcome;
+    assert_eq!(outcome, Outcome::Succeeded);
     assert_eq!(fake.keys(), ["key-1", "key-1"]);
 }
 
@@ -254,7 +262,8 @@ async fn amounts_are_counted_as_stripe_counts_them() {
             .stripe
             .charge(&charge(ours, currency))
             .await
-            .expect("an outcome");
+            .expect("an outcome")
+            .outcome;
         match want {
             None => assert_eq!(outcome, Outcome::Declined("amount_too_small".into())),
             Some(want) => assert!(
@@ -274,6 +283,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
     let refund = Refund {
         key: "key-2".into(),
         charge: "key-1".into(),
+        reference: None,
         amount: 1190,
         currency: Currency::USD,
     };
@@ -316,24 +326,139 @@ async fn a_refund_finds_the_charge_by_its_key() {
 #[tokio::test]
 async fn a_token_stands_for_a_card_or_for_none() {
     let fake = Fake::start(&[method(), fault(404, json!({"code": "resource_missing"}))]).await;
-    let card = fake
-        .stripe
-        .card("pm_1")
-        .await
-        .expect("an answer")
-        .expect("a card");
+    let known = fake.stripe.method("pm_1").await;
+    let known = known.expect("an answer").expect("a method");
+    assert_eq!(known.customer.as_deref(), Some("cus_1"));
+    assert_eq!(known.exclusive, ["cus_1", "pm_1"]);
+    let card = known.card.expect("a card");
     assert_eq!(
         (card.brand.as_str(), card.exp_month, card.last4.as_str()),
         ("visa", 5, "4242")
     );
     assert!(
         fake.stripe
-            .card("tok_1/../x")
+            .method("tok_1/../x")
             .await
             .expect("an answer")
             .is_none()
     );
     assert_eq!(fake.asked()[1], "GET /v1/payment_methods/tok_1%2F..%2Fx");
+}
+
+#[tokio::test]
+async fn a_charge_uses_the_customer_that_the_method_was_registered_with() {
+    let fake = Fake::start(&[intent("succeeded")]).await;
+    let charge = Charge {
+        customer: Some("cus_7".into()),
+        ..charge(1190, "eur")
+    };
+    fake.stripe.charge(&charge).await.expect("an outcome");
+    let asked = fake.asked();
+    assert_eq!(asked.len(), 1);
+    assert!(asked[0].ends_with("&customer=cus_7"), "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_charge_whose_key_stripe_may_have_forgotten_is_searched_for_before_it_is_made() {
+    let found = |data: Value| (200, json!({"data": data}));
+    let late = Charge {
+        key_expired: true,
+        ..charge(1190, "eur")
+    };
+    let made = found(json!([{"id": "pi_9", "status": "succeeded"}]));
+    let fake = Fake::start(&[made]).await;
+    let result = fake.stripe.charge(&late).await.expect("an outcome");
+    assert_eq!(result.reference.as_deref(), Some("pi_9"));
+    assert!(fake.keys().is_empty(), "nothing was charged again");
+    let fake = Fake::start(&[found(json!([])), method(), intent("succeeded")]).await;
+    let result = fake.stripe.charge(&late).await.expect("an outcome");
+    assert_eq!(result.reference.as_deref(), Some("pi_1"));
+    assert_eq!(fake.keys(), ["key-1"]);
+}
+
+#[tokio::test]
+async fn a_refund_with_the_id_of_its_charge_does_not_search() {
+    let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+    let refund = Refund {
+        key: "key-2".into(),
+        charge: "key-1".into(),
+        reference: Some("pi_4".into()),
+        amount: 1190,
+        currency: Currency::USD,
+    };
+    let outcome = fake.stripe.refund(&refund).await;
+    assert_eq!(outcome.expect("an outcome"), Outcome::Succeeded);
+    assert_eq!(fake.asked(), ["POST /v1/refunds payment_intent=pi_4"]);
+}
+
+#[tokio::test]
+async fn a_customer_of_stripe_serves_one_account() {
+    let known = |token: &str, customer: Option<&str>| {
+        let (_, mut body) = method();
+        body["id"] = json!(token);
+        body["customer"] = json!(customer);
+        (200, body)
+    };
+    let fake = Fake::start(&[]).await;
+    let app = fake.service(Arc::new(Simulated)).await;
+    let one = app.other_account(Mode::Live).await;
+    let two = app.other_account(Mode::Live).await;
+    let register = async |client: &tests::Client, token: &str, customer: Option<&str>| {
+        fake.answer_next(&[known(token, customer)]);
+        let body = json!({"type": "card", "token": token});
+        client.post("/v1/payment_methods", body).await
+    };
+    let refused = (
+        400,
+        "invalid_request_error",
+        Some("payment_method_invalid_input"),
+        Some("token"),
+    );
+    register(&one, "pm_1", Some("cus_1")).await.expect(200);
+    // Neither the same token nor another one of the customer.
+    for token in ["pm_1", "pm_2"] {
+        let answer = register(&two, token, Some("cus_1")).await;
+        assert_eq!(answer.error(), refused, "{token}");
+    }
+    assert!(two.get("/v1/payment_methods").await.ids().is_empty());
+    register(&one, "pm_2", Some("cus_1")).await.expect(200);
+    // A token without a customer is bound by itself.
+    register(&one, "pm_3", None).await.expect(200);
+    let answer = register(&two, "pm_3", Some("cus_2")).await;
+    assert_eq!(answer.error(), refused);
+    // What was refused left nothing behind, and the customer stays the account's when its methods are deleted.
+    register(&two, "pm_4", Some("cus_2")).await.expect(200);
+    for id in one.get("/v1/payment_methods").await.ids() {
+        let path = format!("/v1/payment_methods/{id}");
+        one.delete(&path).await.expect(200);
+    }
+    let answer = register(&two, "pm_1", Some("cus_1")).await;
+    assert_eq!(answer.error(), refused);
+}
+
+#[tokio::test]
+async fn of_two_accounts_that_register_one_customer_at_once_one_is_refused() {
+    let fake = Fake::start(&[]).await;
+    let app = fake.service(Arc::new(Simulated)).await;
+    let clients = [
+        app.other_account(Mode::Live).await,
+        app.other_account(Mode::Live).await,
+    ];
+    for round in 0..4 {
+        fake.answer_next(&[method(), method()]);
+        let token = format!("pm_{round}");
+        let register = |client: tests::Client, token: String| async move {
+            let body = json!({"type": "card", "token": token});
+            client.post("/v1/payment_methods", body).await.status
+        };
+        let (one, two) = tokio::join!(
+            register(clients[0].clone(), token.clone()),
+            register(clients[1].clone(), token)
+        );
+        let mut statuses = [one, two];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 400]);
+    }
 }
 
 #[tokio::test]
@@ -412,80 +537,6 @@ async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_k
     );
 }
 
-/// `localstripe`, on loopback.
-struct LocalStripe {
-    process: Child,
-    url: String,
-}
-
-impl LocalStripe {
-    async fn start() -> Self {
-        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
-        let python = std::env::var_os("LOCALSTRIPE_PYTHON")
-            .map_or_else(|| tools.join("localstripe/bin/python"), Into::into);
-        let port = {
-            let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-            free.local_addr().expect("an address").port()
-        };
-        let script = format!(
-            "from aiohttp import web; from localstripe.server import app; web.run_app(app, host='127.0.0.1', port={port})"
-        );
-        let process = Command::new(&python)
-            .args(["-c", &script])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let mut server = Self {
-            process: process.expect("localstripe"),
-            url: format!("http://127.0.0.1:{port}"),
-        };
-        for _ in 0..300 {
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return server;
-            }
-            let ended = server.process.try_wait().expect("a process");
-            assert!(ended.is_none(), "{} has no localstripe", python.display());
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        panic!("localstripe does not answer");
-    }
-
-    /// The token of a card.
-    async fn card(&self, number: &str) -> String {
-        let body = format!(
-            "type=card&card[number]={number}&card[exp_month]=12&card[exp_year]=2031&card[cvc]=123"
-        );
-        let request = reqwest::Client::builder()
-            .no_proxy()
-            .build()
-            .expect("a client");
-        let request = request
-            .post(format!("{}/v1/payment_methods", self.url))
-            .bearer_auth("sk_test_1");
-        let request = request
-            .header("content-type", "application/x-www-form-urlencoded")
-            .body(body);
-        let answer: Value = request
-            .send()
-            .await
-            .expect("an answer")
-            .json()
-            .await
-            .expect("JSON");
-        answer["id"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{answer}"))
-            .to_owned()
-    }
-}
-
-impl Drop for LocalStripe {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
 #[tokio::test]
 #[ignore = "needs localstripe"]
 async fn localstripe_takes_money_and_declines() {
@@ -506,17 +557,15 @@ async fn localstripe_takes_money_and_declines() {
         (&secured, declined("authentication_required")),
     ] {
         let outcome = stripe.charge(&charge(token)).await;
-        assert_eq!(outcome.expect("an outcome"), want, "{token}");
+        assert_eq!(outcome.expect("an outcome").outcome, want, "{token}");
     }
-    let card = stripe
-        .card(&good)
-        .await
-        .expect("an answer")
-        .expect("a card");
+    let known = stripe.method(&good).await;
+    let card = known.expect("an answer").expect("a method").card;
+    let card = card.expect("a card");
     assert_eq!((card.exp_year, card.last4.as_str()), (2031, "4242"));
     assert!(
         stripe
-            .card("pm_unknown")
+            .method("pm_unknown")
             .await
             .expect("an answer")
             .is_none()

@@ -6,10 +6,12 @@ use functions::payments::{self, Bill};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use shared::error::{Error, Result};
-use shared::models::payment_method::{Card, PaymentMethod};
+use shared::models::payment_method::PaymentMethod;
 use shared::models::transaction::TransactionStatus;
 use shared::origin::{Mode, Origin};
-use shared::ports::payments::{Charge, Outcome, Payments, Providers, Simulated};
+use shared::ports::payments::{
+    Charge, ChargeResult, Outcome, Payments, ProviderMethod, Providers, Simulated,
+};
 use shared::store::Changes;
 use shared::store::wallets::{Funds, Wallet};
 use shared::{Id, Tenant};
@@ -362,6 +364,7 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
             amount,
             currency: shared::money::Currency::from_code(code).expect("a currency"),
             description: "Test".into(),
+            due_since: app.now(),
         };
         let mut changes = Changes::new();
         let method = method.expect("a method");
@@ -370,7 +373,7 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
             let done = store.commit_later(&origin, changes).await;
             done.expect("the money moves");
         }
-        match taken.expect("an outcome") {
+        match taken.expect("an outcome").outcome {
             Outcome::Succeeded => String::new(),
             Outcome::Declined(code) => code,
         }
@@ -399,7 +402,7 @@ struct Notes {
 }
 
 impl Payments for Notes {
-    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<Outcome>> {
+    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {
         let mut keys = self.keys.lock().expect("notes");
         keys.push(charge.key.clone());
         let lost = keys.len() == 1;
@@ -418,8 +421,8 @@ impl Payments for Notes {
         Box::pin(async { Ok(Outcome::Succeeded) })
     }
 
-    fn card<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<Card>>> {
-        Simulated.card(token)
+    fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
+        Simulated.method(token)
     }
 }
 

@@ -69,6 +69,79 @@ async fn what_is_wrong_is_named() {
 }
 
 #[tokio::test]
+async fn a_literal_address_that_is_not_public_is_refused_at_creation_and_update() {
+    let app = TestApp::start().await;
+    let made = app.alice.post("/v1/webhook_endpoints", hook()).await;
+    let path = format!("/v1/webhook_endpoints/{}", made.id());
+    for url in [
+        "https://10.0.0.1/hook",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://167772161/hook",
+        "https://[fd00::1]/hook",
+        "https://[::ffff:192.168.1.1]/hook",
+        "http://10.0.0.1/hook",
+    ] {
+        let change = json!({"url": url});
+        let refused = (400, "invalid_request_error", None, Some("url"));
+        let created = app
+            .alice
+            .post("/v1/webhook_endpoints", with(hook(), change.clone()))
+            .await;
+        assert_eq!(created.error(), refused, "{url}");
+        let updated = app.alice.post(&path, change).await;
+        assert_eq!(updated.error(), refused, "{url}");
+    }
+    assert_eq!(app.alice.walk("/v1/webhook_endpoints").await, [made.id()]);
+    assert_eq!(app.alice.get(&path).await.body, made.body);
+    // A local run may deliver to this machine.
+    for url in ["http://127.0.0.1:9/hook", "http://localhost:9/hook"] {
+        let changed = app.alice.post(&path, json!({"url": url})).await.expect(200);
+        assert_eq!(changed.body["url"], url);
+    }
+}
+
+#[tokio::test]
+async fn every_secret_of_the_last_day_signs_and_the_eleventh_rotation_is_refused() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let body = json!({"url": receiver.url, "enabled_events": ["ping"]});
+    let made = app.alice.post("/v1/webhook_endpoints", body).await;
+    let path = format!("/v1/webhook_endpoints/{}", made.id());
+    let secret =
+        |answer: &tests::Answer| answer.body["secret"].as_str().expect("a secret").to_owned();
+    let mut secrets = vec![secret(&made)];
+    for _ in 0..10 {
+        let rotated = app
+            .alice
+            .post(&format!("{path}/rotate_secret"), json!({}))
+            .await;
+        secrets.insert(0, secret(&rotated.expect(200)));
+    }
+    let refused = app
+        .alice
+        .post(&format!("{path}/rotate_secret"), json!({}))
+        .await;
+    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    let shown = app.alice.get(&path).await;
+    assert_eq!(secret(&shown), secrets[0]);
+    app.alice
+        .post(&format!("{path}/test"), json!({}))
+        .await
+        .expect(200);
+    app.drain().await;
+    let delivery = receiver.received().remove(0);
+    let signature = tests::header(&delivery, "service-signature");
+    let (stamp, given) = signature.split_once(",v1=").expect("a signature");
+    let stamp = stamp.strip_prefix("t=").expect("a time");
+    let want: Vec<_> = secrets
+        .iter()
+        .map(|secret| tests::hmac(secret.as_bytes(), &[stamp.as_bytes(), b".", &delivery.raw]))
+        .map(hex::encode)
+        .collect();
+    assert_eq!(given.split(",v1=").collect::<Vec<_>>(), want);
+}
+
+#[tokio::test]
 async fn each_account_has_its_own_sixteen() {
     let app = TestApp::start().await;
     let bob = app.other_account(shared::Mode::Test).await;

@@ -191,7 +191,7 @@ async fn a_receiver_may_ask_for_more_time() {
 }
 
 #[tokio::test]
-async fn gone_disables_the_endpoint_and_the_others_are_told_without_its_secret() {
+async fn gone_disables_the_endpoint_and_the_others_are_sent_its_secret_masked() {
     let app = TestApp::start().await;
     let (gone, other) = (Receiver::start().await, Receiver::start().await);
     gone.answer(&[410]);
@@ -212,7 +212,9 @@ async fn gone_disables_the_endpoint_and_the_others_are_told_without_its_secret()
     assert!(shown["disabled_at"].is_string());
     assert_eq!(other.types(), ["webhook_endpoint.disabled"]);
     let told = &other.received()[0].event["data"]["object"];
-    assert_eq!((&told["id"], told.get("secret")), (&json!(id), None));
+    let secret = endpoint["secret"].as_str().expect("a secret");
+    let masked = format!("whsec_****{}", &secret[secret.len() - 4..]);
+    assert_eq!((&told["id"], &told["secret"]), (&json!(id), &json!(masked)));
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
     app.advance(24 * 3600).await;

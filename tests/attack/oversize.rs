@@ -1,1 +1,381 @@
-//! Objects and answers that are too large are refused or split; they block nobody.
+//! Objects as large as they can be made: what is accepted goes all the way through the table, its stream and a webhook,
+//! and what can never go through holds up nothing else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use functions::stream::relay::{self, Change};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use shared::ports::{FailedChange, Message, Queue};
+use shared::store::{Store, client};
+use shared::{App, Error, Id, Kind};
+use tests::{Receiver, TestApp, with};
+
+/// The most an object may be, in bytes of JSON.
+const MOST: usize = 150 * 1024;
+
+/// Metadata of so many pairs, each as long as it may be. The characters take four bytes.
+fn metadata(pairs: usize, mark: char) -> Value {
+    let pairs = (0..pairs).map(|n| {
+        let key = format!("{n:02}{}", mark.to_string().repeat(38));
+        (key, json!(mark.to_string().repeat(500)))
+    });
+    Value::Object(pairs.collect())
+}
+
+/// Metadata that only its JSON makes large: each of its characters takes six bytes there, and one in the table.
+fn escaped(pairs: usize) -> Value {
+    metadata(pairs, '\u{1}')
+}
+
+fn texts(count: usize, mark: char) -> Value {
+    let texts = (0..count).map(|n| format!("{n:03}{}", mark.to_string().repeat(253)));
+    texts.collect()
+}
+
+/// What of a kind can be made large, as a body of its update, of about 150 KiB at most.
+fn largest(kind: &str, mark: char) -> Value {
+    match kind {
+        "policy" => {
+            json!({"rules": {"allowed_operators": texts(70, mark), "denied_operators": texts(70, mark)}})
+        }
+        "driver" => {
+            json!({"metadata": metadata(22, mark), "preferences": {"preferred_cpos": texts(95, mark)}})
+        }
+        _ => json!({"metadata": metadata(50, mark)}),
+    }
+}
+
+#[tokio::test]
+async fn the_largest_object_of_every_kind_is_made_changed_and_delivered() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let crew = app.crew(&app.alice).await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    app.drain().await;
+    let account = json!({"name": "Child", "email": "ops@fleet.example", "type": "business"});
+    let policy = json!({"name": "Large", "rules": {}});
+    let invoice = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(0)});
+    let other = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    for (kind, list, body, code, told) in [
+        ("account", "/v1/accounts", account, None, false),
+        ("fleet", "/v1/fleets", tests::fleet(), None, true),
+        ("driver", "/v1/drivers", tests::driver(), None, true),
+        (
+            "vehicle",
+            "/v1/vehicles",
+            tests::vehicle(&crew.fleet),
+            None,
+            true,
+        ),
+        ("policy", "/v1/policies", policy, None, true),
+        (
+            "webhook_endpoint",
+            "/v1/webhook_endpoints",
+            other,
+            None,
+            false,
+        ),
+        (
+            "payment_method",
+            "/v1/payment_methods",
+            json!({"type": "card", "token": "tok_success"}),
+            Some("payment_method_invalid_input"),
+            false,
+        ),
+        (
+            "reservation",
+            "/v1/reservations",
+            app.reservation(&crew, 120),
+            Some("reservation_invalid_input"),
+            true,
+        ),
+        (
+            "invoice",
+            "/v1/invoices",
+            invoice,
+            Some("invoice_validation_error"),
+            false,
+        ),
+    ] {
+        let body = with(body, largest(kind, '😀'));
+        let key = [("idempotency-key", kind)];
+        let made = app
+            .alice
+            .send("POST", list, Some(body.to_string()), &key)
+            .await;
+        let id = made.id();
+        assert!(made.text.len() > 100_000, "{kind}: {}", made.text.len());
+        let path = format!("{list}/{id}");
+        app.alice
+            .post(&path, json!({"metadata": null}))
+            .await
+            .expect(200);
+        let changed = app.alice.post(&path, largest(kind, '😁')).await.expect(200);
+        app.drain().await;
+        assert_eq!(app.alice.get(&path).await.body, changed.body, "{kind}");
+        if told {
+            let received = receiver.received();
+            let of = |name: &str| {
+                let name = format!("{kind}.{name}");
+                let mut events = received.iter().map(|one| &one.event);
+                events.rfind(|event| {
+                    event["type"] == name && event["data"]["object"]["id"] == json!(id)
+                })
+            };
+            for (name, shown) in [("created", &made.body), ("updated", &changed.body)] {
+                let event = of(name).unwrap_or_else(|| panic!("{kind}.{name} was not delivered"));
+                let object = &event["data"]["object"];
+                for member in ["metadata", "rules", "preferences"] {
+                    assert_eq!(
+                        object.get(member),
+                        shown.get(member),
+                        "{kind}.{name} {member}"
+                    );
+                }
+            }
+        }
+        // One step further it is refused, with the limit, and nothing changes.
+        let before = app
+            .alice
+            .post(&path, json!({"metadata": null}))
+            .await
+            .expect(200);
+        let too_much = json!({"metadata": escaped(50)});
+        let want = (400, "invalid_request_error", code, Some("metadata"));
+        let refused = app.alice.post(&path, too_much.clone()).await;
+        assert_eq!(refused.error(), want, "{kind}");
+        assert!(refused.text.contains("150 KiB"), "{kind}: {}", refused.text);
+        assert_eq!(app.alice.get(&path).await.body, before.body, "{kind}");
+        let all = app.alice.walk(list).await;
+        let refused = app.alice.post(list, with(body, too_much)).await;
+        assert_eq!(refused.error(), want, "{kind}");
+        assert_eq!(app.alice.walk(list).await, all, "{kind}");
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn previous_attributes_are_left_out_of_an_event_that_would_be_too_large() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["policy.updated"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let body = with(json!({"name": "Large"}), largest("policy", '😀'));
+    let made = app.alice.post("/v1/policies", body).await.expect(200);
+    assert!(
+        (140_000..=MOST).contains(&made.text.len()),
+        "{}",
+        made.text.len()
+    );
+    let path = format!("/v1/policies/{}", made.id());
+    let changed = app
+        .alice
+        .post(&path, largest("policy", '😁'))
+        .await
+        .expect(200);
+    let renamed = app
+        .alice
+        .post(&path, json!({"name": "Small"}))
+        .await
+        .expect(200);
+    app.drain().await;
+    let events: Vec<Value> = receiver
+        .received()
+        .into_iter()
+        .map(|one| one.event)
+        .collect();
+    let of = |object: &Value| {
+        let found = events
+            .iter()
+            .find(|event| event["data"]["object"] == *object);
+        found.expect("the event was delivered")["data"].clone()
+    };
+    let large = of(&changed.body);
+    assert!(large.get("previous_attributes").is_none());
+    let small = of(&renamed.body);
+    assert_eq!(small["previous_attributes"]["name"], "Large");
+    // The event is there to be read as well.
+    let listed = app
+        .alice
+        .get("/v1/events?type=policy.updated")
+        .await
+        .expect(200);
+    assert_eq!(listed.body["data"].as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
+async fn drivers_too_large_for_one_transaction_are_named_and_a_vehicle_of_large_drivers_can_be_deleted()
+ {
+    let app = TestApp::start().await;
+    let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
+    let mut drivers = Vec::new();
+    for _ in 0..36 {
+        drivers.push(app.alice.post("/v1/drivers", tests::driver()).await.id());
+    }
+    let vehicle = with(tests::vehicle(&fleet), json!({"drivers": drivers}));
+    let made = app.alice.post("/v1/vehicles", vehicle).await.id();
+    for driver in &drivers {
+        let path = format!("/v1/drivers/{driver}");
+        app.alice
+            .post(&path, largest("driver", '😀'))
+            .await
+            .expect(200);
+    }
+    // About 5 MB of drivers.
+    let path = format!("/v1/vehicles/{made}");
+    app.alice.delete(&path).await.expect(200);
+    app.alice.get(&path).await.expect(404);
+    for driver in &drivers {
+        let driver = app
+            .alice
+            .get(&format!("/v1/drivers/{driver}"))
+            .await
+            .expect(200);
+        assert_eq!(driver.body["vehicles"], json!([]));
+    }
+    app.drain().await;
+}
+
+/// A queue that keeps what can never be relayed.
+#[derive(Default)]
+struct Failures(Mutex<Vec<FailedChange>>);
+
+impl Queue for Failures {
+    fn send<'a>(&'a self, _: &'a Message, _: u16) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<(), Error>> {
+        self.0.lock().expect("the failures").push(change.clone());
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Failures {
+    fn taken(&self) -> Vec<FailedChange> {
+        std::mem::take(&mut self.0.lock().expect("the failures"))
+    }
+}
+
+/// The service with that queue, and with a table at that address.
+fn failing(app: &TestApp, queue: Arc<Failures>, url: &str) -> App {
+    let mut settings = client::tuned(&shared::aws::config(), 1);
+    settings.set_endpoint_url(Some(url.to_owned()));
+    let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
+    let store = Store::new(table, app.running().table.clone());
+    let parts = app.app();
+    App::new(
+        store,
+        parts.clock.clone(),
+        queue,
+        parts.schedules.clone(),
+        parts.payments.clone(),
+        parts.files.clone(),
+        parts.settings.clone(),
+    )
+}
+
+/// The row of an object of alice's, with an event to be written.
+fn row(
+    app: &TestApp,
+    kind: Kind,
+    announces: &str,
+    object: Value,
+) -> HashMap<String, serde_dynamo::AttributeValue> {
+    let tenant = app.alice.tenant();
+    let id = Id::new(kind, app.now());
+    let json = json!({"pk": format!("{}#test#{id}", tenant.account), "sk": "#", "version": 1, "written": app.now(),
+        "announces": [announces], "object": object, "private": null});
+    serde_dynamo::to_item(json).expect("a row")
+}
+
+#[tokio::test]
+async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_once() {
+    let app = TestApp::start().await;
+    let queue = Arc::new(Failures::default());
+    let service = failing(&app, queue.clone(), &app.running().store_url);
+    let policy = app
+        .alice
+        .post("/v1/policies", json!({"name": "P", "rules": {}}))
+        .await;
+    app.drain().await;
+    // An object as no release wrote it, and one that an earlier release let grow until its event has no room.
+    let unreadable = row(&app, Kind::Fleet, "fleet.created", json!({"id": 5}));
+    let huge = with(
+        policy.body.clone(),
+        json!({"metadata": {"a": "x".repeat(409_000)}}),
+    );
+    let oversize = row(&app, Kind::Policy, "policy.created", huge);
+    for row in [unreadable, oversize] {
+        let change = Change {
+            old: None,
+            new: Some(row.clone().into()),
+        };
+        relay::handle(&service, &change)
+            .await
+            .expect("it is not to be read again");
+        let failed = queue.taken();
+        assert_eq!(failed.len(), 1);
+        let pk = match row.get("pk") {
+            Some(serde_dynamo::AttributeValue::S(pk)) => pk.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(failed[0].pk, pk);
+        assert!(pk.ends_with(failed[0].object.as_ref().expect("an object").as_str()));
+        assert_eq!(failed[0].version, Some(1));
+        assert!(!failed[0].error.is_empty());
+    }
+    // A table out of reach may be in reach the next time: the change is read again.
+    let away = failing(&app, queue.clone(), "http://127.0.0.1:9");
+    let fine = row(&app, Kind::Policy, "policy.created", policy.body.clone());
+    let change = Change {
+        old: None,
+        new: Some(fine.into()),
+    };
+    relay::handle(&away, &change)
+        .await
+        .expect_err("the table is out of reach");
+    assert_eq!(queue.taken(), []);
+    relay::handle(&service, &change)
+        .await
+        .expect("it is relayed");
+    assert_eq!(queue.taken(), []);
+}
+
+#[tokio::test]
+async fn in_the_runner_a_change_that_can_never_be_relayed_delays_no_other() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let bob = app.other_account(shared::Mode::Test).await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    bob.post("/v1/webhook_endpoints", hook).await.expect(200);
+    app.drain().await;
+    let mut settings = client::tuned(&shared::aws::config(), tests::SLACK);
+    settings.set_endpoint_url(Some(app.running().store_url.clone()));
+    let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
+    let broken: HashMap<String, AttributeValue> =
+        row(&app, Kind::Fleet, "fleet.created", json!({"id": 5}))
+            .into_iter()
+            .map(|(name, value)| (name, value.into()))
+            .collect();
+    let put = table
+        .put_item()
+        .table_name(&app.running().table)
+        .set_item(Some(broken));
+    put.send().await.expect("the row is stored");
+    let fleet = bob.post("/v1/fleets", tests::fleet()).await.id();
+    app.drain().await;
+    let events = receiver.received();
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].event["data"]["object"]["id"], json!(fleet));
+}

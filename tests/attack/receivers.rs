@@ -1,1 +1,213 @@
-//! Slow and hostile webhook receivers delay nobody but themselves.
+//! Receivers of webhooks that hang, drip, flood, redirect, reset or lie: what they do to themselves reaches nobody else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::Timestamp;
+use tests::{Client, Receiver, TestApp, fleet};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep, timeout};
+
+/// What a hostile receiver does with a connection.
+#[derive(Debug, Clone, PartialEq)]
+enum Habit {
+    /// It takes the request and never answers.
+    Hangs,
+    /// It sends the head of its answer a byte at a time.
+    DripsHead,
+    /// It acknowledges, and then sends a body a byte at a time.
+    DripsBody,
+    FloodsHeaders,
+    FloodsBody,
+    /// It closes the connection with the request unread, which resets it.
+    Resets,
+    /// It answers with exactly this.
+    Answers(String),
+}
+
+/// A hostile receiver, and how many bytes of an answer it got rid of.
+struct Hostile {
+    url: String,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Hostile {
+    async fn start(habit: Habit) -> Self {
+        let port = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let address = port.local_addr().expect("an address");
+        let sent = Arc::new(AtomicUsize::new(0));
+        let counter = sent.clone();
+        tokio::spawn(async move {
+            while let Ok((connection, _)) = port.accept().await {
+                tokio::spawn(behave(habit.clone(), connection, counter.clone()));
+            }
+        });
+        let url = format!("http://{address}/hook");
+        Self { url, sent }
+    }
+}
+
+async fn behave(habit: Habit, mut connection: TcpStream, sent: Arc<AtomicUsize>) {
+    let mut request = [0; 4096];
+    if habit == Habit::Resets {
+        return connection.readable().await.expect("a request");
+    }
+    if connection.read(&mut request).await.is_err() {
+        return;
+    }
+    let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    let (begin, again, pause) = match habit {
+        Habit::Hangs | Habit::Resets => return sleep(Duration::from_secs(120)).await,
+        Habit::DripsHead => ("HTTP/1.1 200 OK\r\nx: ".to_owned(), "x".to_owned(), 50),
+        Habit::DripsBody => (head.to_owned(), "1\r\nx\r\n".to_owned(), 50),
+        Habit::FloodsHeaders => {
+            let header = format!("x-flood: {}\r\n", "x".repeat(8_000));
+            ("HTTP/1.1 200 OK\r\n".to_owned(), header, 0)
+        }
+        Habit::FloodsBody => {
+            let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+            (head.to_owned(), chunk, 0)
+        }
+        Habit::Answers(answer) => (answer, String::new(), 0),
+    };
+    let mut next = begin;
+    while connection.write_all(next.as_bytes()).await.is_ok() {
+        sent.fetch_add(next.len(), Ordering::Relaxed);
+        next = again.clone();
+        match (next.is_empty(), pause) {
+            (true, _) => return sleep(Duration::from_secs(120)).await,
+            (false, 0) => tokio::task::yield_now().await,
+            (false, pause) => sleep(Duration::from_millis(pause)).await,
+        }
+    }
+}
+
+fn answer(status: &str, header: &str) -> Habit {
+    Habit::Answers(format!(
+        "HTTP/1.1 {status}\r\n{header}\r\ncontent-length: 0\r\n\r\n"
+    ))
+}
+
+async fn hook(client: &Client, url: &str) -> String {
+    let body = json!({"url": url, "enabled_events": ["fleet.created"]});
+    client.post("/v1/webhook_endpoints", body).await.id()
+}
+
+/// The first attempt to deliver to an endpoint, once it is over.
+async fn first_attempt(client: &Client, endpoint: &str) -> Value {
+    let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
+    loop {
+        let log = client.get(&path).await.expect(200);
+        let attempts = log.body["data"].as_array().expect("a log");
+        if let Some(first) = attempts.iter().find(|one| one["attempt"] == 1) {
+            return first.clone();
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_receivers_delay_no_other_tenant_and_take_little_memory() {
+    // The service works by itself, as it does on a developer's machine.
+    let app = TestApp::start_with(|options| options.by_hand = false).await;
+    let bob = app.other_account(shared::Mode::Test).await;
+    let healthy = Receiver::start().await;
+    let forbidden = Receiver::start().await;
+    hook(&bob, &healthy.url).await;
+    let inside = format!("location: {}", forbidden.url);
+    let habits = [
+        ("hangs", Habit::Hangs, None),
+        ("drips its head", Habit::DripsHead, None),
+        ("drips its body", Habit::DripsBody, Some(200)),
+        ("floods with headers", Habit::FloodsHeaders, None),
+        ("floods with a body", Habit::FloodsBody, Some(200)),
+        ("resets", Habit::Resets, None),
+        (
+            "redirects to a private address",
+            answer("302 Found", "location: http://169.254.169.254/"),
+            Some(302),
+        ),
+        (
+            "redirects to another port",
+            answer("307 Temporary Redirect", &inside),
+            Some(307),
+        ),
+        ("is gone", answer("410 Gone", "x: y"), Some(410)),
+        (
+            "asks for ages",
+            answer(
+                "503 Service Unavailable",
+                "retry-after: 99999999999999999999",
+            ),
+            Some(503),
+        ),
+        (
+            "asks for 2^32 seconds",
+            answer("429 Too Many Requests", "retry-after: 4294967296"),
+            Some(429),
+        ),
+    ];
+    let mut hostile = Vec::new();
+    for (name, habit, status) in habits {
+        let receiver = Hostile::start(habit).await;
+        let endpoint = hook(&app.alice, &receiver.url).await;
+        hostile.push((name, receiver, endpoint, status));
+    }
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    bob.post("/v1/fleets", fleet()).await.expect(200);
+    let begun = Instant::now();
+    let delivered = async {
+        while healthy.received().is_empty() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        begun.elapsed()
+    };
+    // Hostile receivers take 15 seconds, the most an attempt may take.
+    let delivered = timeout(Duration::from_secs(30), delivered).await;
+    let delivered = delivered.expect("bob's event is delivered");
+    assert!(delivered < Duration::from_secs(10), "after {delivered:?}");
+    for (name, receiver, endpoint, status) in &hostile {
+        let attempt = timeout(Duration::from_secs(60), first_attempt(&app.alice, endpoint));
+        let attempt = attempt.await.expect("the attempt ends");
+        assert_eq!(
+            attempt["response_status"].as_u64(),
+            *status,
+            "{name}: {attempt}"
+        );
+        let response = attempt["response"].as_str().expect("a response");
+        assert!(
+            response.len() <= 4 * 1024,
+            "{name}: {} bytes kept",
+            response.len()
+        );
+        let latency = attempt["latency"].as_u64().expect("milliseconds");
+        assert!(latency < 25_000, "{name}: {latency} ms");
+        // What the system buffers for a connection is not ours; endless is far more.
+        let sent = receiver.sent.load(Ordering::Relaxed);
+        assert!(sent < 16 * 1024 * 1024, "{name}: {sent} bytes taken");
+        if name.starts_with("asks") {
+            let moment = |name: &str| Timestamp::parse(attempt[name].as_str().expect("a time"));
+            let (next, made) = (moment("next_attempt"), moment("created"));
+            let wait = next.expect("a time").millis_since(made.expect("a time"));
+            let day = 24 * 60 * 60 * 1000;
+            assert!((day..day + 60_000).contains(&wait), "{name}: {wait} ms");
+        }
+        let path = format!("/v1/webhook_endpoints/{endpoint}");
+        let shown = app.alice.get(&path).await.expect(200).body;
+        if *status == Some(410) {
+            assert_eq!(shown["disabled_reason"], "gone", "{name}");
+        } else {
+            assert_eq!(shown["status"], "enabled", "{name}");
+            let off = json!({"status": "disabled"});
+            app.alice.post(&path, off).await.expect(200);
+        }
+    }
+    assert_eq!(healthy.received().len(), 1);
+    assert!(forbidden.received().is_empty(), "a redirect was followed");
+    while app.running().has_due_work() {
+        sleep(Duration::from_millis(100)).await;
+    }
+}

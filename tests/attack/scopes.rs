@@ -1,1 +1,475 @@
-//! Every operation against every scope: a key does what its scopes allow and nothing else.
+//! Every operation against every scope: a key does what its scopes allow and nothing else. The operations come from the table
+//! of routes and their scopes from `x-scope` of the interface's document, so a new route is tested without further ado.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use shared::Kind;
+use shared::http::{Method, Route, Shows, expand};
+use shared::models::api_key::{Resource, Scope};
+use shared::models::event::EventType;
+use tests::contract::DOCUMENT;
+use tests::samples::{Sample, one_of_each, steady};
+use tests::{Answer, Client, Receiver, TestApp, driver, fleet, with};
+
+/// The conditional scopes of the document, each with the test that shows what happens without it.
+const CONDITIONAL: &[(&str, &str)] = &[
+    (
+        "<every scope of the key to be deleted>",
+        "keys::a_restricted_key_neither_makes_nor_deletes_a_key_with_scopes_that_it_lacks",
+    ),
+    (
+        "<every scope of the new key>",
+        "keys::a_restricted_key_neither_makes_nor_deletes_a_key_with_scopes_that_it_lacks",
+    ),
+    (
+        "<resource>:read",
+        "scopes::without_a_read_scope_no_operation_shows_an_object_of_that_kind",
+    ),
+    (
+        "payment_methods:write",
+        "scopes::a_payment_method_is_charged_only_by_keys_that_may_write_payment_methods",
+    ),
+    (
+        "webhook_endpoints:write",
+        "scopes::a_signing_secret_is_masked_for_keys_that_may_not_write_endpoints",
+    ),
+];
+
+fn x_scope(route: &Route) -> &'static Value {
+    &DOCUMENT["paths"][route.path][route.method.as_str().to_lowercase()]["x-scope"]
+}
+
+fn required(route: &Route) -> Vec<Scope> {
+    let scopes = x_scope(route)["required"].as_array();
+    let scopes = scopes.expect("required scopes").iter();
+    let scope = |text: &Value| {
+        let text = text.as_str().expect("a scope").to_owned();
+        Scope::try_from(text).expect("a scope")
+    };
+    scopes.map(scope).collect()
+}
+
+/// Every scope of a restricted key but those that cover this one.
+fn all_but(scope: Scope) -> Vec<String> {
+    Scope::every()
+        .filter(|one| *one != Scope::Everything && !one.covers(scope))
+        .map(|one| one.to_string())
+        .collect()
+}
+
+/// What a sample event asks for besides the required scopes.
+async fn asked_by_sample(app: &TestApp, route: &Route, event: &Value) -> Vec<Scope> {
+    match route.name {
+        "create-api-key" => vec![
+            Scope::Write(Resource::Reservations),
+            Scope::Read(Resource::ChargingStations),
+        ],
+        "create-webhook-endpoint" => vec![Scope::Read(Resource::Reservations)],
+        "retrieve-event" | "redeliver-event" => {
+            let path = event["rawPath"].as_str().expect("a path");
+            let shown = app.alice.get(path.trim_end_matches("/redeliver")).await;
+            let kind = shown.body["type"].as_str().and_then(EventType::from_name);
+            let resource = Resource::of(kind.expect("a type").subject());
+            vec![Scope::Read(resource.expect("a resource"))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Sends a sample event's request with another key.
+async fn send(client: &Client, event: &Value) -> Answer {
+    let query = event["rawQueryString"].as_str().unwrap_or_default();
+    let path = event["rawPath"].as_str().expect("a path");
+    let path = match query {
+        "" => path.to_owned(),
+        query => format!("{path}?{query}"),
+    };
+    let method = event["requestContext"]["http"]["method"].as_str();
+    let method = method.or_else(|| event["routeKey"].as_str()?.split(' ').next());
+    let body = event["body"].as_str().map(str::to_owned);
+    client
+        .send(method.expect("a method"), &path, body, &[])
+        .await
+}
+
+/// What a request to the route could change, as far as it can be read: the object in its path, else the ids of its list.
+async fn state(app: &TestApp, route: &Route, event: &Value) -> Value {
+    let path = event["rawPath"].as_str().expect("a path");
+    let mut parts = path.split('/').skip(2);
+    let resource = parts.next().expect("a resource");
+    let endpoints = functions::endpoints();
+    let reads = |place: &str| {
+        let mut routes = endpoints.iter().map(|one| one.route);
+        routes.any(|one| one.method == Method::Get && one.path == place)
+    };
+    match parts.next() {
+        Some(id) if reads(&format!("/v1/{resource}/{{id}}")) => {
+            steady(app.alice.get(&format!("/v1/{resource}/{id}")).await.body)
+        }
+        _ if reads(&format!("/v1/{resource}")) => {
+            json!(app.alice.walk(&format!("/v1/{resource}?limit=100")).await)
+        }
+        _ => json!(route.name),
+    }
+}
+
+#[tokio::test]
+async fn every_operation_asks_for_exactly_the_scopes_that_its_x_scope_lists() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    for endpoint in functions::endpoints() {
+        let route = endpoint.route;
+        let mut event = Sample::prepare(&app, &receiver, &route).await.event;
+        if route.name == "delete-api-key" {
+            // The sample's has full access, so that only a key with full access may delete it.
+            let body = json!({"scopes": ["api_keys:read"]});
+            let id = app.alice.post("/v1/api_keys", body).await.id();
+            event["rawPath"] = json!(format!("/v1/api_keys/{id}"));
+        }
+        let mut needed = required(&route);
+        assert!(needed.contains(&route.scope), "{}", route.name);
+        needed.extend(asked_by_sample(&app, &route, &event).await);
+        for scope in &needed {
+            let lacking = app.restricted(&app.alice, &all_but(*scope)).await;
+            let before = state(&app, &route, &event).await;
+            let refused = send(&lacking, &event).await;
+            let (status, kind, code, _) = refused.error();
+            let want = (403, "authentication_error", None);
+            assert_eq!((status, kind, code), want, "{} without {scope}", route.name);
+            assert!(
+                refused.text.contains(&scope.to_string()),
+                "{}",
+                refused.text
+            );
+            assert_eq!(state(&app, &route, &event).await, before, "{}", route.name);
+        }
+        let needed: BTreeSet<String> = needed.iter().map(Scope::to_string).collect();
+        let exact: Vec<String> = needed.into_iter().collect();
+        let allowed = send(&app.restricted(&app.alice, &exact).await, &event).await;
+        assert_eq!(allowed.status, 200, "{}: {}", route.name, allowed.text);
+    }
+    app.drain().await;
+}
+
+#[test]
+fn what_each_conditional_scope_is_for_has_a_test() {
+    for endpoint in functions::endpoints() {
+        let route = endpoint.route;
+        let conditional = x_scope(&route)["conditional"].as_array();
+        for one in conditional.expect("conditional scopes") {
+            let scope = one["scope"].as_str().expect("a scope");
+            let known = CONDITIONAL.iter().any(|(known, _)| *known == scope);
+            assert!(known, "{}: {scope}", route.name);
+            let when = one["when"].as_str();
+            assert!(when.is_some_and(|when| !when.is_empty()), "{}", route.name);
+        }
+    }
+}
+
+/// Whether an answer shows an object of that kind, at any depth.
+fn shows(answer: &Value, kind: Kind) -> bool {
+    match answer {
+        Value::Object(members) => {
+            members.get("object").and_then(Value::as_str) == Some(kind.name())
+                || members.values().any(|member| shows(member, kind))
+        }
+        Value::Array(entries) => entries.iter().any(|entry| shows(entry, kind)),
+        _ => false,
+    }
+}
+
+/// The requests that read at a route: as it is, and with each path that expands to objects of a kind.
+fn reads(route: &Route, id: &str, kind: Kind) -> Vec<String> {
+    let path = route.path.replace("{id}", id);
+    let prefix = match route.shows {
+        Shows::Page(_) => "data.",
+        _ => "",
+    };
+    let mut requests = vec![path.clone()];
+    if expand::is_taken(route) {
+        for (member, target) in expand::members(route.shows.kind()) {
+            if target == kind {
+                requests.push(format!("{path}?expand[]={prefix}{member}"));
+            }
+            for (deeper, _) in expand::members(target).filter(|(_, target)| *target == kind) {
+                requests.push(format!("{path}?expand[]={prefix}{member}.{deeper}"));
+            }
+        }
+    }
+    requests
+}
+
+#[tokio::test]
+async fn without_a_read_scope_no_operation_shows_an_object_of_that_kind() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let mut objects = one_of_each(&app, &app.alice).await;
+    app.drain().await;
+    // An endpoint that something was delivered to, so that its log has entries.
+    let endpoints = app.alice.walk("/v1/webhook_endpoints").await;
+    objects.insert(
+        "webhook_endpoints",
+        endpoints.last().expect("an endpoint").clone(),
+    );
+    let events = app.alice.walk("/v1/events?limit=100").await;
+    let readers: Vec<Route> = functions::endpoints()
+        .iter()
+        .map(|one| one.route)
+        .filter(|route| route.method == Method::Get)
+        .collect();
+    for resource in Resource::ALL {
+        let kind = resource.kind();
+        let lacking = all_but(Scope::Read(*resource));
+        let client = app.restricted(&app.alice, &lacking).await;
+        for route in &readers {
+            let own = route.path.split('/').nth(2).expect("a resource");
+            for request in reads(route, &objects[own], kind) {
+                let answer = client.get(&request).await;
+                assert!(
+                    !shows(&answer.body, kind),
+                    "{request} shows {kind:?} to {lacking:?}"
+                );
+                if route.scope == Scope::Read(*resource) {
+                    let want = (403, "authentication_error");
+                    assert_eq!((answer.error().0, answer.error().1), want, "{request}");
+                }
+            }
+        }
+        // Each event by itself, and one type of events.
+        for event in &events {
+            let answer = client.get(&format!("/v1/events/{event}")).await;
+            assert!(!shows(&answer.body, kind), "{}", answer.text);
+        }
+        for event in EventType::ALL
+            .iter()
+            .filter(|event| event.subject() == kind)
+        {
+            let answer = client.get(&format!("/v1/events?type={event}")).await;
+            assert_eq!(answer.error().0, 403, "{event}");
+        }
+    }
+    // The same requests do show all of that to a key that may read it.
+    for resource in Resource::ALL {
+        let own = readers
+            .iter()
+            .filter(|route| route.scope == Scope::Read(*resource));
+        let mut shown = false;
+        for route in own {
+            let path = route.path.replace("{id}", &objects[resource.as_str()]);
+            let answer = app.alice.get(&path).await;
+            shown |= shows(&answer.body, resource.kind());
+        }
+        assert!(shown, "{resource:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_events_shows_full_pages_of_those_that_the_key_may_read() {
+    let app = TestApp::start().await;
+    for _ in 0..5 {
+        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.alice.post("/v1/drivers", driver()).await.expect(200);
+        app.alice.post("/v1/drivers", driver()).await.expect(200);
+    }
+    app.drain().await;
+    let all = app.alice.walk("/v1/events?limit=100").await;
+    assert_eq!(all.len(), 15);
+    let of_fleets = app.alice.walk("/v1/events?type=fleet.created").await;
+    let client = app
+        .restricted(&app.alice, &["events:read", "fleets:read"])
+        .await;
+    assert_eq!(client.walk("/v1/events?limit=2").await, of_fleets);
+    let first = client.get("/v1/events?limit=2").await.expect(200);
+    assert_eq!(first.ids().len(), 2, "a page is full");
+    let next = first.body["next_page_url"].as_str().expect("a next page");
+    let second = client.get(next).await.expect(200);
+    assert_eq!(second.ids(), of_fleets[2..4]);
+    let back = second.body["previous_page_url"]
+        .as_str()
+        .expect("a page before");
+    assert_eq!(client.get(back).await.ids(), first.ids());
+    let typed = client.get("/v1/events?type=fleet.created&limit=100").await;
+    assert_eq!(typed.ids(), of_fleets);
+    let refused = client.get("/v1/events?type=driver.created").await;
+    let want = (403, "authentication_error", None, Some("type"));
+    assert_eq!(refused.error(), want);
+    let none = app.restricted(&app.alice, &["events:read"]).await;
+    let none = none.get("/v1/events").await.expect(200);
+    let want = json!({"data": [], "next_page_url": null, "previous_page_url": null});
+    assert_eq!(none.body, want);
+}
+
+#[tokio::test]
+async fn an_event_is_neither_shown_nor_delivered_again_to_a_key_that_may_not_read_its_object() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["driver.created"]});
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    app.alice.post("/v1/drivers", driver()).await.expect(200);
+    app.drain().await;
+    let event = app.alice.get("/v1/events").await.ids().remove(0);
+    let scopes = ["events:write", "webhook_endpoints:write", "fleets:write"];
+    let client = app.restricted(&app.alice, &scopes).await;
+    let path = format!("/v1/events/{event}");
+    let refused = client.get(&path).await;
+    assert_eq!(refused.error(), (403, "authentication_error", None, None));
+    let again = format!("{path}/redeliver");
+    client.post(&again, json!({})).await.expect(403);
+    app.drain().await;
+    assert_eq!(receiver.received().len(), 1);
+    // In the log of deliveries it stays an id.
+    let log = format!("/v1/webhook_endpoints/{endpoint}/deliveries?expand[]=data.event");
+    assert_eq!(
+        client.get(&log).await.expect(200).body["data"][0]["event"],
+        event
+    );
+    let reader = [&scopes[..], &["drivers:read"]].concat();
+    let reader = app.restricted(&app.alice, &reader).await;
+    let shown = reader.get(&log).await.expect(200);
+    assert_eq!(shown.body["data"][0]["event"]["id"], event);
+    reader.get(&path).await.expect(200);
+    reader.post(&again, json!({})).await.expect(200);
+    app.drain().await;
+    assert_eq!(receiver.received().len(), 2);
+}
+
+#[tokio::test]
+async fn an_endpoint_is_subscribed_only_to_events_whose_objects_the_key_may_read() {
+    let app = TestApp::start().await;
+    let path = "/v1/webhook_endpoints";
+    let hook =
+        |events: &[&str]| json!({"url": "https://fleet.example/hook", "enabled_events": events});
+    let scopes = ["webhook_endpoints:write", "fleets:read"];
+    let client = app.restricted(&app.alice, &scopes).await;
+    let want = (403, "authentication_error", None, Some("enabled_events"));
+    for events in [
+        &["*"][..],
+        &["driver.created"],
+        &["fleet.created", "service.succeeded"],
+    ] {
+        assert_eq!(client.post(path, hook(events)).await.error(), want);
+    }
+    assert!(app.alice.walk(path).await.is_empty());
+    let own = client
+        .post(path, hook(&["fleet.created", "ping"]))
+        .await
+        .id();
+    let all = app.alice.post(path, hook(&["*"])).await.id();
+    for (id, change) in [
+        (&own, json!({"enabled_events": ["*"]})),
+        (&own, json!({"enabled_events": ["driver.created"]})),
+        // Who may not read drivers does not point an endpoint that is sent drivers to an address of their own either.
+        (&all, json!({"url": "https://other.example/hook"})),
+        (&all, json!({"status": "enabled"})),
+    ] {
+        let place = format!("{path}/{id}");
+        let before = app.alice.get(&place).await.body;
+        assert_eq!(client.post(&place, change).await.error(), want);
+        assert_eq!(app.alice.get(&place).await.body, before);
+    }
+    let mut every: Vec<String> = Resource::ALL
+        .iter()
+        .map(|one| format!("{}:read", one.as_str()))
+        .collect();
+    every.push("webhook_endpoints:write".into());
+    let reader = app.restricted(&app.alice, &every).await;
+    reader.post(path, hook(&["*"])).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_signing_secret_is_masked_for_keys_that_may_not_write_endpoints() {
+    let app = TestApp::start().await;
+    let path = "/v1/webhook_endpoints";
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    let made = app.alice.post(path, hook).await.expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret");
+    let masked = format!("whsec_****{}", &secret[secret.len() - 4..]);
+    let place = format!("{path}/{}", made.id());
+    for (scope, want) in [
+        ("webhook_endpoints:read", masked.as_str()),
+        ("webhook_endpoints:write", secret),
+    ] {
+        let client = app.restricted(&app.alice, &[scope]).await;
+        let shown = client.get(&place).await.expect(200);
+        assert_eq!(shown.body["secret"], want);
+        let listed = client.get(path).await.expect(200);
+        assert_eq!(listed.body["data"][0]["secret"], want);
+        assert_eq!(listed.text.contains(secret), want == secret);
+    }
+}
+
+#[tokio::test]
+async fn a_payment_method_is_charged_only_by_keys_that_may_write_payment_methods() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let card = json!({"type": "card", "token": "tok_success"});
+    let card = app.alice.post("/v1/payment_methods", card).await.id();
+    let station = app.station(json!({})).await;
+    let bodies = [
+        ("/v1/reservations", app.reservation(&crew, 120)),
+        ("/v1/charging_sessions", app.session(&crew, &station)),
+    ];
+    let scopes = [
+        "reservations:write",
+        "charging_sessions:write",
+        "payment_methods:read",
+    ];
+    let client = app.restricted(&app.alice, &scopes).await;
+    for (path, body) in &bodies {
+        let named = with(body.clone(), json!({"payment_method": card}));
+        let refused = client.post(path, named).await;
+        let want = (403, "authentication_error", None, Some("payment_method"));
+        assert_eq!(refused.error(), want, "{path}");
+        assert!(app.alice.walk(path).await.is_empty());
+    }
+    // Without one nothing will be charged.
+    for (path, body) in &bodies {
+        client.post(path, body.clone()).await.expect(200);
+    }
+    let scopes = [
+        "fleets:write",
+        "accounts:write",
+        "drivers:write",
+        "payment_methods:read",
+    ];
+    let client = app.restricted(&app.alice, &scopes).await;
+    let account = app.alice.account.clone().expect("an account").to_string();
+    for (resource, id) in [
+        ("fleets", &crew.fleet),
+        ("drivers", &crew.driver),
+        ("accounts", &account),
+    ] {
+        let path = format!("/v1/{resource}/{id}");
+        let body = json!({"amount": 500, "payment_method": card});
+        let refused = client.post(&format!("{path}/top_up"), body).await;
+        assert_eq!(refused.error(), (403, "authentication_error", None, None));
+        assert_eq!(app.alice.get(&path).await.body["wallet_balance"], 0);
+    }
+    assert!(app.transactions(&app.alice).await.is_empty());
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_key_with_scopes_of_one_kind_sees_and_does_nothing_else() {
+    let app = TestApp::start().await;
+    let objects = one_of_each(&app, &app.alice).await;
+    app.drain().await;
+    let client = app.restricted(&app.alice, &["estimations:write"]).await;
+    for endpoint in functions::endpoints() {
+        let route = endpoint.route;
+        let resource = route.path.split('/').nth(2).expect("a resource");
+        if resource == "estimations" {
+            continue;
+        }
+        let path = route.path.replace("{id}", &objects[resource]);
+        let answer = client.send(route.method.as_str(), &path, None, &[]).await;
+        let want = (403, "authentication_error", None, None);
+        assert_eq!(answer.error(), want, "{}", route.name);
+    }
+}

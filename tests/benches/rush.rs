@@ -86,6 +86,7 @@ fn plug(dice: &Dice) -> (ConnectorType, &'static str) {
     unreachable!("the shares are a hundred")
 }
 
+/// Each EVSE has one connector, so that what can be had with one plug does not depend on who has another.
 fn stations_of_the_city(dice: &Dice) -> Value {
     let evse = |uid: String| {
         json!({"uid": uid, "status": "AVAILABLE", "capabilities": ["RESERVABLE"],

@@ -85,19 +85,30 @@ async fn fill(app: &App, dice: &Dice, stations: usize) {
     let numbers: Vec<usize> = (0..stations).collect();
     for chunk in numbers.chunks(AT_A_TIME) {
         let locations: Vec<Value> = chunk.iter().map(|n| location(*n, dice)).collect();
-        let read = import::read(Value::from(locations).to_string().as_bytes()).expect("stations");
-        import::add(app, Mode::Test, read).await.expect("an import");
+        let file = Value::from(locations).to_string();
+        let read = import::read(file.as_bytes(), None, app.now());
+        let (stations, mut imported) = read.expect("stations");
+        let added = import::add(app, Mode::Test, stations, &mut imported);
+        added.await.expect("an import");
     }
 }
 
 fn location(n: usize, dice: &Dice) -> Value {
     let (latitude, longitude) = place(dice);
     let evse = |evse: u64| {
-        let standards = ["IEC_62196_T2", "IEC_62196_T2_COMBO", "CHADEMO"];
-        let standard = standards[dice.below(3) as usize];
+        // One of three has a socket, the others one or two cables.
+        let standards: &[&str] = match dice.below(3) {
+            0 => &["IEC_62196_T2"],
+            1 => &["IEC_62196_T2_COMBO"],
+            _ => &["IEC_62196_T2_COMBO", "CHADEMO"],
+        };
+        let connector = |(number, standard): (usize, &&str)| {
+            json!({"id": number.to_string(), "standard": standard, "power_type": "DC", "max_voltage": 400,
+                "max_amperage": 125, "max_electric_power": 50_000})
+        };
+        let connectors: Vec<Value> = standards.iter().enumerate().map(connector).collect();
         json!({"uid": evse.to_string(), "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
-            "connectors": [{"id": "1", "standard": standard, "power_type": "DC", "max_voltage": 400,
-                "max_amperage": 125, "max_electric_power": 50_000}]})
+            "connectors": connectors})
     };
     let evses: Vec<Value> = (0..1 + dice.below(4)).map(evse).collect();
     json!({"country_code": "DE", "party_id": "BEN", "id": n.to_string(), "address": "1 Ring", "city": "City",

@@ -1,7 +1,7 @@
-//! Reads the reservations and events of an account as the table holds them, with nothing of the service's own code, and
+//! Reads the reservations, events and stations as the table holds them, with nothing of the service's own code, and
 //! finds out whether they can all be true.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -58,39 +58,78 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
             _ => panic!("not settled: {at}"),
         }
     }
-    check_that_none_overlap(&reservations, seed);
+    check_that_none_overlap(&reservations, &evses(test, tenant).await, seed);
     confirmed
 }
 
-/// Fails when two reservations hold the same connector or vehicle at once.
+/// Fails when two reservations hold the same EVSE or vehicle at once.
 pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64) {
-    check_that_none_overlap(&rows(test, tenant, "reservation").await, seed);
+    let reservations = rows(test, tenant, "reservation").await;
+    let evses = evses(test, tenant).await;
+    check_that_none_overlap(&reservations, &evses, seed);
+    let mut charging = BTreeSet::new();
+    for row in rows(test, tenant, "charging_session").await {
+        let one = &row["object"];
+        if one["status"] == "active" {
+            let evse = evse(one, &evses, seed);
+            assert!(charging.insert(evse), "seed {seed}: two sessions: {one:#}");
+            let vehicle = text(&one["vehicle"]);
+            assert!(
+                charging.insert(vehicle),
+                "seed {seed}: two sessions: {one:#}"
+            );
+        }
+    }
 }
 
-fn check_that_none_overlap(reservations: &[Value], seed: u64) {
+/// The EVSE of every connector, by the ids of station and connector.
+type Evses = HashMap<(String, String), String>;
+
+/// Reads every station as the table holds it.
+async fn evses(test: &TestApp, tenant: &Tenant) -> Evses {
+    let partition = format!("{}#charging_station", tenant.mode);
+    let mut evses = Evses::new();
+    for row in query(test, partition).await {
+        let station = &row["object"];
+        for connector in station["connectors"].as_array().into_iter().flatten() {
+            let key = (text(&station["id"]), text(&connector["id"]));
+            evses.insert(key, text(&connector["evse"]));
+        }
+    }
+    evses
+}
+
+/// The EVSE that a reservation or session names by its connector.
+fn evse(one: &Value, evses: &Evses, seed: u64) -> String {
+    let connector = (text(&one["charging_station"]), text(&one["connector"]));
+    match evses.get(&connector) {
+        Some(evse) => format!("{}/{evse}", connector.0),
+        None => panic!("seed {seed}: {connector:?} is unknown"),
+    }
+}
+
+fn check_that_none_overlap(reservations: &[Value], evses: &Evses, seed: u64) {
     let mut held: BTreeMap<String, Vec<(String, String, String)>> = BTreeMap::new();
     for row in reservations {
         let one = &row["object"];
         if one["status"] != "confirmed" {
             continue;
         }
-        let station = text(&one["charging_station"]);
-        let connector = format!("{station}/{}", text(&one["connector"]));
-        for whose in [connector, text(&one["vehicle"])] {
-            held.entry(whose).or_default().push((
+        for owner in [evse(one, evses, seed), text(&one["vehicle"])] {
+            held.entry(owner).or_default().push((
                 text(&one["reserved_start"]),
                 text(&one["reserved_end"]),
                 text(&one["id"]),
             ));
         }
     }
-    for (whose, mut windows) in held {
+    for (owner, mut windows) in held {
         windows.sort();
         for pair in windows.windows(2) {
             // Times of this shape sort as they follow each other.
             assert!(
                 pair[0].1 <= pair[1].0,
-                "seed {seed}: {whose} is held twice: {pair:?}"
+                "seed {seed}: {owner} is held twice: {pair:?}"
             );
         }
     }
@@ -126,10 +165,14 @@ fn text(value: &Value) -> String {
 
 /// The rows of a kind, as they are.
 async fn rows(test: &TestApp, tenant: &Tenant, kind: &str) -> Vec<Value> {
+    query(test, format!("{}#{}#{kind}", tenant.account, tenant.mode)).await
+}
+
+/// The rows of a partition of the list, as they are.
+async fn query(test: &TestApp, partition: String) -> Vec<Value> {
     let mut settings = client::tuned(&shared::aws::config(), SLACK);
     settings.set_endpoint_url(Some(test.running().store_url.clone()));
     let client = Client::from_conf(settings.build());
-    let partition = format!("{}#{}#{kind}", tenant.account, tenant.mode);
     let mut pages = client
         .query()
         .table_name(&test.running().table)

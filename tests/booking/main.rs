@@ -5,7 +5,6 @@
 //! `STORE_URL` on another DynamoDB; `BOOKING_SEED` is the seed of the first round.
 
 mod checker;
-mod seeds;
 mod simulation;
 
 use std::sync::Arc;
@@ -31,7 +30,7 @@ use tests::stage::{DELIVERIES, setting};
 use tests::{Client, TestApp, with};
 use tower::ServiceExt as _;
 
-use crate::seeds::share_out;
+use tests::seeds::share_out;
 
 const RESERVATIONS: usize = 64;
 const VEHICLES: u64 = 20;
@@ -109,7 +108,7 @@ impl Round {
         round
     }
 
-    /// Five stations of two connectors, twenty vehicles, and the reservations.
+    /// Five stations of two EVSEs, one of which has two cables; twenty vehicles, and the reservations.
     async fn populate(&mut self, test: &TestApp, now: Timestamp) {
         let crew = test.crew(&self.client).await;
         let place = (
@@ -118,7 +117,8 @@ impl Round {
         );
         for n in 0..STATIONS {
             let location = json!({"latitude": place.0 + n as f64 * 0.002, "longitude": place.1});
-            test.station(json!({"location": location})).await;
+            test.station_with_cables(json!({"location": location}))
+                .await;
         }
         let (store, origin) = (&test.app().store, Origin::later(self.tenant.clone(), now));
         let id = Id::from(crew.driver.as_str());

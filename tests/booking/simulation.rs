@@ -16,7 +16,7 @@ use tests::stage::{Outside, Stage, setting};
 use tests::{TestApp, with};
 
 use crate::checker;
-use crate::seeds::share_out;
+use tests::seeds::share_out;
 
 const STATIONS: u128 = 3;
 const VEHICLES: usize = 5;
@@ -111,8 +111,8 @@ impl<'a> Simulation<'a> {
             // The same ids for the same seed: they decide between what is equally good.
             let id = Id::from_number(Kind::ChargingStation, u128::from(seed) * 100 + n + 1);
             let location = json!({"latitude": latitude + n as f64 * 0.002, "longitude": 170.0});
-            test.change_station(id.as_str(), json!({"location": location}))
-                .await;
+            let change = json!({"location": location, "connectors": tests::cables()});
+            test.change_station(id.as_str(), change).await;
             stations.push(id);
         }
         let began = Timestamp::from_unix_millis(1_800_000_000_000);
@@ -221,7 +221,7 @@ impl<'a> Simulation<'a> {
         rows
     }
 
-    /// A connector breaks, or is repaired: every other time one that somebody is promised, if there is one.
+    /// An EVSE breaks, or is repaired: every other time one that somebody is promised, if there is one.
     async fn outage(&mut self) {
         let rows = self.open().await;
         let store = &self.test.app().store;
@@ -245,13 +245,17 @@ impl<'a> Simulation<'a> {
         let place = station.connectors.iter().position(known);
         let place =
             place.unwrap_or(self.stage.dice.below(station.connectors.len() as u64) as usize);
-        let status = &mut station.connectors[place].status;
-        *status = match *status {
+        let status = match station.connectors[place].status {
             ConnectorStatus::Available => ConnectorStatus::Faulted,
             ConnectorStatus::Faulted => ConnectorStatus::Available,
             // Somebody is charging.
             _ => return,
         };
+        let evse = station.connectors[place].evse.clone();
+        let connectors = station.connectors.iter_mut();
+        for connector in connectors.filter(|connector| connector.evse == evse) {
+            connector.status = status;
+        }
         station.count_connectors();
         let origin = Origin::later(self.stage.tenant.clone(), self.stage.clock.now());
         let imported = store.import_stations(&origin, vec![station]);
@@ -271,7 +275,7 @@ impl<'a> Simulation<'a> {
                 vehicle = one["vehicle"].as_str().map(str::to_owned);
             }
         }
-        let connector = ["1", "2"][self.stage.dice.below(2) as usize];
+        let connector = ["1", "2", "3"][self.stage.dice.below(3) as usize];
         let body = json!({"charging_station": station, "connector": connector, "driver": self.driver, "vehicle": vehicle});
         let (status, answer) = self.stage.post("/v1/charging_sessions", body).await;
         assert!(
@@ -292,13 +296,21 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Fails when somebody is promised a connector that is out of order, and no other is sought soon.
+    /// Fails when the connectors of an EVSE differ in their status, the station counts its free EVSEs wrongly, or somebody is
+    /// promised a connector that is out of order, and no other is sought soon.
     async fn check_connectors(&mut self) {
         let rows = self.open().await;
         let store = &self.test.app().store;
         let now = self.stage.clock.now();
         let stations = store.get_all::<ChargingStation>(&self.stage.tenant, &self.stations);
         let stations = stations.await.expect("the stations");
+        for Row { object, .. } in &stations {
+            let [a, same, b] = [0, 1, 2].map(|place| object.connectors[place].status);
+            assert_eq!(a, same, "seed {}: {object:?}", self.stage.seed);
+            let free = [a, b].map(|status| u32::from(status == ConnectorStatus::Available));
+            let counted = object.availability.connectors_available;
+            assert_eq!(counted, free[0] + free[1], "seed {}", self.stage.seed);
+        }
         for row in rows {
             let sought = row.private.displaced && row.private.due.is_some_and(|due| due > now);
             if row.object.promised(&row.private, now).is_none() || sought {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::http::version;
 use shared::models::account::{Account, AccountPrivate, NewAccount};
-use shared::models::api_key::{ApiKey, NewApiKey, Scope};
+use shared::models::api_key::{ApiKey, NewApiKey};
 use shared::origin::{Mode, Origin, Tenant};
 use shared::store::Changes;
 use shared::store::access::Rows;
@@ -68,8 +68,7 @@ pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Err
     let account = row.seen_in(bootstrap.mode);
     let tenant = tenant(&account.id);
     let version = row.private.version.as_deref().unwrap_or(version::CURRENT);
-    let (new, held) = (NewApiKey::default(), [Scope::Everything]);
-    let (api_key, private) = ApiKey::new(new, &tenant, &held, version, now)?;
+    let (api_key, private) = ApiKey::new(NewApiKey::default(), &tenant, None, version, now)?;
     let stored = ApiKey {
         secret: None,
         ..api_key.clone()

@@ -1,28 +1,30 @@
-//! `POST /v1/accounts/{id}/top_up`: charges a payment method of the caller's account and adds the money to its wallet, or
-//! to a child's.
+//! `POST /v1/accounts/{id}/top_up`: charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the
+//! wallet changes meanwhile, the charge is refunded and the answer is 409.
 
 use axum::extract::State;
 use shared::deployment::Need;
 use shared::http::{Body, Caller, PathId, Route};
-use shared::models::api_key::Resource;
-use shared::models::payment_method::Payer;
+use shared::models::api_key::{Resource, Scope};
 use shared::models::transaction::TopUp;
+use shared::store::Answer;
 use shared::store::access::Rows;
-use shared::store::{Answer, Changes};
+use shared::store::wallets::Wallet;
 use shared::{App, Code, Error, Kind};
 
-use crate::payments::{self, ToppedUp};
+use crate::payments::top_up;
 
 pub const ROUTE: Route = Route::post(
     "topup-account",
     "/v1/accounts/{id}/top_up",
     Resource::Accounts,
 )
+.charging()
 .refusing(&[
     Code::PaymentAuthorizationFailed,
     Code::PaymentMethodNotFound,
     Code::PaymentMethodScopeInvalid,
 ])
+.requiring(&[Scope::Write(Resource::PaymentMethods)])
 .timeout(29)
 .writing(&[Rows::Of(Kind::Transaction)])
 .needing(&[Need::Payments]);
@@ -33,19 +35,5 @@ pub async fn handle(
     PathId(id): PathId,
     Body(body): Body<TopUp>,
 ) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
-    let account = app.store.account(tenant, &id).await?.object;
-    let (payer, currency) = (Payer::account(), account.default_currency);
-    let transaction = match payments::top_up(&app, &caller, &body, &id, payer, currency).await? {
-        ToppedUp::Paid(transaction) => transaction,
-        ToppedUp::Answered(answer) => return Ok(answer),
-    };
-    // Read only now: charging takes long, and the balance may have moved meanwhile.
-    let mut row = app.store.account(tenant, &id).await?;
-    row.top_up(tenant.mode, &transaction.object, caller.now())?;
-    let answer = caller.answer(&row.seen_in(tenant.mode))?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    payments::write_top_up(&app, &caller.origin, &mut changes, &transaction)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    top_up::handle(&app, &caller, Wallet::Account(&id), &body).await
 }

@@ -1,14 +1,20 @@
-//! `POST /v1/api_keys`: makes a key of the caller's account and mode. Its secret is shown in this answer alone, and not when the
-//! request is repeated.
+//! `POST /v1/api_keys`: creates a key of the caller's account and mode. Its secret is shown in this answer alone, and not when the
+//! request is repeated. The new key has at most the scopes of the key that creates it, and expires no later: a key that
+//! expires has to name an `expires_at`. A key that was revoked or has expired creates nothing, not even within the minute for
+//! which it may still be accepted elsewhere.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route};
+use shared::http::{Body, Caller, Conditional, Route};
 use shared::models::api_key::{ApiKey, NewApiKey, Resource};
 use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
-pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource::ApiKeys);
+pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource::ApiKeys)
+    .sometimes_requiring(&[Conditional {
+        scope: "<every scope of the new key>",
+        when: "always: no key creates a key that may do more than itself",
+    }]);
 
 pub async fn handle(
     caller: Caller,
@@ -18,7 +24,7 @@ pub async fn handle(
     let (key, private) = ApiKey::new(
         new,
         caller.tenant(),
-        &caller.scopes,
+        Some(&caller.key),
         &caller.default_version,
         caller.now(),
     )?;
@@ -37,5 +43,7 @@ pub async fn handle(
         &caller.origin,
         &Row::with_private(stored, private),
     )?;
+    app.store
+        .check_key(&mut changes, &caller.key, caller.now())?;
     app.store.commit(&caller.origin, changes, answer).await
 }

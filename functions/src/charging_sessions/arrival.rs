@@ -1,6 +1,6 @@
 //! Everything that the start of a session depends on, read at once.
 
-use shared::charging::calendar::{Entry, Window};
+use shared::charging::calendar::{CalendarOwner, Entry, Window};
 use shared::charging::policies::{Breach, Plan};
 use shared::models::charging_session::{LONGEST, NewChargingSession, Parties, Promises, expected};
 use shared::models::charging_station::{ChargingStation, Connector};
@@ -14,7 +14,6 @@ use shared::money::Currency;
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
-use shared::store::keys::{connector_calendar, vehicle_calendar};
 use shared::store::row::{ById, Row};
 use shared::{App, Code, Error, Id, Timestamp};
 
@@ -33,7 +32,7 @@ pub struct Arrival {
     payment_method: Option<PaymentMethod>,
     telemetry: Option<VehicleTelemetry>,
     currency: Currency,
-    of_connector: Vec<Entry>,
+    of_evse: Vec<Entry>,
     of_vehicle: Vec<Entry>,
     operation: Operation,
 }
@@ -53,23 +52,26 @@ impl Arrival {
             named::<Vehicle>(app, tenant, &new.vehicle, "vehicle"),
             payment_method(app, tenant, new.payment_method.as_ref()),
         )?;
+        if !station.private.published {
+            return Err(unknown("charging_station"));
+        }
         let (station, vehicle) = (station.object, vehicle.object);
         let mut connectors = station.connectors.iter();
         let connector = connectors.find(|one| one.id == new.connector).cloned();
         let connector = connector.ok_or_else(|| unknown("connector"))?;
-        let connector_time = connector_calendar(&station.id, &connector.id);
-        let vehicle_time = vehicle_calendar(&vehicle.id);
+        let evse_time = CalendarOwner::evse_of(&station.id, &connector);
+        let vehicle_time = CalendarOwner::Vehicle(vehicle.id.clone());
         let (fleet, telemetry, calendars) = tokio::try_join!(
             app.store.load::<Fleet>(tenant, &vehicle.fleet),
             app.store
                 .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
-            calendars(app, tenant, [&connector_time, &vehicle_time], now),
+            calendars(app, tenant, [&evse_time, &vehicle_time], now),
         )?;
         let (fleet, of_vehicle) = (fleet.object, calendars.entries(&vehicle_time));
         Ok(Self {
             reservation: reservation(app, tenant, &station.id, expected(&of_vehicle, now)).await?,
             currency: references::currency(app, tenant, &driver, Some(&fleet)).await?,
-            of_connector: calendars.entries(&connector_time),
+            of_evse: calendars.entries(&evse_time),
             of_vehicle,
             driver: driver.object,
             telemetry: telemetry.map(|row| row.object),
@@ -93,8 +95,9 @@ impl Arrival {
     ) -> Result<Vec<Breach>, Error> {
         let (driver, fleet) = (Some(&self.driver), Some(&self.fleet));
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
+        let station = self.station.priced_as(&self.connector);
         let plan = Plan {
-            station: Some(&self.station),
+            station: Some(&station),
             area: None,
             windows: &[Window::moment(now)],
             currency: self.currency,
@@ -121,7 +124,7 @@ impl Arrival {
 
     pub fn promises(&self) -> Promises<'_> {
         Promises {
-            connector: &self.of_connector,
+            evse: &self.of_evse,
             vehicle: &self.of_vehicle,
             arriving: self.reservation.as_ref().map(|row| &row.object),
         }
@@ -156,16 +159,16 @@ async fn payment_method(
 async fn calendars(
     app: &App,
     tenant: &Tenant,
-    whose: [&String; 2],
+    owners: [&CalendarOwner; 2],
     now: Timestamp,
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
         until: now.plus_millis(LONGEST),
     };
-    let pages = whose
+    let pages = owners
         .into_iter()
-        .flat_map(|whose| window.utc_days().map(move |day| (whose.clone(), day)));
+        .flat_map(|owner| window.utc_days().map(move |day| (owner.clone(), day)));
     app.store.calendars(tenant.mode, pages.collect()).await
 }
 

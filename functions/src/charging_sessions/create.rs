@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 use shared::charging::policies::Allowed;
+use shared::http::route::CHARGES_IF_NAMED;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, NewChargingSession};
@@ -28,6 +29,7 @@ pub const ROUTE: Route = Route::post(
     Code::PaymentMethodScopeInvalid,
     Code::PolicyBlocked,
 ])
+.sometimes_requiring(&[CHARGES_IF_NAMED])
 .writing(&[
     Rows::Of(Kind::Reservation),
     Rows::Of(Kind::Fleet),
@@ -40,6 +42,7 @@ pub async fn handle(
     State(app): State<App>,
     Body(new): Body<NewChargingSession>,
 ) -> Result<Answer, Error> {
+    caller.check_charge(new.payment_method.as_ref())?;
     let (tenant, origin, now) = (caller.tenant(), &caller.origin, caller.now());
     let arrival = Arrival::load(&app, tenant, &new, now).await?;
     let policy_warnings = arrival.check_policies(&app, tenant, now).await?;
@@ -55,10 +58,10 @@ pub async fn handle(
     app.store.create(&mut changes, origin, &row)?;
     app.store
         .keep(&mut changes, origin, &arrival.calendars, &promise)?;
-    let (station, connector) = (&arrival.station, &arrival.connector.id);
+    let (station, evse) = (&arrival.station, &arrival.connector.evse);
     let occupied = ConnectorStatus::Occupied;
     app.store
-        .set_connector(&mut changes, origin, station, connector, occupied)?;
+        .set_evse_status(&mut changes, origin, station, evse, occupied)?;
     if let Some(mut reservation) = arrival.reservation {
         reservation
             .object

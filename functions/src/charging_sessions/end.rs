@@ -1,7 +1,7 @@
 //! What the end of a session brings with it, however it ends.
 
 use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
+use shared::models::charging_station::{ChargingStation, ConnectorStatus};
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{Reservation, ReservationStatus};
@@ -12,7 +12,7 @@ use shared::store::calendars::Promise;
 use shared::store::row::Row;
 use shared::{App, Error, Id};
 
-/// Ends a session: the connector is free again, a reservation it fulfilled is completed, and the fleet's totals grow. A
+/// Ends a session: the EVSE is free again, a reservation it fulfilled is completed, and the fleet's totals grow. A
 /// session of a station that nothing operates fails, and counts for no total.
 pub async fn end(
     app: &App,
@@ -42,22 +42,20 @@ pub async fn end(
         given_up.push(promised);
     }
     if let Some(reservation) = reservation {
-        given_up.extend(Promise::of_reservation(&reservation.object));
+        given_up.extend(Promise::of_reservation(
+            &reservation.object,
+            &reservation.private,
+        ));
         store.replace(&mut changes, origin, &reservation)?;
     }
     store.release_all(&mut changes, origin, &given_up).await?;
     if let Some(station) = station {
         let station = station.object;
-        let is_ours = |connector: &&Connector| {
-            connector.id == session.connector && connector.status == ConnectorStatus::Occupied
-        };
-        if station
-            .connectors
-            .iter()
-            .any(|connector| is_ours(&connector))
-        {
+        let mut connectors = station.connectors.iter();
+        let ours = connectors.find(|connector| connector.id == session.connector);
+        if let Some(connector) = ours.filter(|one| one.status == ConnectorStatus::Occupied) {
             let free = ConnectorStatus::Available;
-            store.set_connector(&mut changes, origin, &station, &session.connector, free)?;
+            store.set_evse_status(&mut changes, origin, &station, &connector.evse, free)?;
         }
     }
     if fleet.is_some() && completed {

@@ -57,7 +57,10 @@ async fn stay(
     let mut reach = Promise::of_session(&row.object, &row.private);
     reach.window.until = next.until;
     let calendars = app.store.calendars(mode, reach.pages().collect()).await?;
-    let [connector, vehicle] = reach.whose.each_ref().map(|whose| calendars.entries(whose));
+    let [connector, vehicle] = reach
+        .owners
+        .each_ref()
+        .map(|owner| calendars.entries(owner));
     let mut row = row.clone();
     let charged = row.object.charging_ended.is_none();
     let (session, private) = (&mut row.object, &mut row.private);

@@ -6,13 +6,12 @@ use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::ports::payments::Outcome;
 use shared::store::Changes;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
-use crate::payments::{self, Bill};
+use crate::payments::{self, Bill, Payment};
 
 pub const FUNCTION: Function = Function::worker(
     Work::SettleSession,
@@ -52,27 +51,28 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return app.store.commit_later(&origin, changes).await;
     }
     let mut changes = Changes::new();
-    let outcome = charge(app, &origin, &mut changes, &row.object).await?;
-    let transaction = row.object.settle(&mut row.private, &outcome, now);
-    let transaction = payments::record(transaction, row.object.id.to_string());
+    let payment = charge(app, &origin, &mut changes, &row.object).await?;
+    let transaction = row.object.settle(&mut row.private, &payment.outcome, now);
+    let transaction = payments::record(transaction, &payment);
     app.store.replace(&mut changes, &origin, &row)?;
     app.store.create(&mut changes, &origin, &transaction)?;
     app.store.commit_later(&origin, changes).await
 }
 
-/// Charges the session's payment method. When what follows is lost, the repetition charges under the same key and is
-/// told the first outcome.
+/// Charges the session's payment method. If the commit that follows is lost, the repetition charges under the same key and
+/// gets the result of the first charge.
 async fn charge(
     app: &App,
     origin: &Origin,
     changes: &mut Changes,
     session: &ChargingSession,
-) -> Result<Outcome, Error> {
+) -> Result<Payment, Error> {
     let bill = Bill {
         key: session.id.to_string(),
         amount: session.amount_due,
         currency: session.currency,
         description: session.description(),
+        due_since: session.session_ended.unwrap_or(session.created),
     };
     let method = session.payment_method.as_ref();
     payments::take_from(app, origin, changes, method, &bill).await

@@ -1,13 +1,21 @@
-//! `import-stations`: loads the stations of a file, a JSON array of OCPI 2.2.1 Location objects. Only an operator may
-//! invoke it.
+//! `import-stations`: loads stations from files of OCPI 2.2.1 Location and Tariff objects. Only an operator may invoke it.
+//!
+//! An object that cannot be used is reported and skipped; the others are loaded. Loading a station again changes what the file
+//! says differently than the last time (`shared::ocpi::update`). Each station that changes is written on the condition that
+//! nobody has changed it since it was read, so that a session that begins or ends meanwhile keeps its effect. An import that
+//! fails half-way has loaded some stations; the next one does the rest.
 
+use std::collections::{BTreeSet, HashMap};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
-use shared::charging::ocpi::Location;
 use shared::deployment::{Deployment, Need};
 use shared::models::charging_station::ChargingStation;
+use shared::ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
 use shared::origin::{Mode, Origin, Tenant};
 use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use shared::store::row::Row;
+use shared::{App, Error, Id, Kind, Timestamp};
 
 use crate::function::{Function, Trigger};
 
@@ -25,46 +33,173 @@ pub const FUNCTION: Function = Function {
         .needing(&[Need::BatchWrites, Need::ReadStations]),
 };
 
-/// The key of the file in the bucket, and the mode whose tenants share the stations.
+/// How many stations are read at a time.
+const AT_A_TIME: usize = 100;
+
+/// How many changed stations are written at once.
+const WRITERS: usize = 8;
+
+/// How often a station is read again that somebody else changes meanwhile.
+const TRIES: usize = 10;
+
+/// What to load.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Import {
+    /// The key of the file of locations in the bucket.
     pub key: String,
+    /// The key of the file of tariffs. Without one, stations keep the prices that they have.
+    #[serde(default)]
+    pub tariffs: Option<String>,
+    /// The mode whose tenants share the stations.
     pub mode: Mode,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// What an import did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// How many stations were written; those that were there already, anew.
+    /// How many locations of the file are stations now.
     pub imported: usize,
+    /// How many of these are new.
+    pub created: usize,
+    /// How many of these were there already and have changed.
+    pub updated: usize,
+    /// The locations that could not be used.
+    pub skipped: Vec<Skipped>,
+    /// How many tariffs the file has that can be used.
+    pub tariffs: usize,
+    /// The tariffs that could not be used.
+    pub skipped_tariffs: Vec<Skipped>,
+    /// The tariffs that connectors name and that are not in the file of tariffs. Such connectors keep the prices that they
+    /// have.
+    pub unknown_tariffs: BTreeSet<String>,
 }
 
+/// Loads the files.
+///
+/// # Errors
+/// A file is not there or is no JSON of the right shape, or the table cannot be reached.
 pub async fn handle(app: &App, import: Import) -> Result<Imported, Error> {
-    let source = app.files.get(&import.key).await?;
-    let stations = read(&source)?;
-    let imported = stations.len();
-    add(app, import.mode, stations).await?;
-    Ok(Imported { imported })
+    let locations = app.files.get(&import.key).await?;
+    let tariffs = match &import.tariffs {
+        Some(key) => Some(app.files.get(key).await?),
+        None => None,
+    };
+    let (stations, mut imported) = read(&locations, tariffs.as_deref(), app.now())?;
+    add(app, import.mode, stations, &mut imported).await?;
+    Ok(imported)
 }
 
-/// The stations of a file.
+/// The stations of a file of locations, with the prices of a file of tariffs, and what was skipped.
 ///
 /// # Errors
-/// It is no array of locations, or one of these makes no station.
-pub fn read(source: &[u8]) -> Result<Vec<ChargingStation>, Error> {
-    let locations: Vec<Location> = serde_json::from_slice(source).map_err(Error::internal)?;
-    locations.into_iter().map(Location::into_station).collect()
+/// A file is no JSON of the right shape.
+pub fn read(
+    locations: &[u8],
+    tariffs: Option<&[u8]>,
+    now: Timestamp,
+) -> Result<(Vec<ImportedStation>, Imported), Error> {
+    let mut imported = Imported::default();
+    let id = |location: &Location| location.id.clone();
+    let mut stations = reader::objects::<Location>(locations)?
+        .without_duplicates(id, Location::key, |location| location.last_updated)
+        .try_map(id, Location::into_station);
+    imported.skipped = stations.skipped;
+    if let Some(tariffs) = tariffs {
+        let (tariffs, skipped) = Tariffs::read(reader::objects::<Tariff>(tariffs)?);
+        (imported.tariffs, imported.skipped_tariffs) = (tariffs.len(), skipped);
+        for station in &mut stations.loaded {
+            imported
+                .unknown_tariffs
+                .extend(station.set_prices(&tariffs, now));
+        }
+    }
+    Ok((stations.loaded, imported))
 }
 
-/// Writes stations, which belong to no tenant.
+/// Stores stations, which belong to no tenant, and counts them.
 ///
 /// # Errors
-/// The table's.
-pub async fn add(app: &App, mode: Mode, stations: Vec<ChargingStation>) -> Result<(), Error> {
+/// The table cannot be reached.
+pub async fn add(
+    app: &App,
+    mode: Mode,
+    mut stations: Vec<ImportedStation>,
+    imported: &mut Imported,
+) -> Result<(), Error> {
     let nobody = Tenant {
         account: Id::from_number(Kind::Account, 0),
         mode,
     };
     let origin = Origin::later(nobody, app.now());
-    app.store.import_stations(&origin, stations).await
+    imported.imported += stations.len();
+    while !stations.is_empty() {
+        let rest = stations.split_off(stations.len().min(AT_A_TIME));
+        let (created, updated) = add_some(app, &origin, stations).await?;
+        imported.created += created;
+        imported.updated += updated;
+        stations = rest;
+    }
+    Ok(())
+}
+
+/// Stores so many stations at once; says how many were new, and how many have changed.
+async fn add_some(
+    app: &App,
+    origin: &Origin,
+    stations: Vec<ImportedStation>,
+) -> Result<(usize, usize), Error> {
+    let ids: Vec<Id> = stations.iter().map(|one| one.station.id.clone()).collect();
+    let rows = app
+        .store
+        .get_all::<ChargingStation>(&origin.tenant, &ids)
+        .await?;
+    let known = rows.into_iter().map(|row| (row.object.id.clone(), row));
+    let mut known: HashMap<Id, Row<ChargingStation>> = known.collect();
+    let (mut new, mut old) = (Vec::new(), Vec::new());
+    for station in stations {
+        match known.remove(&station.station.id) {
+            Some(row) => old.push((station, row)),
+            None => {
+                let (object, private) = update::merged(station, None, origin.now);
+                new.push(Row::with_private(object, private));
+            }
+        }
+    }
+    let created = new.len();
+    app.store.put_stations(origin, new).await?;
+    let changed: Vec<bool> = stream::iter(old)
+        .map(|(station, row)| change(app, origin, station, row))
+        .buffer_unordered(WRITERS)
+        .try_collect()
+        .await?;
+    let updated = changed.into_iter().filter(|changed| *changed).count();
+    Ok((created, updated))
+}
+
+/// Changes a stored station to what a file says; whether there was anything to change.
+async fn change(
+    app: &App,
+    origin: &Origin,
+    station: ImportedStation,
+    mut row: Row<ChargingStation>,
+) -> Result<bool, Error> {
+    for _ in 0..TRIES {
+        let stored = Some((&row.object, &row.private));
+        let (object, private) = update::merged(station.clone(), stored, origin.now);
+        let shown = object.updated != row.object.updated;
+        if object == row.object && private == row.private {
+            return Ok(false);
+        }
+        (row.object, row.private) = (object, private);
+        match app.store.replace_station(origin, &row).await {
+            Ok(()) => return Ok(shown),
+            Err(Error::Contended) => {
+                let id = row.object.id.clone();
+                row = app.store.load(&origin.tenant, &id).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Contended)
 }

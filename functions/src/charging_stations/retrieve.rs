@@ -4,7 +4,6 @@ use axum::extract::State;
 use shared::charging::calendar::Window;
 use shared::http::{Caller, PathId, Route};
 use shared::models::api_key::Resource;
-use shared::models::charging_station::ChargingStation;
 use shared::store::Answer;
 use shared::time::DAY;
 use shared::{App, Error};
@@ -20,17 +19,14 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Answer, Error> {
-    let row = app
-        .store
-        .get::<ChargingStation>(caller.tenant(), &id)
-        .await?;
+    let station = app.store.published_station(caller.tenant(), &id).await?;
     let window = Window {
         from: caller.now(),
         until: caller.now().plus_millis(DAY),
     };
     let station = app
         .store
-        .with_free_times(caller.tenant(), row.object, window)
+        .with_free_times(caller.tenant(), station, window)
         .await?;
     caller.answer(&station)
 }

@@ -8,6 +8,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
 use shared::App;
 use shared::error::Code;
 use shared::http::edge::base_url;
@@ -38,7 +41,8 @@ pub const DOCUMENT: &str = include_str!("openapi.json");
 /// The address in the document that stands for the service's own.
 const PLACEHOLDER: &str = "http://127.0.0.1:8787";
 
-/// Redoc 2.5.4 (MIT), the renderer of the page, compressed.
+/// Redoc 2.5.4 (MIT), the renderer of the page, compressed. It differs from the published file in one place: the component
+/// that loaded a logo from cdn.redoc.ly returns null.
 const REDOC: &[u8] = include_bytes!("redoc.standalone.js.gz");
 
 const PAGE: &str = include_str!("page.html");
@@ -67,7 +71,34 @@ async fn document(State(app): State<App>, headers: HeaderMap) -> impl IntoRespon
 
 /// `GET /docs`
 async fn page() -> impl IntoResponse {
-    Html(PAGE)
+    static POLICY: LazyLock<String> = LazyLock::new(|| content_security_policy(PAGE));
+    guarded(PAGE, &POLICY)
+}
+
+/// A page under a policy that keeps the browser from loading anything from another origin.
+fn guarded(page: &'static str, policy: &'static str) -> impl IntoResponse {
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, Html(page))
+}
+
+/// What a page may load: from the service itself, and what stands in the page. Redoc sets styles from its script, shows
+/// embedded images and searches in a worker that it makes from a blob.
+fn content_security_policy(page: &str) -> String {
+    let scripts = page.split("<script>").skip(1);
+    let scripts = scripts.filter_map(|rest| rest.split_once("</script>"));
+    let scripts = scripts.map(|(script, _)| {
+        let digest = Sha256::digest(script.as_bytes());
+        format!(" 'sha256-{}'", STANDARD.encode(digest))
+    });
+    let scripts: String = scripts.collect();
+    format!(
+        "default-src 'none'; script-src 'self'{scripts}; style-src 'unsafe-inline'; img-src 'self' data:; font-src data:; \
+         connect-src 'self'; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
 }
 
 /// `GET /docs/redoc.js`
@@ -82,11 +113,13 @@ async fn redoc() -> impl IntoResponse {
 
 /// `GET /docs/errors`
 async fn errors() -> impl IntoResponse {
-    static SHOWN: LazyLock<String> = LazyLock::new(|| {
+    static SHOWN: LazyLock<(String, String)> = LazyLock::new(|| {
         let rows: String = Code::ALL.iter().map(|code| row(*code)).collect();
-        include_str!("errors.html").replace("<!-- codes -->", &rows)
+        let page = include_str!("errors.html").replace("<!-- codes -->", &rows);
+        let policy = content_security_policy(&page);
+        (page, policy)
     });
-    Html(SHOWN.as_str())
+    guarded(&SHOWN.0, &SHOWN.1)
 }
 
 fn row(code: Code) -> String {

@@ -5,7 +5,6 @@ use shared::charging::calendar::Window;
 use shared::charging::policies::{Plan, judge};
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
-use shared::models::charging_station::ChargingStation;
 use shared::models::estimation::{Estimation, NewEstimation};
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
@@ -31,11 +30,10 @@ pub async fn handle(
     new.check(caller.now())?;
     let start = new.start.unwrap_or(caller.now());
     let (station, vehicle) = tokio::try_join!(
-        app.store
-            .get::<ChargingStation>(tenant, &new.charging_station),
+        app.store.published_station(tenant, &new.charging_station),
         app.store.get::<Vehicle>(tenant, &new.vehicle),
     )?;
-    let (station, vehicle) = (station.object, vehicle.object);
+    let vehicle = vehicle.object;
     let fleet = app.store.get::<Fleet>(tenant, &vehicle.fleet).await?;
     let preferred = fleet.object.preferences.default_currency;
     let rules = policies::of(&app, tenant, None, Some(&fleet.object), &vehicle).await?;

@@ -1,11 +1,14 @@
-//! `GET /v1/events`: the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`.
+//! `GET /v1/events`: the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key
+//! is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with
+//! 403.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::http::{Caller, Conditional, ListQuery, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::{Event, EventType};
 use shared::store::Answer;
 use shared::store::keys::Partition;
+use shared::store::list::{Among, Found};
 use shared::{App, Error, Kind};
 
 use crate::page;
@@ -18,7 +21,12 @@ pub const ROUTE: Route = Route::list("list-events", "/v1/events", Resource::Even
     "limit",
     "page",
     "type",
-]);
+])
+.sometimes_requiring(&[Conditional {
+    scope: "<resource>:read",
+    when: "always, of the kind of object that an event shows; events without it are left out, and a type without it is refused \
+           with 403",
+}]);
 
 pub async fn handle(
     caller: Caller,
@@ -26,15 +34,42 @@ pub async fn handle(
     query: ListQuery,
 ) -> Result<Answer, Error> {
     let slice = query.created(query.slice(caller.tenant(), Kind::Event)?)?;
-    let filter = query.word::<EventType>("type")?.map(|kind| ("type", kind));
+    let kind = query.word::<EventType>("type")?;
+    if let Some(kind) = kind.as_deref().and_then(EventType::from_name) {
+        caller
+            .key
+            .require_read(kind.subject())
+            .map_err(|error| error.at("type"))?;
+    }
+    let is_readable = |kind: &&EventType| caller.key.may_read(kind.subject());
+    let readable: Vec<&str> = EventType::ALL
+        .iter()
+        .filter(is_readable)
+        .map(|kind| kind.as_str())
+        .collect();
+    let filter: Vec<_> = kind.into_iter().map(|kind| ("type", kind)).collect();
     let partition = Partition::Kind {
         tenant: caller.tenant(),
         kind: Kind::Event,
     };
-    let mut found = app
-        .store
-        .list::<Event>(partition, &slice, filter.into_iter().collect())
-        .await?;
+    let (store, among) = (
+        &app.store,
+        Among {
+            member: "type",
+            values: &readable,
+        },
+    );
+    let mut found = if readable.is_empty() {
+        Found {
+            rows: Vec::new(),
+            newer: false,
+            older: false,
+        }
+    } else if readable.len() == EventType::ALL.len() || !filter.is_empty() {
+        store.list::<Event>(partition, &slice, filter).await?
+    } else {
+        store.list_among(partition, &slice, filter, among).await?
+    };
     for row in &mut found.rows {
         row.object = row.clone().shown(&app.settings.versions);
     }

@@ -1,3 +1,13 @@
+//! Events. A key sees an event only if it may read the kind of object that the event shows, besides events themselves.
+
+use shared::http::Conditional;
+
 pub mod list;
 pub mod redeliver;
 pub mod retrieve;
+
+/// What the document says of the routes that show one event.
+const SHOWS_ONE: Conditional = Conditional {
+    scope: "<resource>:read",
+    when: "always, of the kind of object that the event shows; without it the event is refused with 403",
+};

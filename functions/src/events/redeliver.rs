@@ -1,4 +1,5 @@
-//! `POST /v1/events/{id}/redeliver`: delivers an event once more to every endpoint that wants it now.
+//! `POST /v1/events/{id}/redeliver`: delivers an event once more to every endpoint that is subscribed to its type now. The key
+//! has to be allowed to read the kind of object that the event shows as well: otherwise 403.
 
 use axum::extract::State;
 use shared::http::body::Nothing;
@@ -12,7 +13,8 @@ pub const ROUTE: Route = Route::post(
     "redeliver-event",
     "/v1/events/{id}/redeliver",
     Resource::Events,
-);
+)
+.sometimes_requiring(&[super::SHOWS_ONE]);
 
 pub async fn handle(
     caller: Caller,
@@ -22,6 +24,7 @@ pub async fn handle(
 ) -> Result<Answer, Error> {
     let tenant = caller.tenant();
     let mut row = app.store.load::<Event>(tenant, &id).await?;
+    caller.key.require_read(row.object.kind.subject())?;
     let mut deliveries = row.private.deliveries.clone().unwrap_or_default();
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints

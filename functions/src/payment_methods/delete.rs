@@ -1,5 +1,5 @@
-//! `DELETE /v1/payment_methods/{id}`: removes a payment method that is nobody's default and that nothing under way pays
-//! with.
+//! `DELETE /v1/payment_methods/{id}`: deletes a payment method that is nobody's default and that no active session or open
+//! reservation pays with. What fell due before is still charged to it.
 
 use axum::extract::State;
 use shared::http::{Caller, PathId, Route};
@@ -28,6 +28,7 @@ pub async fn handle(
     references::unused_payment_method(&app, caller.tenant(), &row.object).await?;
     let answer = caller.deleted(&id, Kind::PaymentMethod)?;
     let mut changes = Changes::new();
-    app.store.remove(&mut changes, &caller.origin, &row)?;
+    app.store
+        .delete_payment_method(&mut changes, &caller.origin, &row)?;
     app.store.commit(&caller.origin, changes, answer).await
 }

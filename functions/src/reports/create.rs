@@ -9,8 +9,15 @@ use shared::store::row::Row;
 use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
 
+use crate::references;
+
 pub const ROUTE: Route =
-    Route::post("create-report", "/v1/reports", Resource::Reports).refusing(&[Code::FleetNotFound]);
+    Route::post("create-report", "/v1/reports", Resource::Reports).refusing(&[
+        Code::ChargingStationNotFound,
+        Code::DriverNotFound,
+        Code::FleetNotFound,
+        Code::VehicleNotFound,
+    ]);
 
 pub async fn handle(
     caller: Caller,
@@ -23,6 +30,7 @@ pub async fn handle(
         let fleet = app.store.get::<Fleet>(tenant, fleet).await?.object;
         report.time_zone = fleet.timezone.as_str().to_owned();
     }
+    references::report_filters(&app, tenant, &report.parameters.filters).await?;
     let answer = caller.answer(&report)?;
     let mut changes = Changes::new();
     let row = Row::with_private(report, private);

@@ -1,23 +1,23 @@
-//! Taking the best connector that nobody else has, for an attempt to confirm.
+//! Booking the best pair of a window and a connector, for an attempt to confirm. [`matching`] describes how it is chosen.
 
 use std::collections::BTreeSet;
 
-use shared::charging::calendar::Window;
-use shared::charging::matching::{Assignment, Candidate, MatchSummary};
+use shared::charging::calendar::{CalendarOwner, Window};
+use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
 use shared::models::event::{Event, EventType};
 use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
 use shared::origin::Origin;
 use shared::store::calendars::{Booked, Calendars, Promise};
-use shared::store::keys::{connector_calendar, vehicle_calendar};
 use shared::store::row::Row;
-use shared::{App, Error, Id};
+use shared::{App, Error};
 
 use super::confirm::miss;
 
 /// How often an attempt reads the calendars anew after somebody else took what it had chosen.
 const ROUNDS: usize = 20;
 
-/// Tries the candidates, the best first, the preferred window before any other, until one of them can be had.
+/// Books the pair with the lowest score. When its calendars have changed since they were read, it reads them again and
+/// chooses again.
 pub(super) async fn book(
     app: &App,
     origin: &Origin,
@@ -26,30 +26,25 @@ pub(super) async fn book(
     candidates: &[Candidate],
     mut summary: MatchSummary,
 ) -> Result<bool, Error> {
-    let vehicle = vehicle_calendar(&row.object.vehicle);
-    let before = Promise::of_reservation(&row.object);
-    let left = before.iter().flat_map(|promise| promise.whose.clone());
-    let connectors = candidates
-        .iter()
-        .map(|candidate| connector_calendar(&candidate.station, &candidate.connector));
-    let whose: BTreeSet<String> = connectors.chain([vehicle.clone()]).chain(left).collect();
-    // What was promised before may lie on a day that no window touches any more.
-    let promised = before.iter().map(|promise| promise.window);
-    let touched: Vec<Window> = windows.iter().copied().chain(promised).collect();
-    let mut calendars = read(app, origin, &whose, &touched).await?;
+    let before = Promise::of_reservation(&row.object, &row.private);
+    let mut always = BTreeSet::from([CalendarOwner::Vehicle(row.object.vehicle.clone())]);
+    always.extend(before.iter().flat_map(|promise| promise.owners.clone()));
+    let mut owners = always.clone();
+    owners.extend(candidates.iter().map(Candidate::evse));
+    // The window reserved before may lie on a day that no other window touches any more.
+    let reserved = before.iter().map(|promise| promise.window);
+    let touched: Vec<Window> = windows.iter().copied().chain(reserved).collect();
+    let mut calendars = read(app, origin, &owners, &touched).await?;
     for _ in 0..ROUNDS {
-        summary.refused.booked = booked(&row.object, windows, candidates, &calendars);
-        let Some((window, candidate)) = choose(&row.object, windows, candidates, &calendars) else {
+        let taken = |owner: &CalendarOwner| calendars.taken_by_others(owner, &row.object.id);
+        let choice = matching::choose(&row.object, windows, candidates, taken);
+        summary.refused.booked = choice.booked;
+        let Some(assignment) = choice.best else {
             let reason = match candidates {
                 [] if summary.refused.policy > 0 => FailedReason::PolicyBlocked,
                 _ => FailedReason::NoAvailableConnectors,
             };
             return miss(app, origin, row, reason, Some(summary)).await;
-        };
-        let assignment = Assignment {
-            station: candidate.station.clone(),
-            connector: candidate.connector.clone(),
-            window: *window,
         };
         let (confirmed, event) = confirmed(origin, &row, &assignment, summary.clone())?;
         let booked = app
@@ -60,10 +55,12 @@ pub(super) async fn book(
             // A reservation that moved was changed by somebody, or by this very attempt, whose acknowledgement was lost.
             Booked::Done | Booked::ReservationMoved => return Ok(false),
             Booked::CalendarMoved => {
-                let connector = connector_calendar(&candidate.station, &candidate.connector);
-                let left = before.iter().flat_map(|promise| promise.whose.clone());
-                let whose = left.chain([connector, vehicle.clone()]).collect();
-                calendars.update(read(app, origin, &whose, &touched).await?);
+                let mut owners = always.clone();
+                owners.insert(CalendarOwner::Evse {
+                    station: assignment.station,
+                    evse: assignment.evse,
+                });
+                calendars.update(read(app, origin, &owners, &touched).await?);
             }
         }
     }
@@ -72,65 +69,16 @@ pub(super) async fn book(
     ))
 }
 
-/// The first window, and in it the best candidate, that nobody else has.
-fn choose<'a>(
-    reservation: &Reservation,
-    windows: &'a [Window],
-    candidates: &'a [Candidate],
-    calendars: &Calendars,
-) -> Option<(&'a Window, &'a Candidate)> {
-    let vehicle = vehicle_calendar(&reservation.vehicle);
-    windows
-        .iter()
-        .filter(|window| calendars.is_free(&vehicle, window, &reservation.id))
-        .find_map(|window| {
-            let suits = |one: &&Candidate| is_free(reservation, window, one, calendars);
-            Some((window, candidates.iter().find(suits)?))
-        })
-}
-
-/// How many stations have no connector that could be had, in any window.
-fn booked(
-    reservation: &Reservation,
-    windows: &[Window],
-    candidates: &[Candidate],
-    calendars: &Calendars,
-) -> u32 {
-    let vehicle = vehicle_calendar(&reservation.vehicle);
-    let windows: Vec<_> = windows
-        .iter()
-        .filter(|window| calendars.is_free(&vehicle, window, &reservation.id))
-        .collect();
-    let had = |one: &&Candidate| {
-        let mut windows = windows.iter();
-        windows.any(|window| is_free(reservation, window, one, calendars))
-    };
-    let stations = |one: &'_ Candidate| one.station.clone();
-    let all: BTreeSet<Id> = candidates.iter().map(stations).collect();
-    let free: BTreeSet<Id> = candidates.iter().filter(had).map(stations).collect();
-    (all.len() - free.len()) as u32
-}
-
-fn is_free(
-    reservation: &Reservation,
-    window: &Window,
-    candidate: &Candidate,
-    calendars: &Calendars,
-) -> bool {
-    let whose = connector_calendar(&candidate.station, &candidate.connector);
-    candidate.is_open(window) && calendars.is_free(&whose, window, &reservation.id)
-}
-
 async fn read(
     app: &App,
     origin: &Origin,
-    whose: &BTreeSet<String>,
+    owners: &BTreeSet<CalendarOwner>,
     windows: &[Window],
 ) -> Result<Calendars, Error> {
     let days: BTreeSet<_> = windows.iter().flat_map(Window::utc_days).collect();
-    let pages = whose
+    let pages = owners
         .iter()
-        .flat_map(|whose| days.iter().map(|day| (whose.clone(), *day)));
+        .flat_map(|owner| days.iter().map(|day| (owner.clone(), *day)));
     app.store
         .calendars(origin.tenant.mode, pages.collect())
         .await

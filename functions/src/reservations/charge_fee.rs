@@ -2,11 +2,10 @@
 
 use shared::models::reservation::Reservation;
 use shared::origin::{Origin, Tenant};
-use shared::ports::payments::Outcome;
 use shared::store::Changes;
-use shared::{App, Error, Id};
+use shared::{App, Error, Id, Timestamp};
 
-use crate::payments::{self, Bill};
+use crate::payments::{self, Bill, Payment};
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let now = app.now();
@@ -18,9 +17,13 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     }
     let origin = Origin::later(tenant.clone(), now);
     let mut changes = Changes::new();
-    let outcome = charge(app, &origin, &mut changes, &row.object).await?;
-    let transaction = row.object.settle_fee(&mut row.private, &outcome, now);
-    let transaction = payments::record(transaction, row.object.id.to_string());
+    // Nobody tries before it is due.
+    let since = row.private.due.unwrap_or(now);
+    let payment = charge(app, &origin, &mut changes, &row.object, since).await?;
+    let transaction = row
+        .object
+        .settle_fee(&mut row.private, &payment.outcome, now);
+    let transaction = payments::record(transaction, &payment);
     app.store.replace(&mut changes, &origin, &row)?;
     app.store.create(&mut changes, &origin, &transaction)?;
     app.store.commit_later(&origin, changes).await
@@ -31,12 +34,14 @@ async fn charge(
     origin: &Origin,
     changes: &mut Changes,
     reservation: &Reservation,
-) -> Result<Outcome, Error> {
+    due_since: Timestamp,
+) -> Result<Payment, Error> {
     let bill = Bill {
         key: reservation.id.to_string(),
         amount: reservation.fee_due,
         currency: reservation.currency,
         description: reservation.fee_description(),
+        due_since,
     };
     let method = reservation.payment_method.as_ref();
     payments::take_from(app, origin, changes, method, &bill).await

@@ -2,7 +2,7 @@
 //! whose connector is out of order.
 
 use shared::charging::calendar::Window;
-use shared::charging::matching::{self, MatchSummary};
+use shared::charging::matching::{self, MatchRequest, MatchSummary};
 use shared::charging::policies::{Limits, Plan};
 use shared::charging::search::Spot;
 use shared::deployment::Deployment;
@@ -50,13 +50,11 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id, wish: Option<&Wish>) ->
         let due = row.private.due.is_some_and(|due| due <= origin.now);
         let promised = row.object.promised(&row.private, origin.now);
         let settled = match (row.object.status, promised) {
-            (ReservationStatus::Pending, _) if due => {
-                attempt(app, &origin, row, None, seen).await?
-            }
+            (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, seen).await?,
             (_, Some(window)) if due || !row.private.displaced => {
                 match is_kept(app, &origin, &row, window).await? {
                     true => keep(app, &origin, row).await?,
-                    false => attempt(app, &origin, row, Some(window), seen).await?,
+                    false => attempt(app, &origin, row, seen).await?,
                 }
             }
             _ => true,
@@ -126,7 +124,8 @@ async fn is_kept(
         .store
         .find::<ChargingStation>(&origin.tenant, station)
         .await?;
-    let in_order = station.is_some_and(|row| row.object.can_promise(connector));
+    let in_order =
+        station.is_some_and(|row| row.private.published && row.object.can_promise(connector));
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 
@@ -143,12 +142,12 @@ async fn keep(app: &App, origin: &Origin, mut row: Row<Reservation>) -> Result<b
     }
 }
 
-/// Looks for a connector, in the window promised so far before any other. True when there is nothing left to look after.
+/// Matches a pending reservation, or a confirmed one whose connector is out of order. True when there is nothing left to look
+/// after.
 async fn attempt(
     app: &App,
     origin: &Origin,
     row: Row<Reservation>,
-    promised: Option<Window>,
     seen: Option<Seen>,
 ) -> Result<bool, Error> {
     let tenant = &origin.tenant;
@@ -158,17 +157,14 @@ async fn attempt(
         None => look(app, tenant, wish).await?,
     };
     // What is confirmed stays, whatever becomes of driver and vehicle.
-    let stays = promised.is_some();
+    let stays = row.object.status == ReservationStatus::Confirmed;
     let Some(driver) = seen.driver.filter(|driver| stays || driver.is_active()) else {
         return miss(app, origin, row, FailedReason::DriverUnavailable, None).await;
     };
     let Some(vehicle) = seen.vehicle.filter(|vehicle| stays || vehicle.is_active()) else {
         return miss(app, origin, row, FailedReason::VehicleUnavailable, None).await;
     };
-    let promised = promised.filter(|window| matching::can_begin(window, origin.now));
-    let others = matching::windows(&row.object, origin.now);
-    let others = others.into_iter().filter(|one| Some(*one) != promised);
-    let windows: Vec<_> = promised.into_iter().chain(others).collect();
+    let windows = matching::windows(&row.object, origin.now);
     if windows.is_empty() && !stays && row.object.match_summary.is_some() {
         // It comes too late. What the attempt before found says why more than that.
         let reason = FailedReason::NoAvailableConnectors;
@@ -183,7 +179,7 @@ async fn attempt(
             .map(|row| row.object),
     };
     let preferred = &driver.preferences.preferred_charging_stations;
-    let (stations, rules) = tokio::try_join!(
+    let ((stations, in_radius), rules) = tokio::try_join!(
         app.store.nearest(tenant, &seen.spots, preferred),
         policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
     )?;
@@ -194,19 +190,20 @@ async fn attempt(
         currency: row.object.currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
+    let request = MatchRequest {
+        reservation: &row.object,
+        standard: vehicle.charging_standard,
+        preferences: &driver.preferences,
+        windows: &windows,
+        limits: &Limits::new(&rules, &plan),
+        mode: tenant.mode,
+    };
     // Stations that nothing operates are not matched.
     let operated = Operation::of(tenant.mode).is_operated();
     let read = if operated { stations.len() } else { 0 };
     let not_connected = stations.len() - read;
-    let (candidates, mut summary) = matching::candidates(
-        &stations[..read],
-        seen.spots.len() - not_connected,
-        &row.object,
-        vehicle.charging_standard,
-        &driver.preferences,
-        &windows,
-        &Limits::new(&rules, &plan),
-    );
+    let (candidates, mut summary) =
+        matching::candidates(&stations[..read], in_radius - not_connected, &request);
     let not_connected = u32::try_from(not_connected).unwrap_or(u32::MAX);
     summary.stations_in_radius += not_connected;
     summary.refused.not_connected = not_connected;

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use shared::charging::matching;
 use shared::charging::policies::{Allowed, Plan};
+use shared::http::route::CHARGES_IF_NAMED;
 use shared::http::{Body, Caller, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
@@ -28,7 +29,8 @@ pub const ROUTE: Route = Route::post(
     Code::PaymentMethodNotFound,
     Code::PolicyBlocked,
     Code::PaymentMethodScopeInvalid,
-]);
+])
+.sometimes_requiring(&[CHARGES_IF_NAMED]);
 
 pub async fn handle(
     caller: Caller,
@@ -36,6 +38,7 @@ pub async fn handle(
     Body(new): Body<NewReservation>,
 ) -> Result<Answer, Error> {
     let tenant = caller.tenant();
+    caller.check_charge(new.payment_method.as_ref())?;
     new.check(caller.now())?;
     let (driver, vehicle) = tokio::try_join!(
         app.store.load::<Driver>(tenant, &new.driver),

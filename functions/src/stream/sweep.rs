@@ -32,7 +32,14 @@ pub async fn handle(app: &App) -> Result<usize, Error> {
 pub async fn before(app: &App, moment: Timestamp) -> Result<usize, Error> {
     let mut resent = 0;
     for waiting in app.store.due_before(moment).await? {
-        resent += usize::from(resend(app, &waiting).await?);
+        match resend(app, &waiting).await {
+            Ok(sent) => resent += usize::from(sent),
+            // A row that can never be read must not keep the others waiting.
+            Err(error) if error.is_permanent() => {
+                tracing::error!(object.id = %waiting.id, %error, "overdue work can never be sent again");
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(resent)
 }

@@ -1,4 +1,4 @@
-//! `give-back`: gives back what a charge took, once. Top-ups that were cut short come by the same queue.
+//! `give-back`: sends a pending refund, once. Top-ups whose requests did not finish them come by the same queue.
 
 use shared::deployment::{Deployment, Need};
 use shared::models::event::EventType;
@@ -8,11 +8,11 @@ use shared::ports::Work;
 use shared::ports::payments::Outcome;
 use shared::store::Changes;
 use shared::store::access::Rows;
+use shared::store::row::Row;
 use shared::{App, Error, Id, Kind};
 
-use super::finish_top_up;
 use crate::function::Function;
-use crate::payments;
+use crate::payments::{self, top_up};
 
 pub const FUNCTION: Function = Function::worker(
     Work::RefundTransaction,
@@ -27,28 +27,50 @@ pub const FUNCTION: Function = Function::worker(
 );
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let Some(mut row) = app.store.find::<Transaction>(tenant, id).await? else {
+    let Some(row) = app.store.find::<Transaction>(tenant, id).await? else {
         return Ok(());
     };
     let origin = Origin::later(tenant.clone(), app.now());
     match (row.object.status, row.object.kind) {
-        (TransactionStatus::Pending, TransactionType::Refund) => {}
-        (TransactionStatus::Pending, _) => return finish_top_up::handle(app, &origin, row).await,
-        _ => return Ok(()),
+        (TransactionStatus::Pending, TransactionType::Refund) => refund(app, &origin, row).await,
+        (TransactionStatus::Pending, _) => top_up::finish(app, &origin, row).await,
+        _ => Ok(()),
     }
+}
+
+async fn refund(app: &App, origin: &Origin, mut row: Row<Transaction>) -> Result<(), Error> {
     let mut changes = Changes::new();
-    let method = row.object.payment_method.as_ref();
-    let outcome = match payments::find_method(app, &origin, method).await? {
-        Some(method) => payments::give_back(app, &origin, &mut changes, &method, &row).await?,
-        None => payments::gone(),
-    };
+    let outcome = payments::refund(app, origin, &mut changes, &row).await?;
     let succeeded = outcome == Outcome::Succeeded;
-    row.object.end(&mut row.private, succeeded);
-    let told = match succeeded {
+    row.object.end_refund(&mut row.private, succeeded);
+    let event = match succeeded {
         true => EventType::ServiceRefunded,
-        false => EventType::ServiceFailed,
+        false => {
+            allow_another(app, origin, &mut changes, &row).await?;
+            EventType::ServiceFailed
+        }
     };
     app.store
-        .replace(&mut changes, &origin, &row.announcing(told))?;
-    app.store.commit_later(&origin, changes).await
+        .replace(&mut changes, origin, &row.announcing(event))?;
+    app.store.commit_later(origin, changes).await
+}
+
+/// A charge whose refund failed can be refunded again.
+async fn allow_another(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    refund: &Row<Transaction>,
+) -> Result<(), Error> {
+    let Some(id) = &refund.private.charge else {
+        return Ok(());
+    };
+    let charge = app.store.find::<Transaction>(&origin.tenant, id).await?;
+    match charge {
+        Some(mut charge) if charge.private.refund.as_ref() == Some(&refund.object.id) => {
+            charge.private.refund = None;
+            app.store.replace(changes, origin, &charge)
+        }
+        _ => Ok(()),
+    }
 }

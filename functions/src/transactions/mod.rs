@@ -1,4 +1,3 @@
-mod finish_top_up;
 pub mod give_back;
 pub mod list;
 pub mod refund;

@@ -1,5 +1,5 @@
-//! `POST /v1/transactions/{id}/refund`: gives back what a charge took, all of it, once; top-ups stay in the wallet. The
-//! refund is a transaction of its own, pending until the money has moved. What was paid stays paid.
+//! `POST /v1/transactions/{id}/refund`: refunds a whole charge, once. The refund is a transaction of its own, pending until the
+//! money has moved. A refund that failed can be requested again. Top-ups are not refunded, and what was paid for stays paid.
 
 use axum::extract::State;
 use shared::http::body::Nothing;

@@ -39,6 +39,7 @@ pub async fn handle(
     {
         return Err(Store::no_such_owner(Kind::Driver).at("drivers"));
     }
+    let names_drivers = !vehicle.drivers.is_empty();
     let answer = caller.answer(&vehicle)?;
     let (origin, store) = (&caller.origin, &app.store);
     let mut changes = Changes::new();
@@ -58,5 +59,14 @@ pub async fn handle(
         origin,
         &Row::new(vehicle).announcing(EventType::VehicleCreated),
     )?;
-    store.commit(origin, changes, answer).await
+    match store.commit(origin, changes, answer).await {
+        // DynamoDB takes at most 4 MB in one transaction, the rows of the drivers included.
+        Err(error @ Error::Internal(_)) if error.is_permanent() && names_drivers => {
+            tracing::warn!(%error, "the drivers of a vehicle are too large for a transaction");
+            let message = "the drivers are larger than 4 MB together, the most one request can change: name fewer, or shorten \
+                           their metadata and preferences";
+            Err(Error::invalid("drivers", message))
+        }
+        done => done,
+    }
 }

@@ -1,4 +1,6 @@
-//! `POST /v1/webhook_endpoints`: registers an address that events are delivered to.
+//! `POST /v1/webhook_endpoints`: registers an address that events are delivered to. The key has to be allowed to read the
+//! objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at
+//! most 1,000, unless the deployment sets another number.
 
 use axum::extract::State;
 use shared::http::{Body, Caller, Route};
@@ -14,6 +16,7 @@ pub const ROUTE: Route = Route::post(
     "/v1/webhook_endpoints",
     Resource::WebhookEndpoints,
 )
+.sometimes_requiring(&[super::SUBSCRIBES])
 .writing(&[Rows::EndpointCounts]);
 
 pub async fn handle(
@@ -27,14 +30,15 @@ pub async fn handle(
     }
     let (version, targets) = (&caller.default_version, app.settings.targets);
     let endpoint = WebhookEndpoint::new(new, tenant, version, targets, caller.now())?;
-    let full = Error::conflict(
-        "There are 16 webhook endpoints already, the most there can be.",
-        None,
-    );
+    endpoint.check_subscriptions(&caller.key)?;
     let answer = caller.answer(&endpoint)?;
     let mut changes = Changes::new();
-    app.store
-        .count_endpoint(&mut changes, &caller.origin, 1, full)?;
+    app.store.count_endpoint(
+        &mut changes,
+        &caller.lineage,
+        1,
+        app.settings.quotas.endpoints,
+    )?;
     app.store
         .create(&mut changes, &caller.origin, &Row::new(endpoint))?;
     app.store.commit(&caller.origin, changes, answer).await

@@ -26,8 +26,12 @@ pub async fn handle(
         .await?;
     let answer = caller.deleted(&id, Kind::WebhookEndpoint)?;
     let mut changes = Changes::new();
-    app.store
-        .count_endpoint(&mut changes, &caller.origin, -1, Error::Contended)?;
+    app.store.count_endpoint(
+        &mut changes,
+        &caller.lineage,
+        -1,
+        app.settings.quotas.endpoints,
+    )?;
     app.store.remove(&mut changes, &caller.origin, &row)?;
     app.store.commit(&caller.origin, changes, answer).await
 }

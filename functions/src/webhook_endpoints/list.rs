@@ -1,4 +1,5 @@
-//! `GET /v1/webhook_endpoints`: the webhook endpoints, newest first.
+//! `GET /v1/webhook_endpoints`: the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked
+//! secrets.
 
 use axum::extract::State;
 use shared::http::{Caller, ListQuery, Route};
@@ -14,7 +15,8 @@ pub const ROUTE: Route = Route::list(
     "list-webhook-endpoints",
     "/v1/webhook_endpoints",
     Resource::WebhookEndpoints,
-);
+)
+.sometimes_requiring(&[super::SHOWS_SECRET]);
 
 pub async fn handle(
     caller: Caller,
@@ -26,9 +28,12 @@ pub async fn handle(
         tenant: caller.tenant(),
         kind: Kind::WebhookEndpoint,
     };
-    let found = app
+    let mut found = app
         .store
         .list::<WebhookEndpoint>(partition, &slice, Vec::new())
         .await?;
+    for row in &mut found.rows {
+        row.object = super::shown(&caller, row.object.clone());
+    }
     page::answer(&caller, &query, found)
 }

@@ -1,3 +1,10 @@
+//! Webhook endpoints. A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
+//! write endpoints.
+
+use shared::http::{Caller, Conditional};
+use shared::models::api_key::{Resource, Scope};
+use shared::models::webhook_endpoint::WebhookEndpoint;
+
 pub mod create;
 pub mod delete;
 pub mod list;
@@ -6,3 +13,23 @@ pub mod retrieve;
 pub mod rotate;
 pub mod test;
 pub mod update;
+
+/// What the document says of the routes that show endpoints to readers.
+const SHOWS_SECRET: Conditional = Conditional {
+    scope: "webhook_endpoints:write",
+    when: "the secret is to be shown; without it the secret is masked",
+};
+
+/// What the document says of the routes that subscribe an endpoint.
+const SUBSCRIBES: Conditional = Conditional {
+    scope: "<resource>:read",
+    when: "always, of every kind of object that the endpoint's enabled_events show; for * of all kinds that events show",
+};
+
+/// The endpoint as the caller may see it.
+fn shown(caller: &Caller, endpoint: WebhookEndpoint) -> WebhookEndpoint {
+    match caller.key.covers(Scope::Write(Resource::WebhookEndpoints)) {
+        true => endpoint,
+        false => endpoint.masked(),
+    }
+}

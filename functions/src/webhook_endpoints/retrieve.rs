@@ -1,4 +1,4 @@
-//! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint, with its secret.
+//! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret.
 
 use axum::extract::State;
 use shared::http::{Caller, PathId, Route};
@@ -11,7 +11,8 @@ pub const ROUTE: Route = Route::get(
     "retrieve-webhook-endpoint",
     "/v1/webhook_endpoints/{id}",
     Resource::WebhookEndpoints,
-);
+)
+.sometimes_requiring(&[super::SHOWS_SECRET]);
 
 pub async fn handle(
     caller: Caller,
@@ -22,5 +23,5 @@ pub async fn handle(
         .store
         .get::<WebhookEndpoint>(caller.tenant(), &id)
         .await?;
-    caller.answer(&row.object)
+    caller.answer(&super::shown(&caller, row.object))
 }

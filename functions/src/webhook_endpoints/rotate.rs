@@ -1,4 +1,5 @@
-//! `POST /v1/webhook_endpoints/{id}/rotate_secret`: gives an endpoint a new secret; the one of before signs too for a day.
+//! `POST /v1/webhook_endpoints/{id}/rotate_secret`: gives an endpoint a new secret. Every secret it replaced in the last 24
+//! hours keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409.
 
 use axum::extract::State;
 use shared::http::body::Nothing;

@@ -1,4 +1,5 @@
-//! `POST /v1/webhook_endpoints/{id}`: updates a webhook endpoint; `status` disables and enables it.
+//! `POST /v1/webhook_endpoints/{id}`: updates a webhook endpoint; `status` disables and enables it. The key has to be allowed to
+//! read the objects of all events that the endpoint is subscribed to afterwards.
 
 use axum::extract::State;
 use shared::http::{Body, Caller, PathId, Route};
@@ -11,7 +12,8 @@ pub const ROUTE: Route = Route::post(
     "update-webhook-endpoint",
     "/v1/webhook_endpoints/{id}",
     Resource::WebhookEndpoints,
-);
+)
+.sometimes_requiring(&[super::SUBSCRIBES]);
 
 pub async fn handle(
     caller: Caller,
@@ -28,6 +30,7 @@ pub async fn handle(
     }
     row.object
         .update(change, &mut row.private, app.settings.targets, caller.now())?;
+    row.object.check_subscriptions(&caller.key)?;
     let answer = caller.answer(&row.object)?;
     let mut changes = Changes::new();
     app.store.replace(&mut changes, &caller.origin, &row)?;

@@ -50,6 +50,8 @@ export class FleetCharging extends Construct {
   readonly filesBucketName: string;
   /** The function that makes the first account and key. */
   readonly bootstrapFunctionName: string;
+  /** The function that suspends, closes and reopens accounts. */
+  readonly accountStatusFunctionName: string;
   /** The function that loads stations. */
   readonly importFunctionName: string;
 
@@ -89,6 +91,7 @@ export class FleetCharging extends Construct {
     this.tableName = output("TableName");
     this.filesBucketName = output("FilesBucket");
     this.bootstrapFunctionName = output("BootstrapFunction");
+    this.accountStatusFunctionName = output("SetAccountStatusFunction");
     this.importFunctionName = output("ImportFunction");
   }
 

@@ -7,8 +7,13 @@ use tests::capacity::{ABOVE_BUDGET, measure};
 const HEAD: &str = "# What each request takes from the table
 
 Calls and capacity units of each route for its sample event, of an account that has little else, with a key that is known to the
-instance (reading it once a minute is another 0.5 RCU). Writes count their indexes and, in transactions, twice.
-`cargo run -p generate capacity` measures them and writes this file.
+instance. Writes count their indexes and, in transactions, twice. `cargo run -p generate capacity` measures them and writes this
+file.
+
+Authentication adds to that: once a minute an instance reads a key and its account again, with one BatchGetItem of 2 RCU, and each
+account above with a GetItem of 1 RCU; so it learns of revoked keys and suspended accounts. The request rate of an account, and that
+of each account above it, is written once (1 WCU) for as many requests as are allowed in a fifth of a second, and only while
+requests are fast.
 
 | Route | Function | Calls | RCU | WCU |
 |---|---|---|---|---|

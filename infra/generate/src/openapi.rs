@@ -8,7 +8,7 @@ use functions::takes::{BodyType, Schemas};
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::error::Code;
-use shared::http::{Method, Route, Shows, expand, version};
+use shared::http::{Conditional, Method, Route, Shows, expand, version};
 use shared::models::event::EventType;
 use utoipa::ToSchema;
 
@@ -108,9 +108,25 @@ update leaves out keep their values. Timestamps are RFC 3339 in UTC with millise
 currency's smallest unit. Ids are opaque.
 
 **Keys.** Each key belongs to an account and to test or live mode; another account's or mode's objects do not exist for it. \
-A parent acts inside a child account with the header `Service-Account`.
+A parent acts inside a child account with the header `Service-Account`. A restricted key does what its scopes allow; \
+`x-scope` of each operation lists the scopes it needs always (`required`) and for some requests (`conditional`), and a \
+missing one is refused with 403 `authentication_error`. Scopes that write include reading. While an account is suspended, \
+its keys and those of all accounts below it only read: every other request is refused with 403 `authentication_error`. \
+While it is closed, they are refused with 401, and a parent no longer finds the account with `Service-Account` (404).
 
-**Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come.
+**Limits.** The rate of requests is per account and mode, and an account and all accounts below it together send no more than \
+one account may. An account has at most 1,000 accounts below it, nested at most five deep, and together with them at most \
+1,000 webhook endpoints per mode, unless the deployment sets other numbers.
+
+**Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come. A page whose \
+objects are larger than about 5 MB together ends before `limit`; the next page goes on after it.
+
+**Sizes.** A body has at most 256 KiB, and an object at most 150 KiB as JSON: a request that would make one larger is refused \
+with 400. Error messages repeat at most 64 characters of what was sent.
+
+**Expansion.** `expand[]` shows whole objects in place of ids: at most 10 dotted paths of at most 4 levels, none of which returns \
+to a kind of object that it has passed, and per answer at most 1,000 expanded objects and 5 MB. Anything else is 400 \
+`unsupported_expand_value`; where a POST would be answered beyond these limits, its effect happens and the answer keeps its ids.
 
 **Idempotency.** A POST or DELETE with an `Idempotency-Key` has its effect once; a repetition within 24 hours gets the first \
 answer, with the header `Idempotent-Replayed: true`.
@@ -450,6 +466,11 @@ fn operation_id(name: &str) -> String {
     words.fold(first, |id, word| id + &capital(word))
 }
 
+/// What the description of every operation that charges adds.
+const CHARGING: &str = " A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: \
+    the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. \
+    Repeating the request with the same `Idempotency-Key` never charges twice.";
+
 fn capital(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     first.to_uppercase() + rest
@@ -480,9 +501,26 @@ fn description(route: &Route) -> String {
         let said: Vec<_> = lines.map(|line| line[3..].trim()).collect();
         let said = said.join(" ");
         let (_, said) = said.split_once("`: ").expect("a path and what it does");
-        return capital(said);
+        let charging = if route.charges { CHARGING } else { "" };
+        return capital(said) + charging;
     }
     panic!("{} has no file", route.name);
+}
+
+/// The scopes of an operation: those that a key needs for any request, and those that it needs for some.
+fn scopes(route: &Route) -> Value {
+    let required: Vec<_> = route.scopes().map(|scope| scope.to_string()).collect();
+    let mut conditional: Vec<_> = route.sometimes.to_vec();
+    if expand::is_taken(route) {
+        conditional.push(Conditional {
+            scope: "<resource>:read",
+            when: "expand[] is given, of every kind of object that its paths name",
+        });
+    }
+    let conditional = conditional
+        .iter()
+        .map(|one| json!({"scope": one.scope, "when": one.when}));
+    json!({"required": required, "conditional": conditional.collect::<Vec<_>>()})
 }
 
 fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
@@ -494,7 +532,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
         "description": description(route),
         "tags": [tag(route)],
         "parameters": operation_parameters(endpoint, components),
-        "x-scope": route.scope.to_string(),
+        "x-scope": scopes(route),
     });
     let mut responses = Map::from_iter([("200".to_owned(), success(route, components))]);
     for (status, codes) in refusals(endpoint) {
@@ -679,7 +717,7 @@ fn failure(status: u16, codes: &BTreeSet<Option<&'static str>>) -> Value {
         400 => "The request is invalid for the operation.",
         401 => "The key is missing, invalid or not authenticated.",
         402 => "The payment failed or was not authorized.",
-        403 => "The key lacks the scope, or a policy blocks the request.",
+        403 => "The key lacks a scope, the account is suspended, or a policy blocks the request.",
         404 => "Something that the request names does not exist.",
         409 => "The request conflicts with the current state.",
         429 => "Requests come too quickly.",
@@ -761,6 +799,7 @@ fn error_schema() -> Value {
             "status": {"type": "integer", "description": "The HTTP status."},
             "doc_url": {"type": ["string", "null"], "description": "Where the code is explained."},
             "decline_code": {"type": "string", "description": "With `payment_authorization_failed`: the provider's reason."},
+            "transaction": {"type": "string", "description": "Of a request that charges: the transaction that shows whether it did."},
             "policy": {"type": "string", "description": "With `policy_blocked`: the policy."},
             "rule": {"type": "string", "description": "With `policy_blocked`: its rule."},
         },

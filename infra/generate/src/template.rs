@@ -299,6 +299,9 @@ fn environment(one: &Function) -> String {
                     line!(variables, "{name}_QUEUE_URL: !Ref {queue}");
                     line!(variables, "{name}_QUEUE_ARN: !GetAtt {queue}.Arn");
                 }
+                if matches!(one.trigger(), Some(Trigger::Stream)) {
+                    variables.push_str("RELAY_DEAD_LETTERS_URL: !Ref RelayDeadLetters\n");
+                }
                 variables.push_str("SCHEDULE_GROUP: !Ref Schedules\n");
                 variables.push_str("SCHEDULER_ROLE_ARN: !GetAtt SchedulerRole.Arn\n");
             }

@@ -58,6 +58,7 @@ async fn start() -> Running {
         memory: true,
         store: None,
         stations: None,
+        tariffs: None,
         rate: 1_000_000,
         reservation_fee: 0,
         json: false,
@@ -65,6 +66,7 @@ async fn start() -> Running {
         payments: Default::default(),
         versions: Default::default(),
         by_hand: true,
+        quotas: Default::default(),
         slack: 1,
         access_key: Some("local".into()),
     };

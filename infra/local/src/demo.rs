@@ -66,9 +66,9 @@ pub async fn create(app: &App) -> Result<()> {
     fleet.total_vehicles = 1;
     driver.vehicles.push(vehicle.id.clone());
     let body = json!({"type": "card", "token": "tok_success"});
-    let card = app.payments.of(tenant.mode)?.card("tok_success").await?;
+    let known = app.payments.of(tenant.mode)?.method("tok_success").await?;
     let body = serde_json::from_value(body).map_err(Error::internal)?;
-    let (mut method, token) = PaymentMethod::new(body, card, now)?;
+    let (mut method, token) = PaymentMethod::new(body, known.unwrap_or_default(), now)?;
     method.id = Id::from_number(Kind::PaymentMethod, FIRST + 9);
     let movement = Movement {
         kind: TransactionType::Charge,

@@ -28,8 +28,9 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use functions::accounts::bootstrap::{self, Bootstrap};
+use functions::accounts::set_status::{self, SetStatus};
 use serde::{Deserialize, Serialize};
-use shared::app::{App, Settings, TABLE};
+use shared::app::{App, Quotas, Settings, TABLE};
 use shared::error::{Error, Result};
 use shared::http::Versions;
 use shared::http::errors;
@@ -83,9 +84,13 @@ pub struct Options {
     /// Use the DynamoDB endpoint at this URL instead of the embedded one.
     #[arg(long, value_name = "URL", value_parser = endpoint_url)]
     pub store: Option<String>,
-    /// A JSON array of OCPI 2.2.1 Location objects, instead of the generated demo stations.
+    /// OCPI 2.2.1 Location objects (a JSON array, an OCPI response with `data`, or one object), instead of the generated demo
+    /// stations. Objects that cannot be used are reported and skipped.
     #[arg(long, value_name = "FILE")]
     pub stations: Option<PathBuf>,
+    /// OCPI 2.2.1 Tariff objects, which give the connectors of `--stations` their prices.
+    #[arg(long, value_name = "FILE", requires = "stations")]
+    pub tariffs: Option<PathBuf>,
     /// Requests per second an account may send.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
@@ -105,6 +110,9 @@ pub struct Options {
     /// Who takes payments.
     #[arg(skip)]
     pub payments: Providers,
+    /// For tests: how much an account may have together with the accounts below it.
+    #[arg(skip)]
+    pub quotas: Quotas,
     /// For tests: how many times longer than on Lambda a request and a call may take.
     #[arg(skip = 1u32)]
     pub slack: u32,
@@ -127,6 +135,8 @@ pub struct Running {
     pub access_key: Option<String>,
     /// The name of the table there.
     pub table: String,
+    /// What was loaded from files of stations and tariffs, a line each; none when no file was read.
+    pub imported: Option<String>,
     pub app: App,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
@@ -249,6 +259,7 @@ impl Running {
             },
             reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
+            quotas: options.quotas,
             slack: options.slack,
             versions: options.versions.clone(),
             metrics: Metrics::default(),
@@ -273,7 +284,11 @@ impl Running {
         if embedded.is_some() {
             demo::create(&app).await?;
         }
-        stations::import(&app, &folder, options.stations.as_deref(), made).await?;
+        let sources = stations::Sources {
+            stations: options.stations.as_deref(),
+            tariffs: options.tariffs.as_deref(),
+        };
+        let imported = stations::import(&app, &folder, sources, made).await?;
 
         let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
@@ -304,6 +319,7 @@ impl Running {
                 .as_ref()
                 .map(|embedded| embedded.access_key().to_owned()),
             table: options.table,
+            imported: imported.as_ref().map(stations::report),
             app,
             engine,
             stop,
@@ -427,6 +443,8 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
     Router::new()
         .route("/_local/clock", post(advance))
         .with_state(engine.clone())
+        .route("/_local/account_status", post(set_account_status))
+        .with_state(app.clone())
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
@@ -446,6 +464,20 @@ async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) 
         engine.nudge();
     }
     response
+}
+
+/// `POST /_local/account_status`: sets the status of an account, as `set-account-status` does on AWS.
+async fn set_account_status(
+    State(app): State<App>,
+    body: axum::body::Bytes,
+) -> Result<Json<shared::models::account::Account>, Answer> {
+    let set = async {
+        let invocation: SetStatus = serde_json::from_slice(&body)
+            .map_err(|error| Error::malformed(format!("The body is not valid: {error}.")))?;
+        set_status::handle(&app, invocation).await
+    };
+    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
+    set.await.map(Json).map_err(shown)
 }
 
 /// `POST /_local/clock`: moves the time, for everything in the process.

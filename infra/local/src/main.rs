@@ -33,6 +33,9 @@ fn main() -> ExitCode {
             Ok(running) => running,
             Err(error) => return failed(&error),
         };
+        if let Some(imported) = &running.imported {
+            eprintln!("{imported}");
+        }
         if let Err(error) = introduce(&running, json) {
             return failed(&error);
         }

@@ -1,15 +1,15 @@
-//! The stations of a local run: those of a file, or generated ones.
+//! The stations of a local run: those of files, or generated ones.
 
 use std::path::Path;
 
-use functions::charging_stations::import;
+use functions::charging_stations::import::{self, Imported};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::App;
-use shared::charging::ocpi::Location;
 use shared::error::{Error, Result};
-use shared::models::charging_station::{ChargingStation, Price, PriceType, Tax};
+use shared::models::charging_station::{Price, PriceType, Tax};
 use shared::money::Currency;
+use shared::ocpi::{ImportedStation, Location};
 use shared::origin::Mode;
 
 use crate::files::Folder;
@@ -19,47 +19,124 @@ const FILE: &str = "stations.json";
 /// How many stations are generated.
 const DEMO: u32 = 300;
 
-/// Puts the stations into the table, unless these are there already.
-pub async fn import(app: &App, folder: &Folder, file: Option<&Path>, fresh: bool) -> Result<()> {
-    let source = match file {
-        Some(file) => std::fs::read(file).map_err(|error| unreadable(file, &error))?,
-        None => format!("demo {DEMO}").into_bytes(),
-    };
-    let digest = hex::encode(Sha256::digest(&source));
+/// The files that stations come from.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources<'a> {
+    /// OCPI Location objects; demo stations are generated without a file.
+    pub stations: Option<&'a Path>,
+    /// OCPI Tariff objects.
+    pub tariffs: Option<&'a Path>,
+}
+
+/// Puts the stations into the table; nothing when the files are those of the last start. Returns what was loaded from a file.
+pub async fn import(
+    app: &App,
+    folder: &Folder,
+    sources: Sources<'_>,
+    fresh: bool,
+) -> Result<Option<Imported>> {
+    if sources.stations.is_none() && sources.tariffs.is_some() {
+        return Err(Error::internal("--tariffs needs --stations"));
+    }
+    let stations = read("--stations", sources.stations)?;
+    let tariffs = read("--tariffs", sources.tariffs)?;
+    let mut digest = Sha256::new();
+    match &stations {
+        Some(stations) => digest.update(stations),
+        None => digest.update(format!("demo {DEMO}")),
+    }
+    if let Some(tariffs) = &tariffs {
+        digest.update(b"tariffs");
+        digest.update(tariffs);
+    }
+    let digest = hex::encode(digest.finalize());
     if !fresh && folder.read::<String>(FILE)?.as_deref() == Some(&digest) {
-        return Ok(());
+        return Ok(None);
     }
-    let stations = match file {
-        Some(file) => read(file, &source)?,
-        None => demo()?,
+    let (loaded, mut imported) = match &stations {
+        Some(stations) => import::read(stations, tariffs.as_deref(), app.now())
+            .map_err(|error| Error::internal(format!("{}: {}", names(sources), reason(&error))))?,
+        None => (demo()?, Imported::default()),
     };
-    import::add(app, Mode::Test, stations).await?;
-    folder.write(FILE, &digest)
+    if loaded.is_empty() && imported.skipped.is_empty() {
+        return Err(Error::internal(format!(
+            "{}: the array is empty",
+            names(sources)
+        )));
+    }
+    import::add(app, Mode::Test, loaded, &mut imported).await?;
+    folder.write(FILE, &digest)?;
+    Ok(stations.is_some().then_some(imported))
 }
 
-/// The stations of a file.
-fn read(file: &Path, source: &[u8]) -> Result<Vec<ChargingStation>> {
-    if source.trim_ascii().is_empty() {
-        return Err(unreadable(file, &"the file is empty"));
+/// The content of a file that an option names, which has to be JSON.
+fn read(option: &str, file: Option<&Path>) -> Result<Option<Vec<u8>>> {
+    let Some(file) = file else {
+        return Ok(None);
+    };
+    let unusable = |why: &dyn std::fmt::Display| {
+        Error::internal(format!("{option} {}: {why}", file.display()))
+    };
+    let content = std::fs::read(file).map_err(|error| unusable(&error))?;
+    if content.trim_ascii().is_empty() {
+        return Err(unusable(&"the file is empty"));
     }
-    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(source) {
-        return Err(unreadable(file, &format!("the file is not JSON: {error}")));
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(&content) {
+        return Err(unusable(&format!("the file is not JSON: {error}")));
     }
-    let stations = import::read(source).map_err(|error| match error {
-        Error::Internal(source) => unreadable(file, &source),
-        error => unreadable(file, &error),
-    })?;
-    if stations.is_empty() {
-        return Err(unreadable(file, &"the array is empty"));
-    }
-    Ok(stations)
+    Ok(Some(content))
 }
 
-fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> Error {
-    let file = file.display();
-    Error::internal(format!(
-        "--stations {file}: {error} (expected: a JSON array of OCPI 2.2.1 Location objects)"
-    ))
+/// The options with their files, as the operator gave them.
+fn names(sources: Sources<'_>) -> String {
+    let options = [
+        ("--stations", sources.stations),
+        ("--tariffs", sources.tariffs),
+    ];
+    let named = options
+        .iter()
+        .filter_map(|(option, file)| file.map(|file| format!("{option} {}", file.display())));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// What went wrong, without the word "internal" that an answer to a client would have.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Internal(source) => source.to_string(),
+        error => error.to_string(),
+    }
+}
+
+/// What an import did, a line each.
+pub fn report(imported: &Imported) -> String {
+    let Imported {
+        imported,
+        created,
+        updated,
+        skipped,
+        tariffs,
+        skipped_tariffs,
+        unknown_tariffs,
+    } = imported;
+    let mut lines = vec![format!(
+        "Stations: {imported} loaded ({created} new, {updated} changed, {} unchanged), {} skipped",
+        imported - created - updated,
+        skipped.len()
+    )];
+    lines.extend(skipped.iter().map(|one| format!("  skipped {one}")));
+    if *tariffs > 0 || !skipped_tariffs.is_empty() {
+        let count = skipped_tariffs.len();
+        lines.push(format!("Tariffs: {tariffs} loaded, {count} skipped"));
+        lines.extend(skipped_tariffs.iter().map(|one| format!("  skipped {one}")));
+    }
+    if !unknown_tariffs.is_empty() {
+        let ids: Vec<&str> = unknown_tariffs.iter().map(String::as_str).collect();
+        lines.push(format!(
+            "Tariffs that connectors name and that are not in the file: {}",
+            ids.join(", ")
+        ));
+    }
+    lines.join("\n")
 }
 
 /// A repeatable sequence of numbers that look random (SplitMix64).
@@ -136,12 +213,12 @@ const PLUGS: [(&str, &str, u32, u32, u32); 6] = [
 ];
 
 /// A few hundred varied stations in six cities, the same at every start.
-fn demo() -> Result<Vec<ChargingStation>> {
+fn demo() -> Result<Vec<ImportedStation>> {
     let mut numbers = Numbers(2026);
     (0..DEMO).map(|n| demo_station(n, &mut numbers)).collect()
 }
 
-fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
+fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ImportedStation> {
     let (city, country, zone, latitude, longitude, currency) = CITIES[n as usize % CITIES.len()];
     let offset = |numbers: &mut Numbers| (numbers.below(120_000) as f64 - 60_000.0) / 1_000_000.0;
     let (latitude, longitude) = (latitude + offset(numbers), longitude + offset(numbers));
@@ -174,7 +251,7 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
         "coordinates": {"latitude": format!("{latitude:.6}"), "longitude": format!("{longitude:.6}")}, "evses": evses,
         "facilities": facilities, "time_zone": zone, "opening_times": hours, "last_updated": at});
     let location: Location = serde_json::from_value(location).map_err(Error::internal)?;
-    let mut station = location.into_station()?;
+    let mut station = location.into_station().map_err(Error::internal)?;
     let currency = Currency::from_code(currency).unwrap_or(Currency::USD);
     let scale = if currency.exponent() == 0 { 2 } else { 1 };
     station.set_pricing(vec![Price {
@@ -194,11 +271,16 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ChargingStation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shared::models::charging_station::ChargingStation;
     use std::collections::HashSet;
 
     #[test]
     fn demo_stations_are_varied_and_the_same_every_time() {
-        let (once, again) = (demo().unwrap(), demo().unwrap());
+        let demo = || -> Vec<ChargingStation> {
+            let stations = super::demo().unwrap().into_iter();
+            stations.map(|one| one.station).collect()
+        };
+        let (once, again) = (demo(), demo());
         assert_eq!(once, again);
         assert_eq!(
             once.iter()

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures::future::BoxFuture;
 use shared::Timestamp;
 use shared::error::Result;
-use shared::ports::{Clock, Message, Queue, Schedules};
+use shared::ports::{Clock, FailedChange, Message, Queue, Schedules};
 use tokio::sync::Notify;
 
 use crate::clock::LocalClock;
@@ -93,6 +93,11 @@ impl Queue for Timeline {
                 tries: 0,
             },
         );
+        Box::pin(async { Ok(()) })
+    }
+
+    /// A local run has no dead-letter queue: the relay has written the change to the log.
+    fn fail<'a>(&'a self, _: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 }

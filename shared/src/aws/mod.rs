@@ -20,7 +20,7 @@ use aws_types::SdkConfig;
 use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
-use crate::ports::{Clock, Message, Queue, Schedules, Work};
+use crate::ports::{Clock, FailedChange, Message, Queue, Schedules, Work};
 use crate::time::Timestamp;
 
 pub use http::Http;
@@ -73,7 +73,7 @@ fn credentials() -> Credentials {
 }
 
 /// The endpoint of the table in the environment, where it is another than AWS's own.
-fn endpoint() -> Option<String> {
+pub(crate) fn endpoint() -> Option<String> {
     variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 
@@ -127,7 +127,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// SQS: one queue per function that works on messages. `<FUNCTION>_QUEUE_URL` names each.
+/// SQS: one queue per function that works on messages. `<FUNCTION>_QUEUE_URL` names each, `RELAY_DEAD_LETTERS_URL` the
+/// failure destination of the relay.
 /// The client is made when it is first needed.
 #[derive(Debug, Clone)]
 pub struct Sqs {
@@ -143,6 +144,19 @@ impl Sqs {
             client: OnceLock::new(),
             urls: per_work("QUEUE_URL"),
         }
+    }
+
+    async fn put(&self, url: &str, body: String, delay_seconds: u16) -> Result<()> {
+        let call = self
+            .client()
+            .send_message()
+            .queue_url(url)
+            .message_body(body)
+            .delay_seconds(delay_seconds.into());
+        call.send()
+            .await
+            .map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        Ok(())
     }
 
     fn client(&self) -> &aws_sdk_sqs::Client {
@@ -161,16 +175,16 @@ impl Queue for Sqs {
         Box::pin(async move {
             let url = target(&self.urls, message.work(), "queue")?;
             let body = serde_json::to_string(message).map_err(Error::internal)?;
-            let call = self
-                .client()
-                .send_message()
-                .queue_url(url)
-                .message_body(body)
-                .delay_seconds(delay_seconds.into());
-            call.send()
-                .await
-                .map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
-            Ok(())
+            self.put(url, body, delay_seconds).await
+        })
+    }
+
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let url = variable("RELAY_DEAD_LETTERS_URL")
+                .ok_or_else(|| Error::internal("RELAY_DEAD_LETTERS_URL is not set"))?;
+            let body = serde_json::to_string(change).map_err(Error::internal)?;
+            self.put(&url, body, 0).await
         })
     }
 }

@@ -1,10 +1,32 @@
-//! Calendars: what a connector or a vehicle is promised for. One document per connector or vehicle and UTC day.
+//! Calendars: the times at which an EVSE or a vehicle is taken.
+//!
+//! Terms. An *EVSE* is a charging point. It has one or more connectors (cables) and serves one vehicle at a time, so its
+//! connectors share one calendar. A *window* is a half-open span of time. The *owner* of a calendar is an EVSE or a vehicle.
+//! The *holder* of an entry is the reservation or the charging session for which the time is taken. There is one calendar
+//! document per owner and UTC day; a window that touches several days has an entry in the document of each of them.
+//!
+//! Life cycle. A confirmation books the reserved window in the calendars of the EVSE and of the vehicle. A rematch moves the
+//! entries to another EVSE or another window. The entries are removed when the reservation is cancelled, expires, fails or
+//! is completed. A session books the time from its start to its latest possible end, and gives up the rest of that time
+//! when it ends early. Documents are deleted a week after their day (TTL), so entries in the past need not be removed.
+//!
+//! Invariants.
+//! - No two reservations, and no two sessions, have overlapping entries in one calendar. On an EVSE, a session does not
+//!   overlap a reservation either, unless it is the one that the session fulfils.
+//! - Every day of a window that is taken has its entry in the calendars of both owners.
+//! - A document is written only on condition that it still has the version that was read ([`crate::store::calendars`]). Of
+//!   two writers that read the same version one is refused, and has to read and decide again.
+//!
+//! Crashes. Entries are written in the same transaction as the reservation or session that holds them, and removed in the
+//! same transaction that ends it. A process that dies between reading and writing leaves nothing behind. If only the
+//! acknowledgement of a transaction is lost, the repeated attempt finds the reservation changed and stops.
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
+use crate::models::charging_station::Connector;
 use crate::time::Timestamp;
 
 /// A half-open span of time: `until` no longer belongs to it. Rows hold it as two numbers, milliseconds since 1970: a third
@@ -62,6 +84,29 @@ impl Window {
     }
 }
 
+/// Whose time a calendar describes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CalendarOwner {
+    /// An EVSE of a station: all of its connectors.
+    Evse {
+        station: Id,
+        /// The EVSE's id within the station.
+        evse: String,
+    },
+    /// A vehicle. Vehicles' ids are unique among all tenants.
+    Vehicle(Id),
+}
+
+impl CalendarOwner {
+    /// The EVSE that the connector belongs to.
+    pub fn evse_of(station: &Id, connector: &Connector) -> Self {
+        Self::Evse {
+            station: station.clone(),
+            evse: connector.evse.clone(),
+        }
+    }
+}
+
 /// What is promised on one day: windows that touch it, each with what it was promised to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calendar {
@@ -79,11 +124,10 @@ pub struct Entry {
 }
 
 impl Calendar {
-    /// Whether nothing but `holder` itself has any of the window.
-    pub fn is_free(&self, window: &Window, holder: &Id) -> bool {
-        self.entries
-            .iter()
-            .all(|entry| entry.holder == *holder || !entry.window.overlaps(window))
+    /// The windows that are taken by others than this holder.
+    pub fn taken_by_others(&self, holder: &Id) -> impl Iterator<Item = Window> {
+        let others = self.entries.iter().filter(|entry| entry.holder != *holder);
+        others.map(|entry| entry.window)
     }
 
     /// Promises the window; what the holder had before is given up.
@@ -151,7 +195,7 @@ mod tests {
                     from: Timestamp::from_unix_millis(from),
                     until: Timestamp::from_unix_millis(from + length),
                 };
-                if calendar.is_free(&span, &holder) {
+                if !calendar.taken_by_others(&holder).any(|taken| taken.overlaps(&span)) {
                     calendar.book(span, &holder, &Id::from_number(Kind::Account, 1));
                 }
             }

@@ -1,15 +1,41 @@
-//! Which connector a reservation gets: the preferred window before any other, in it the connector with the lowest score,
-//! and for each station that falls out the reason why.
+//! Matching: which connector a reservation gets, and for which window.
+//!
+//! Terms. A *candidate* is a connector that passes every filter but the calendars. A *pair* is a candidate and a window for
+//! which it can be booked. The *preferred window* is `ideal_start` to `ideal_end`, or for a confirmed reservation that is
+//! matched again the window that was confirmed, because that is what the driver was told. The *shift* of a window is the
+//! number of minutes between its start and that of the preferred window.
+//!
+//! Life cycle. An attempt to confirm a reservation
+//! 1. lists its windows ([`windows`]): all in steps of five minutes that `earliest_start` and `latest_end` allow;
+//! 2. reads the stations in the radius and applies the filters to them ([`candidates`]);
+//! 3. reads the calendars of the candidates' EVSEs and of the vehicle, and chooses the pair with the lowest score ([`choose`]);
+//! 4. books it. If a calendar has changed meanwhile, step 3 is repeated with what the calendars hold by then.
+//!
+//! Filters, in this order: the station is active and the EVSE can be reserved; the connector is of the vehicle's type; it is
+//! in order; its price is within the driver's cap; the station is open for the whole window; policies in enforcement allow
+//! it; the calendars of the EVSE and of the vehicle are free. A station counts in [`Refused`] at the first filter that none
+//! of its connectors passes, so every station of the radius is counted once or could have been booked.
+//!
+//! Score. One number over all pairs, the lower the better. All its parts are integers ([`Merits`]). Pairs of equal score are
+//! ordered by shift, then the earlier window, then the ids of station and connector. So the result depends on nothing but the
+//! stations, the calendars and the request.
+//!
+//! Invariants. Every window of a pair is as long as the preferred one, lies within `earliest_start` and `latest_end`, and
+//! begins at most one minute before the attempt. A chosen pair passes all filters by the data that was read.
+//!
+//! Crashes. Nothing here has side effects. An attempt that dies is repeated from the beginning ([`crate::store::calendars`]
+//! makes sure that it has not booked anything twice).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rust_decimal::RoundingStrategy;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::calendar::Window;
+use super::calendar::{CalendarOwner, Window};
 use super::geo::distance_meters;
 use super::opening_hours;
 use super::policies::Limits;
@@ -18,97 +44,123 @@ use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, PriceType, StationStatus,
 };
 use crate::models::driver::{ChargingSpeed, DriverPreferences};
-use crate::models::reservation::Reservation;
+use crate::models::reservation::{LEAD, Reservation, ReservationStatus};
 use crate::models::vehicle::ConnectorType;
 use crate::money::Currency;
+use crate::origin::Mode;
 use crate::time::{MINUTE, Timestamp};
 
-/// The grain in which the window may slide, in milliseconds.
+/// The steps in which a window may be shifted, in milliseconds.
 const STEP: i64 = 5 * MINUTE;
 
 /// How late an attempt that is due when a window begins may be made, in milliseconds.
 const LATE: i64 = MINUTE;
 
-/// How many steps one attempt slides to either side: a day. Later attempts see later windows.
-const MAX_SHIFT: i64 = 288;
-
 /// How many connectors, the best first, one attempt looks at.
 pub const MAX_CANDIDATES: usize = 300;
 
-/// A connector and the window it is promised for.
+/// A connector and the window for which it is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     pub station: Id,
+    /// The EVSE of the connector.
+    pub evse: String,
     pub connector: String,
     pub window: Window,
 }
 
-/// How many stations were in the radius, and how many each filter refused.
+/// What the last attempt to confirm found: how many stations are in the radius, and how many of them each filter refused.
+/// The stations in the radius that no filter refused are those that could be booked, the one chosen included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatchSummary {
+    /// Stations at most `location.radius` metres away from `location`. Stations that their operator does not publish are not
+    /// counted.
     pub stations_in_radius: u32,
     pub refused: Refused,
 }
 
-/// The stations each filter refused; a station counts at the first that does. What the filters leave of the stations in
-/// the radius could be had.
+/// How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
+/// JSON: `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each station is counted at
+/// most once: at the first filter that none of its connectors passes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
-    /// Not connected to a charging network, in live mode.
+    /// The station is not connected to a charging network, in live mode. This filter is applied before the others.
     #[serde(default)]
     pub not_connected: u32,
-    /// Not active, or takes no reservations.
+    /// The station is not `active`, or none of its EVSEs can be reserved.
     pub not_reservable: u32,
-    /// No connector of the vehicle's type.
+    /// No reservable connector has the vehicle's `charging_standard`.
     pub connector_type: u32,
-    /// Every such connector is out of order.
+    /// Every such connector is `faulted`, `unavailable` or `unknown`.
     pub out_of_order: u32,
-    /// Dearer than the driver's cap.
+    /// Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another currency. In live
+    /// mode also: its price is unknown.
     pub price: u32,
-    /// Closed for some of the time.
+    /// The station is not open for the whole of any window.
     pub closed: u32,
-    /// Forbidden by a policy.
+    /// A policy in enforcement forbids the station, its price, or every window in which it is open.
     #[serde(default)]
     pub policy: u32,
-    /// Every such connector, or the vehicle itself, is promised otherwise.
+    /// In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging.
     pub booked: u32,
-    /// Not looked at: too many others are nearer or better, or it is too late for any window.
+    /// Not examined: only the 200 nearest stations and the driver's preferred ones are read, and the 300 best connectors are
+    /// compared; or every window has begun already.
     #[serde(default)]
     pub not_considered: u32,
+}
+
+/// What a reservation asks for, and the rules that apply to it.
+#[derive(Debug, Clone, Copy)]
+pub struct MatchRequest<'a> {
+    pub reservation: &'a Reservation,
+    /// The vehicle's `charging_standard`.
+    pub standard: ConnectorType,
+    pub preferences: &'a DriverPreferences,
+    /// In the order of [`windows`].
+    pub windows: &'a [Window],
+    pub limits: &'a Limits<'a>,
+    pub mode: Mode,
 }
 
 /// A connector that passes every filter but the calendars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub station: Id,
+    pub evse: String,
     pub connector: String,
-    /// The windows in which the station is open.
-    open: Vec<Window>,
-    /// The lower the better.
-    pub score: i64,
+    /// The windows in which it passes the filters, as places in the request's windows, in their order.
+    windows: Arc<[usize]>,
+    /// The price per kWh, unless it is unknown.
+    price: Option<(Currency, i64)>,
+    merits: Merits,
 }
 
-/// What is for and against a connector, in the order in which its parts are weighed.
+/// What the score of a pair consists of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Merits {
+    /// Minutes between the window and the preferred one. Whole, because windows are shifted in steps of five minutes.
+    shift: i64,
+    /// Whole metres from the centre of the location, rounded down.
     meters: i64,
-    /// Minor units per kWh above the cheapest candidate.
+    /// Minor units per kWh above the cheapest candidate that can be booked and is priced in the same currency.
     surcharge: i64,
     preferred_station: bool,
     preferred_network: bool,
     speed_missed: bool,
-    busy_now: bool,
+    occupied_now: bool,
 }
 
 impl Merits {
     fn score(self) -> i64 {
-        let points = |so: bool, points: i64| if so { points } else { 0 };
-        (self.meters / 100)
+        let points = |applies: bool, points: i64| if applies { points } else { 0 };
+        // The division rounds down: the first 99 metres cost nothing.
+        (self.shift.saturating_mul(10))
+            .saturating_add(self.meters / 100)
             .saturating_add(self.surcharge.saturating_mul(5))
             .saturating_add(points(self.preferred_station, -200))
             .saturating_add(points(self.preferred_network, -100))
             .saturating_add(points(self.speed_missed, 100))
-            .saturating_add(points(self.busy_now, 50))
+            .saturating_add(points(self.occupied_now, 50))
     }
 }
 
@@ -122,7 +174,8 @@ fn misses(speed: ChargingSpeed, power: f64) -> bool {
     }
 }
 
-/// The highest ENERGY price of a connector with tax, in whole minor units, and its currency.
+/// The highest ENERGY price of a connector with tax, in minor units and its currency; none when it has no ENERGY price. Each
+/// price is rounded to whole minor units, half away from zero, before prices are subtracted from each other.
 fn energy_price(connector: &Connector) -> Option<(Currency, i64)> {
     let energy = connector
         .pricing
@@ -135,15 +188,18 @@ fn energy_price(connector: &Connector) -> Option<(Currency, i64)> {
     Some((highest.currency, whole.to_i64().unwrap_or(i64::MAX)))
 }
 
-impl Candidate {
-    /// Whether the station is open for the whole of one of the reservation's windows.
-    pub fn is_open(&self, window: &Window) -> bool {
-        self.open.contains(window)
-    }
+/// The window from which shifts are counted.
+fn preferred_window(reservation: &Reservation) -> Window {
+    let reserved = (reservation.reserved_start).zip(reservation.reserved_end);
+    let confirmed = reserved.filter(|_| reservation.status == ReservationStatus::Confirmed);
+    let (from, until) = confirmed.unwrap_or((reservation.ideal_start, reservation.ideal_end));
+    Window { from, until }
 }
 
-/// The windows a reservation can have from now on: the preferred one, then the others that keep its length, the
-/// smallest shift first, of two equal ones the earlier. Never one that has begun more than a minute ago.
+/// The windows a reservation can have from now on: the ideal one, and all others of the same length in steps of five minutes
+/// that lie within `earliest_start` and `latest_end`. They are in the order of their shift, of two equal ones the earlier
+/// first. No window begins more than a minute before `now`, nor more than half an hour before the ideal one: attempts to
+/// confirm do not begin earlier.
 pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
     let ideal = Window {
         from: reservation.ideal_start,
@@ -152,20 +208,24 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
     let earliest = reservation
         .earliest_start
         .unwrap_or(ideal.from)
-        .max(now.plus_millis(-LATE));
+        .max(now.plus_millis(-LATE))
+        .max(ideal.from.plus_millis(-LEAD - LATE));
     let latest = reservation.latest_end.unwrap_or(ideal.until);
-    // Rounded towards the preferred window on both sides.
+    // Both divisions round towards the ideal window.
     let first = -ideal.from.millis_since(earliest).div_euclid(STEP);
     let last = latest.millis_since(ideal.until).div_euclid(STEP);
-    let (first, last) = (first.max(-MAX_SHIFT), last.min(first.max(0) + MAX_SHIFT));
-    let mut shifts: Vec<i64> = (first..=last).collect();
-    shifts.sort_by_key(|shift| (shift.abs(), *shift));
-    let fits = |window: &Window| window.from >= earliest && window.until <= latest;
-    shifts
-        .into_iter()
-        .map(|shift| ideal.shifted(shift * STEP))
-        .filter(fits)
-        .collect()
+    let windows = (first..=last).map(|shift| ideal.shifted(shift * STEP));
+    let mut windows: Vec<_> = windows
+        .filter(|window| window.from >= earliest && window.until <= latest)
+        .collect();
+    let preferred = preferred_window(reservation);
+    windows.sort_by_key(|window| (shift(window, &preferred), window.from));
+    windows
+}
+
+/// Minutes between the starts of two windows.
+fn shift(window: &Window, preferred: &Window) -> i64 {
+    window.from.millis_since(preferred.from).abs() / MINUTE
 }
 
 /// Whether it is not too late for a window.
@@ -173,16 +233,13 @@ pub fn can_begin(window: &Window, now: Timestamp) -> bool {
     window.from >= now.plus_millis(-LATE)
 }
 
-/// Puts the stations of the radius through every filter but the calendars. The connectors that are left come the best
-/// first; `in_radius` says how many stations there are with those that were not read.
+/// Applies every filter but the calendars to the stations of the radius. `in_radius` says how many stations there are with
+/// those that were not read. If there are more candidates than [`MAX_CANDIDATES`], the best of them are returned, by their
+/// score without a shift.
 pub fn candidates(
     stations: &[ChargingStation],
     in_radius: usize,
-    reservation: &Reservation,
-    standard: ConnectorType,
-    preferences: &DriverPreferences,
-    windows: &[Window],
-    limits: &Limits<'_>,
+    request: &MatchRequest<'_>,
 ) -> (Vec<Candidate>, MatchSummary) {
     let mut summary = MatchSummary {
         stations_in_radius: in_radius as u32,
@@ -192,123 +249,243 @@ pub fn candidates(
         },
     };
     let refused = &mut summary.refused;
-    let mut left = Vec::new();
-    for station in stations {
-        if station.status != StationStatus::Active || !station.capabilities.reservable {
-            refused.not_reservable += 1;
-            continue;
-        }
-        let fits = |connector: &&Connector| {
-            connector.connector_type() == Some(standard)
-                && reservation.connector_type.contains(&standard)
-        };
-        if !station.connectors.iter().any(|connector| fits(&connector)) {
-            refused.connector_type += 1;
-            continue;
-        }
-        let in_order: Vec<_> = station
-            .connectors
-            .iter()
-            .filter(fits)
-            .filter(|connector| connector.is_in_order())
-            .collect();
-        let is_affordable = |one: &&Connector| !is_too_dear(one, preferences);
-        let usable: Vec<_> = in_order.iter().copied().filter(is_affordable).collect();
-        if in_order.is_empty() {
-            refused.out_of_order += 1;
-        } else if usable.is_empty() {
-            refused.price += 1;
-        } else if windows.is_empty() {
-            refused.not_considered += 1;
-        } else {
-            let open: Vec<_> = windows
-                .iter()
-                .copied()
-                .filter(|window| opening_hours::is_open(station, window))
-                .collect();
-            if open.is_empty() {
-                refused.closed += 1;
-                continue;
-            }
-            let open: Vec<_> = open
-                .into_iter()
-                .filter(|window| limits.allow_window(window))
-                .collect();
-            if open.is_empty() || !limits.allow_station(station) {
-                refused.policy += 1;
-                continue;
-            }
-            left.push((station, usable, open));
-        }
-    }
-    let mut cheapest: BTreeMap<&str, i64> = BTreeMap::new();
-    for connector in left.iter().flat_map(|(_, usable, _)| usable) {
-        if let Some((currency, price)) = energy_price(connector) {
-            let least = cheapest.entry(currency.as_str()).or_insert(price);
-            *least = price.min(*least);
-        }
-    }
-    let center = reservation.location.center();
-    let mut candidates: Vec<_> = left
+    let allowed: Vec<bool> = request
+        .windows
         .iter()
-        .flat_map(|(station, usable, open)| {
-            let networks = &preferences.preferred_cpos;
-            let of_station = Merits {
-                meters: distance_meters(center, station.location) as i64,
-                preferred_station: preferences
-                    .preferred_charging_stations
-                    .contains(&station.id),
-                preferred_network: networks.iter().any(|one| one.as_str() == station.operator),
-                ..Merits::default()
-            };
-            let cheapest = &cheapest;
-            usable.iter().map(move |connector| {
-                let surcharge = energy_price(connector).map_or(0, |(currency, price)| {
-                    price.saturating_sub(cheapest.get(currency.as_str()).copied().unwrap_or(price))
-                });
-                let merits = Merits {
-                    surcharge,
-                    speed_missed: misses(preferences.charging_speed, connector.power),
-                    busy_now: connector.status != ConnectorStatus::Available,
-                    ..of_station
-                };
-                Candidate {
-                    station: station.id.clone(),
-                    connector: connector.id.clone(),
-                    open: open.clone(),
-                    score: merits.score(),
-                }
-            })
-        })
+        .map(|window| request.limits.allow_window(window))
         .collect();
-    candidates.sort_by(|a, b| {
-        (a.score, &a.station, &a.connector).cmp(&(b.score, &b.station, &b.connector))
+    let mut candidates = Vec::new();
+    for station in stations {
+        match filter(station, &allowed, request) {
+            Ok((connectors, windows)) => {
+                candidates.extend(connectors.iter().map(|connector| Candidate {
+                    station: station.id.clone(),
+                    evse: connector.evse.clone(),
+                    connector: connector.id.clone(),
+                    windows: windows.clone(),
+                    price: energy_price(connector),
+                    merits: merits(station, connector, request),
+                }))
+            }
+            Err(Filter::NotReservable) => refused.not_reservable += 1,
+            Err(Filter::ConnectorType) => refused.connector_type += 1,
+            Err(Filter::OutOfOrder) => refused.out_of_order += 1,
+            Err(Filter::Price) => refused.price += 1,
+            Err(Filter::TooLate) => refused.not_considered += 1,
+            Err(Filter::Closed) => refused.closed += 1,
+            Err(Filter::Policy) => refused.policy += 1,
+        }
+    }
+    let passed: BTreeSet<_> = candidates.iter().map(|one| one.station.clone()).collect();
+    let cheapest = cheapest(candidates.iter());
+    candidates.sort_by_cached_key(|one| {
+        let score = one.with_surcharge(&cheapest).score();
+        (score, one.station.clone(), one.connector.clone())
     });
     candidates.truncate(MAX_CANDIDATES);
-    let looked_at: BTreeSet<_> = candidates.iter().map(|one| &one.station).collect();
-    refused.not_considered += (left.len() - looked_at.len()) as u32;
+    let compared: BTreeSet<_> = candidates.iter().map(|one| &one.station).collect();
+    refused.not_considered += (passed.len() - compared.len()) as u32;
     (candidates, summary)
 }
 
-/// Whether the connector's highest ENERGY price, tax included, is above the driver's cap, or in a currency that cannot be compared.
-fn is_too_dear(connector: &Connector, preferences: &DriverPreferences) -> bool {
-    let Some(cap) = preferences.max_price_per_kwh else {
-        return false;
+/// A filter that refused a station.
+enum Filter {
+    NotReservable,
+    ConnectorType,
+    OutOfOrder,
+    Price,
+    TooLate,
+    Closed,
+    Policy,
+}
+
+/// The connectors of a station that pass the filters, and the windows in which they do.
+fn filter<'a>(
+    station: &'a ChargingStation,
+    allowed: &[bool],
+    request: &MatchRequest<'_>,
+) -> Result<(Vec<&'a Connector>, Arc<[usize]>), Filter> {
+    let mut left: Vec<&Connector> = station.connectors.iter().collect();
+    let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: Filter| {
+        left.retain(|connector| passes(connector));
+        if left.is_empty() {
+            return Err(otherwise);
+        }
+        Ok(())
     };
-    let energy = connector
+    let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
+    keep(&|one| reservable && one.reservable, Filter::NotReservable)?;
+    let asked_for = request
+        .reservation
+        .connector_type
+        .contains(&request.standard);
+    keep(
+        &|one| asked_for && one.connector_type() == Some(request.standard),
+        Filter::ConnectorType,
+    )?;
+    keep(&Connector::is_in_order, Filter::OutOfOrder)?;
+    keep(&|one| is_affordable(one, request), Filter::Price)?;
+    let windows = request.windows;
+    let (Some(from), Some(until)) = (
+        windows.iter().map(|window| window.from).min(),
+        windows.iter().map(|window| window.until).max(),
+    ) else {
+        return Err(Filter::TooLate);
+    };
+    let spans = opening_hours::open_spans(station, &Window { from, until });
+    let is_open = |window: &Window| {
+        let mut spans = spans.iter();
+        spans.any(|span| span.from <= window.from && window.until <= span.until)
+    };
+    let open: Vec<usize> = (0..windows.len())
+        .filter(|place| is_open(&windows[*place]))
+        .collect();
+    if open.is_empty() {
+        return Err(Filter::Closed);
+    }
+    let allowed: Arc<[usize]> = open.into_iter().filter(|place| allowed[*place]).collect();
+    keep(
+        &|one| !allowed.is_empty() && request.limits.allow(station, one, request.mode),
+        Filter::Policy,
+    )?;
+    Ok((left, allowed))
+}
+
+/// Whether the connector's price passes the driver's cap. A price in another currency cannot be compared and does not pass.
+fn is_affordable(connector: &Connector, request: &MatchRequest<'_>) -> bool {
+    let preferences = request.preferences;
+    let Some(cap) = preferences.max_price_per_kwh else {
+        return true;
+    };
+    if connector.pricing.is_empty() {
+        return request.mode == Mode::Test;
+    }
+    let mut energy = connector
         .pricing
         .iter()
         .filter(|price| price.kind == PriceType::Energy);
-    energy
-        .into_iter()
-        .any(|price| price.currency != preferences.currency || price.gross() > cap.into())
+    energy.all(|price| price.currency == preferences.currency && price.gross() <= cap.into())
+}
+
+/// What can be said for and against a connector, whatever the window and the other candidates.
+fn merits(station: &ChargingStation, connector: &Connector, request: &MatchRequest<'_>) -> Merits {
+    let preferences = request.preferences;
+    let center = request.reservation.location.center();
+    let networks = &preferences.preferred_cpos;
+    Merits {
+        shift: 0,
+        meters: distance_meters(center, station.location) as i64,
+        surcharge: 0,
+        preferred_station: preferences
+            .preferred_charging_stations
+            .contains(&station.id),
+        preferred_network: networks.iter().any(|one| one.as_str() == station.operator),
+        speed_missed: misses(preferences.charging_speed, connector.power),
+        occupied_now: connector.status == ConnectorStatus::Occupied,
+    }
+}
+
+/// The lowest price of these candidates in each currency.
+fn cheapest<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> BTreeMap<&'static str, i64> {
+    let mut cheapest = BTreeMap::new();
+    for (currency, price) in candidates.filter_map(|one| one.price) {
+        let least = cheapest.entry(currency.as_str()).or_insert(price);
+        *least = price.min(*least);
+    }
+    cheapest
+}
+
+impl Candidate {
+    /// The owner of the calendar that has to be free.
+    pub fn evse(&self) -> CalendarOwner {
+        CalendarOwner::Evse {
+            station: self.station.clone(),
+            evse: self.evse.clone(),
+        }
+    }
+
+    fn with_surcharge(&self, cheapest: &BTreeMap<&str, i64>) -> Merits {
+        let above = |(currency, price): (Currency, i64)| {
+            let least = cheapest.get(currency.as_str()).copied();
+            price.saturating_sub(least.unwrap_or(price))
+        };
+        Merits {
+            surcharge: self.price.map_or(0, above),
+            ..self.merits
+        }
+    }
+}
+
+/// What the calendars leave of the candidates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The pair with the lowest score, if there is any.
+    pub best: Option<Assignment>,
+    /// How many stations have candidates, but no pair.
+    pub booked: u32,
+}
+
+/// Chooses the pair with the lowest score. `windows` are those of the request; `taken` returns the windows that a calendar
+/// holds for others than the reservation.
+pub fn choose(
+    reservation: &Reservation,
+    windows: &[Window],
+    candidates: &[Candidate],
+    taken: impl Fn(&CalendarOwner) -> Vec<Window>,
+) -> Choice {
+    let is_free = |taken: &[Window], window: &Window| !taken.iter().any(|one| one.overlaps(window));
+    let of_vehicle = taken(&CalendarOwner::Vehicle(reservation.vehicle.clone()));
+    let vehicle_is_free: Vec<bool> = windows
+        .iter()
+        .map(|window| is_free(&of_vehicle, window))
+        .collect();
+    // The windows are in the order of their shift, so the first that is free makes a candidate's best pair.
+    let best_window = |candidate: &Candidate| {
+        let of_evse = taken(&candidate.evse());
+        let mut windows_left = candidate.windows.iter().copied();
+        windows_left.find(|place| vehicle_is_free[*place] && is_free(&of_evse, &windows[*place]))
+    };
+    let pairs: Vec<(&Candidate, &Window)> = candidates
+        .iter()
+        .filter_map(|candidate| Some((candidate, &windows[best_window(candidate)?])))
+        .collect();
+    let cheapest = cheapest(pairs.iter().map(|(candidate, _)| *candidate));
+    let preferred = preferred_window(reservation);
+    let best = pairs.iter().min_by_key(|(candidate, window)| {
+        let shift = shift(window, &preferred);
+        let merits = Merits {
+            shift,
+            ..candidate.with_surcharge(&cheapest)
+        };
+        (
+            merits.score(),
+            shift,
+            window.from,
+            &candidate.station,
+            &candidate.connector,
+        )
+    });
+    let all: BTreeSet<&Id> = candidates.iter().map(|one| &one.station).collect();
+    let free: BTreeSet<&Id> = pairs
+        .iter()
+        .map(|(candidate, _)| &candidate.station)
+        .collect();
+    Choice {
+        best: best.map(|(candidate, window)| Assignment {
+            station: candidate.station.clone(),
+            evse: candidate.evse.clone(),
+            connector: candidate.connector.clone(),
+            window: **window,
+        }),
+        booked: (all.len() - free.len()) as u32,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::driver::Driver;
+    use crate::ocpi;
     use serde_json::json;
 
     fn at(text: &str) -> Timestamp {
@@ -357,6 +534,11 @@ mod tests {
             windows(&reservation(json!({})), at("2026-03-02T09:30:00Z")).len(),
             1
         );
+        // All of the week that `latest_end` may follow `ideal_end`, and what precedes the first attempt never.
+        let week =
+            json!({"earliest_start": "2026-03-01T00:00:00Z", "latest_end": "2026-03-09T11:00:00Z"});
+        let all = windows(&reservation(week), at("2026-03-02T09:30:00Z"));
+        assert_eq!(all.len(), 6 + 1 + 7 * 288);
         assert!(windows(&reservation(json!({})), at("2026-03-02T10:01:01Z")).is_empty());
     }
 
@@ -388,9 +570,8 @@ mod tests {
             with(|station| station.status = StationStatus::Maintenance),
             with(|station| station.capabilities.reservable = false),
             with(|station| {
-                station
-                    .connectors
-                    .retain(|c| c.connector_type() != Some(ConnectorType::Type2))
+                station.connectors[0].plug =
+                    crate::models::charging_station::Plug::Matched(ConnectorType::Ccs)
             }),
             with(|station| {
                 station
@@ -424,15 +605,15 @@ mod tests {
             currency: Currency::USD,
             zone: &jiff::tz::TimeZone::UTC,
         };
-        let (candidates, summary) = candidates(
-            &closed,
-            closed.len() + 3,
-            &reservation,
-            ConnectorType::Type2,
-            &preferences,
-            &windows,
-            &Limits::new(&policies, &plan),
-        );
+        let request = MatchRequest {
+            reservation: &reservation,
+            standard: ConnectorType::Type2,
+            preferences: &preferences,
+            windows: &windows,
+            limits: &Limits::new(&policies, &plan),
+            mode: Mode::Test,
+        };
+        let (candidates, summary) = candidates(&closed, closed.len() + 3, &request);
         assert_eq!(candidates.len(), 1);
         let want = Refused {
             not_connected: 0,
@@ -504,19 +685,19 @@ mod tests {
             currency: Currency::USD,
             zone: &jiff::tz::TimeZone::UTC,
         };
-        let limits = Limits::new(&[], &plan);
-        let standard = ConnectorType::Type2;
-        let (found, _) = candidates(
-            &stations,
-            9,
-            &reservation,
-            standard,
-            &preferences,
-            &windows,
-            &limits,
-        );
+        let request = MatchRequest {
+            reservation: &reservation,
+            standard: ConnectorType::Type2,
+            preferences: &preferences,
+            windows: &windows,
+            limits: &Limits::new(&[], &plan),
+            mode: Mode::Test,
+        };
+        let (found, _) = candidates(&stations, 9, &request);
         let number = |one: &Candidate| one.station.number(crate::Kind::ChargingStation).unwrap();
-        let scores: Vec<_> = found.iter().map(|one| (number(one), one.score)).collect();
+        let cheapest = cheapest(found.iter());
+        let score = |one: &Candidate| one.with_surcharge(&cheapest).score();
+        let scores: Vec<_> = found.iter().map(|one| (number(one), score(one))).collect();
         // Of two that are as good, the one with the lower id; 36 cents with tax are 6 above the cheapest.
         let want = [
             (5, -200),
@@ -530,6 +711,175 @@ mod tests {
             (7, 100),
         ];
         assert_eq!(scores, want);
+    }
+
+    /// A station at so many metres north of the location, with EVSEs `a` and `b` of one Type2 connector each.
+    fn at_distance(number: u128, meters: f64) -> ChargingStation {
+        let mut station = ocpi::tests::station();
+        station.id = Id::from_number(crate::Kind::ChargingStation, number);
+        station.location = crate::models::charging_station::Point {
+            latitude: 51.5 + meters / 111_195.0,
+            longitude: 0.0,
+        };
+        station.capabilities.access_24_7 = true;
+        let mut connector = station.connectors[0].clone();
+        connector.plug = crate::models::charging_station::Plug::Matched(ConnectorType::Type2);
+        connector.status = ConnectorStatus::Available;
+        connector.pricing = Vec::new();
+        station.connectors = ["a", "b"]
+            .map(|evse| Connector {
+                id: format!("{evse}-1"),
+                evse: evse.into(),
+                reservable: true,
+                ..connector.clone()
+            })
+            .into();
+        station
+    }
+
+    /// Matches a reservation that any window from 10:00 to 12:30 suits, when the EVSEs of these numbers are taken until 11:00.
+    fn matched(
+        stations: &[ChargingStation],
+        reservation: &Reservation,
+        preferences: &DriverPreferences,
+        mode: Mode,
+        busy: &[u128],
+    ) -> (Choice, MatchSummary) {
+        let windows = windows(reservation, at("2026-03-02T09:30:00Z"));
+        let plan = crate::charging::policies::Plan {
+            station: None,
+            area: None,
+            windows: &windows,
+            currency: Currency::USD,
+            zone: &jiff::tz::TimeZone::UTC,
+        };
+        let request = MatchRequest {
+            reservation,
+            standard: ConnectorType::Type2,
+            preferences,
+            windows: &windows,
+            limits: &Limits::new(&[], &plan),
+            mode,
+        };
+        let (found, summary) = candidates(stations, stations.len(), &request);
+        let taken = Window {
+            from: at("2026-03-02T09:00:00Z"),
+            until: at("2026-03-02T11:00:00Z"),
+        };
+        let busy: Vec<Id> = busy
+            .iter()
+            .map(|number| Id::from_number(crate::Kind::ChargingStation, *number))
+            .collect();
+        let choice = choose(reservation, &windows, &found, |owner| match owner {
+            CalendarOwner::Evse { station, .. } if busy.contains(station) => vec![taken],
+            _ => Vec::new(),
+        });
+        (choice, summary)
+    }
+
+    #[test]
+    fn an_hours_delay_nearby_beats_the_preferred_window_seventy_kilometres_away() {
+        let flexible = json!({"latest_end": "2026-03-02T12:30:00Z",
+            "location": {"latitude": 51.5, "longitude": 0.0, "radius": 100_000}});
+        let reservation = reservation(flexible);
+        let best = |meters: f64| {
+            let stations = [at_distance(1, 150.0), at_distance(2, meters)];
+            let (choice, _) = matched(&stations, &reservation, &preferences(), Mode::Test, &[1]);
+            let best = choice.best.unwrap();
+            let number = best.station.number(crate::Kind::ChargingStation);
+            (
+                number.unwrap(),
+                best.window.from.to_string()[11..16].to_owned(),
+            )
+        };
+        // 60 minutes are 600 points; 150 metres are one, 70 kilometres 700 and 59 kilometres 590.
+        assert_eq!(best(70_000.0), (1, "11:00".into()));
+        assert_eq!(best(59_000.0), (2, "10:00".into()));
+        // Of 601 points each, the smaller shift wins.
+        assert_eq!(best(60_150.0), (2, "10:00".into()));
+        assert_eq!(best(60_250.0), (1, "11:00".into()));
+    }
+
+    #[test]
+    fn a_confirmed_reservation_that_is_matched_again_keeps_to_the_confirmed_window() {
+        let confirmed = reservation(
+            json!({"latest_end": "2026-03-02T12:30:00Z", "status": "confirmed",
+            "reserved_start": "2026-03-02T10:30:00Z", "reserved_end": "2026-03-02T11:30:00Z"}),
+        );
+        let stations = [at_distance(1, 150.0)];
+        let (choice, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[]);
+        assert_eq!(choice.best.unwrap().window.from, at("2026-03-02T10:30:00Z"));
+        let (choice, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[1]);
+        assert_eq!(choice.best.unwrap().window.from, at("2026-03-02T11:00:00Z"));
+    }
+
+    #[test]
+    fn only_the_reservable_evses_of_a_station_are_matched() {
+        let mut station = at_distance(1, 150.0);
+        station.connectors[0].reservable = false;
+        let reservation = reservation(json!({}));
+        let of = |station: &ChargingStation| {
+            let one = std::slice::from_ref(station);
+            matched(one, &reservation, &preferences(), Mode::Test, &[])
+        };
+        assert_eq!(of(&station).0.best.unwrap().connector, "b-1");
+        // A reservable EVSE with another plug does not help.
+        station.connectors[1].plug =
+            crate::models::charging_station::Plug::Matched(ConnectorType::Ccs);
+        let (choice, summary) = of(&station);
+        assert_eq!((choice.best, summary.refused.connector_type), (None, 1));
+        station.connectors[1].reservable = false;
+        assert_eq!(of(&station).1.refused.not_reservable, 1);
+    }
+
+    #[test]
+    fn an_unknown_price_passes_a_cap_in_test_mode_only() {
+        let stations = [at_distance(1, 150.0)];
+        let mut preferences = preferences();
+        let reservation = reservation(json!({}));
+        for (cap, mode, refused) in [
+            (None, Mode::Live, 0),
+            (Some(40), Mode::Test, 0),
+            (Some(40), Mode::Live, 1),
+        ] {
+            preferences.max_price_per_kwh = cap;
+            let (choice, summary) = matched(&stations, &reservation, &preferences, mode, &[]);
+            assert_eq!(summary.refused.price, refused, "{cap:?} {mode}");
+            assert_eq!(choice.best.is_none(), refused == 1, "{cap:?} {mode}");
+        }
+    }
+
+    #[test]
+    fn prices_are_compared_with_the_cheapest_that_can_be_booked_in_the_same_currency() {
+        let with_price = |number, currency: &str, price| {
+            let mut station = at_distance(number, 150.0);
+            let price = json!({"currency": currency, "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
+                "tax_percent": "20", "type": "ENERGY"});
+            station.set_pricing(vec![serde_json::from_value(price).unwrap()]);
+            station
+        };
+        let stations = [
+            with_price(1, "usd", 10),
+            with_price(2, "usd", 50),
+            with_price(3, "eur", 90),
+            with_price(4, "eur", 95),
+        ];
+        let reservation = reservation(json!({}));
+        let best = |busy: &[u128]| {
+            let (choice, summary) =
+                matched(&stations, &reservation, &preferences(), Mode::Test, busy);
+            assert_eq!(choice.booked, busy.len() as u32);
+            assert_eq!(summary.stations_in_radius, 4);
+            choice
+                .best
+                .unwrap()
+                .station
+                .number(crate::Kind::ChargingStation)
+        };
+        assert_eq!(best(&[]), Some(1));
+        // Without it, the other one in dollars is the cheapest of its currency.
+        assert_eq!(best(&[1]), Some(2));
+        assert_eq!(best(&[1, 2]), Some(3));
     }
 
     #[test]

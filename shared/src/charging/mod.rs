@@ -1,10 +1,8 @@
-//! The domain, pure: geography, opening hours, calendars, matching, charging and what it costs, and stations as OCPI
-//! describes them.
+//! The domain, pure: geography, opening hours, calendars, matching, charging and what it costs.
 
 pub mod calendar;
 pub mod geo;
 pub mod matching;
-pub mod ocpi;
 pub mod opening_hours;
 pub mod policies;
 pub mod search;

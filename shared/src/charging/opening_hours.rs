@@ -110,8 +110,8 @@ fn time(text: &str) -> Option<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::charging_station::OpeningHours;
+    use crate::ocpi;
 
     fn station(zone: &str, hours: &[(Weekday, &str, &str)]) -> ChargingStation {
         let mut station = ocpi::tests::station();

@@ -13,9 +13,10 @@ use super::opening_hours;
 use super::search::{Circle, joined};
 use crate::error::{Code, Error};
 use crate::id::Id;
-use crate::models::charging_station::{ChargingStation, Price, PriceType};
+use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::models::policy::{DayOfWeek, Policy, PolicyMode, PriceCap, Rules, TimeWindow};
 use crate::money::Currency;
+use crate::origin::Mode;
 
 /// A rule of a policy, by its name in `rules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -171,11 +172,13 @@ impl<'a> Limits<'a> {
         }
     }
 
-    pub fn allow_station(&self, station: &ChargingStation) -> bool {
+    /// Whether every policy allows the connector, its price included. In live mode an unknown price does not pass a cap.
+    pub fn allow(&self, station: &ChargingStation, connector: &Connector, mode: Mode) -> bool {
+        let pricing = &connector.pricing;
         self.enforced.iter().all(|policy| {
-            broken_by(station, &policy.rules, self.currency)
-                .next()
-                .is_none()
+            let unknown = pricing.is_empty() && policy.rules.max_price_per_kwh.is_some();
+            let mut broken = broken_by(station, pricing, &policy.rules, self.currency);
+            broken.next().is_none() && !(unknown && mode == Mode::Live)
         })
     }
 
@@ -193,7 +196,8 @@ fn active(policies: &[Policy], mode: PolicyMode) -> impl Iterator<Item = &Policy
 /// The rules about stations that the plan's station breaks, or whichever might be found in its area.
 fn broken_in<'a>(plan: &Plan<'a>, rules: &'a Rules) -> impl Iterator<Item = Rule> + 'a {
     let station = plan.station;
-    let by_station = station.map(|station| broken_by(station, rules, plan.currency));
+    let by_station =
+        station.map(|station| broken_by(station, &station.pricing, rules, plan.currency));
     let meets = |area: Circle| {
         rules.geofences.iter().any(|fence| {
             let apart = distance_meters(fence.center.into(), area.center);
@@ -209,9 +213,10 @@ fn broken_in<'a>(plan: &Plan<'a>, rules: &'a Rules) -> impl Iterator<Item = Rule
     by_station.into_iter().flatten().chain(by_area)
 }
 
-/// The rules about stations that this one breaks.
+/// The rules about stations that this one breaks with these prices.
 fn broken_by<'a>(
     station: &'a ChargingStation,
+    pricing: &[Price],
     rules: &'a Rules,
     currency: Currency,
 ) -> impl Iterator<Item = Rule> + 'a {
@@ -228,7 +233,7 @@ fn broken_by<'a>(
     let outside = !rules.geofences.is_empty() && !inside;
     let dear = rules
         .max_price_per_kwh
-        .is_some_and(|cap| is_above(&station.pricing, cap, currency));
+        .is_some_and(|cap| is_above(pricing, cap, currency));
     [
         (denied, Rule::DeniedOperators),
         (not_allowed, Rule::AllowedOperators),
@@ -302,9 +307,9 @@ fn is_on(rule: &TimeWindow, day: jiff::civil::Date) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::charging_station::{Point, Tax};
     use crate::models::policy::PolicyStatus;
+    use crate::ocpi;
     use crate::time::Timestamp;
     use serde_json::{Value, json};
 
@@ -360,7 +365,12 @@ mod tests {
         };
         let blocked = judge(policies, &plan).blocked.map(|breach| breach.rule);
         let limits = Limits::new(policies, &plan);
-        assert_eq!(limits.allow_station(station), blocked.is_none());
+        let connector = Connector {
+            pricing: station.pricing.clone(),
+            ..ocpi::tests::connector("1")
+        };
+        let allowed = limits.allow(station, &connector, Mode::Test);
+        assert_eq!(allowed, blocked.is_none());
         blocked
     }
 

@@ -12,6 +12,7 @@ use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Point, Range, StationStatus,
 };
 use crate::models::vehicle::ConnectorType;
+use crate::time::Timestamp;
 
 /// The longest way along which stations are sought, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;
@@ -57,6 +58,8 @@ pub struct Circle {
 pub struct Spot {
     /// Millimetres from the place; 0 without one. Whole, so that the same distance is always the same number.
     pub distance: u64,
+    /// When the station was created, in a search without a place; 1970 otherwise.
+    pub created: Timestamp,
     pub id: Id,
 }
 
@@ -97,7 +100,7 @@ impl Search {
     pub fn order(&self, a: &Spot, b: &Spot) -> Ordering {
         match self.place {
             Some(_) => (a.distance, &a.id).cmp(&(b.distance, &b.id)),
-            None => b.id.cmp(&a.id),
+            None => (b.created, &b.id).cmp(&(a.created, &a.id)),
         }
     }
 
@@ -231,8 +234,8 @@ pub(super) fn joined(mut spans: Vec<Window>) -> Vec<Window> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::charging_station::{Plug, PriceType};
+    use crate::ocpi;
     use crate::time::Timestamp;
 
     fn window(from: i64, until: i64) -> Window {

@@ -61,9 +61,9 @@ pub fn millis_until(power: u32, energy: u32) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::id::{Id, Kind};
     use crate::models::charging_station::Plug;
+    use crate::ocpi;
     use crate::operation::Operation;
     use crate::origin::Mode;
     use crate::time::Timestamp;

@@ -87,7 +87,7 @@ pub fn currency(pricing: &[Price], preferred: Currency) -> Currency {
 pub fn cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Cost {
     let pricing: Vec<&Price> = pricing
         .iter()
-        .filter(|price| price.currency == currency)
+        .filter(|price| price.currency == currency && price.is_for_session(course.began))
         .collect();
     let stretches = stretches(&pricing, course);
     let mut billed = Billed(vec![None; pricing.len()]);
@@ -321,6 +321,13 @@ impl Restrictions {
             max_energy,
             min_power,
             max_power,
+            // Part of the power's restrictions.
+            min_current: _,
+            max_current: _,
+            // Decided when the session begins.
+            start_date_time: _,
+            end_date_time: _,
+            reservation: _,
         } = self;
         fn within(value: Decimal, min: Option<u32>, max: Option<u32>) -> bool {
             min.is_none_or(|min| value >= min.into()) && max.is_none_or(|max| value < max.into())

@@ -338,7 +338,7 @@ impl Sender {
         let mut request = client.post(url).header("content-type", "application/json");
         let secrets: Vec<_> = [&receiver.secret]
             .into_iter()
-            .chain(private.previous_secret(now))
+            .chain(private.previous_secrets(now))
             .collect();
         for (name, value) in signature::headers(
             &event.id,
@@ -386,13 +386,18 @@ fn chain(error: &dyn std::error::Error) -> String {
         .join(": ")
 }
 
-/// `Retry-After` as milliseconds from now: seconds, or a date.
+/// The header `Retry-After`, as seconds or as a date, in milliseconds from now: at most 24 hours, however large the value
+/// is. None when it is neither.
 fn retry_after_millis(text: &str, now: Timestamp) -> Option<i64> {
-    if let Ok(seconds) = text.trim().parse::<u32>() {
-        return Some(i64::from(seconds) * SECOND);
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // A number that does not fit is larger than 24 hours, too.
+        let seconds = text.parse::<i64>().unwrap_or(i64::MAX);
+        return Some(seconds.saturating_mul(SECOND).min(DAY));
     }
-    let date = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
-    Some(Timestamp::from(date.timestamp()).millis_since(now).max(0))
+    let date = jiff::fmt::rfc2822::parse(text).ok()?;
+    let wait = Timestamp::from(date.timestamp()).millis_since(now);
+    Some(wait.clamp(0, DAY))
 }
 
 #[cfg(test)]
@@ -457,6 +462,17 @@ mod tests {
         assert_eq!(asked(503, "120"), 120);
         assert_eq!(asked(429, "1"), 5);
         assert_eq!(asked(429, "999999"), 86_400);
+        for absurd in [
+            "4294967296",
+            "9223372036854775807",
+            "99999999999999999999999999999999999999999",
+            "Wed, 01 Jan 2200 00:00:00 GMT",
+        ] {
+            assert_eq!(asked(503, absurd), 86_400, "{absurd}");
+        }
+        for meaningless in ["", "-1", "1e99", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"] {
+            assert_eq!(asked(503, meaningless), 5, "{meaningless}");
+        }
         assert_eq!(asked(500, "120"), 5);
         assert_eq!(asked(503, "Sun, 01 Mar 2026 08:02:00 GMT"), 120);
     }

@@ -7,10 +7,11 @@ use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
 
 use crate::app::App;
+use crate::charging::calendar::CalendarOwner;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_session::{ChargingSession, SessionStatus};
-use crate::models::charging_station::ChargingStation;
+use crate::models::charging_station::{ChargingStation, Connector, StationPrivate};
 use crate::models::driver::Driver;
 use crate::models::event::{
     Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
@@ -24,7 +25,7 @@ use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
 use crate::origin::{Mode, Origin, Tenant};
-use crate::ports::Message;
+use crate::ports::{FailedChange, Message};
 use crate::store::row::Row;
 use crate::store::sweep::Waiting;
 use crate::store::{Changes, keys};
@@ -37,11 +38,41 @@ pub struct Change {
     pub new: Option<Item>,
 }
 
-/// Works on one change.
+/// Works on one change. One that can never be relayed, such as a row that cannot be read or whose event is too large, goes to
+/// the failure destination at once: read again, it would hold up everything behind it in its shard.
 ///
 /// # Errors
-/// The table's, the queue's or the scheduler's: the record is to be read again.
+/// The table, a queue or the scheduler cannot be reached: the record has to be read again.
 pub async fn relay(app: &App, change: &Change) -> Result<()> {
+    match work_on(app, change).await {
+        Err(error) if error.is_permanent() => fail(app, change, &error).await,
+        done => done,
+    }
+}
+
+/// Sends a change that can never be relayed to the failure destination, with the place of its row.
+async fn fail(app: &App, change: &Change, error: &Error) -> Result<()> {
+    let item = change.new.as_ref().or(change.old.as_ref());
+    let attribute = |name| item.and_then(|item| text(item, name)).unwrap_or_default();
+    let (pk, sk) = (attribute("pk"), attribute("sk"));
+    let object = keys::parse_object(pk).map(|(_, id)| id);
+    let object = object.or_else(|| keys::parse_station(pk).map(|(_, id)| id));
+    let failed = FailedChange {
+        object,
+        pk: pk.to_owned(),
+        sk: sk.to_owned(),
+        version: item.and_then(|item| read(item, "version").ok().flatten()),
+        error: error.to_string(),
+        failed_at: app.now(),
+    };
+    let id = failed.object.as_ref().map_or("", Id::as_str);
+    tracing::error!(object.id = id, pk, sk, %error, "a change can never be relayed and goes to the failure destination");
+    app.queue.fail(&failed).await?;
+    app.settings.metrics.relay_failed(failed.failed_at);
+    Ok(())
+}
+
+async fn work_on(app: &App, change: &Change) -> Result<()> {
     let Some(new) = &change.new else {
         return removed(app, change).await;
     };
@@ -90,7 +121,7 @@ fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
 fn read<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Result<Option<T>> {
     let value = item.get(name).cloned();
     value
-        .map(|value| serde_dynamo::from_attribute_value(value).map_err(Error::internal))
+        .map(|value| serde_dynamo::from_attribute_value(value).map_err(Error::permanent))
         .transpose()
 }
 
@@ -147,7 +178,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     Ok(())
 }
 
-/// The object of a row as clients see it. Other endpoints' secrets are nobody's business.
+/// The object of a row as clients see it. An event reaches other endpoints, so the secret of an endpoint is masked in it.
 fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
     fn read_as<T: serde::Serialize + serde::de::DeserializeOwned>(
         item: &Item,
@@ -168,14 +199,12 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
         Some(Kind::Transaction) => read_as::<Transaction>(item),
         Some(Kind::Vehicle) => read_as::<Vehicle>(item),
         Some(Kind::WebhookEndpoint) => {
-            let mut endpoint = read_as::<WebhookEndpoint>(item)?;
+            let endpoint: Option<WebhookEndpoint> = read(item, "object")?;
             endpoint
-                .as_mut()
-                .and_then(Value::as_object_mut)
-                .map(|members| members.remove("secret"));
-            Ok(endpoint)
+                .map(|endpoint| serde_json::to_value(endpoint.masked()).map_err(Error::internal))
+                .transpose()
         }
-        other => Err(Error::internal(format!("{other:?} has no events"))),
+        other => Err(Error::permanent(format!("{other:?} has no events"))),
     }
 }
 
@@ -205,7 +234,7 @@ async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Re
     let private: EventPrivate = read(new, "private")?.unwrap_or_default();
     let Some(deliveries) = private.deliveries else {
         let event: Event =
-            read(new, "object")?.ok_or_else(|| Error::internal("an event without content"))?;
+            read(new, "object")?.ok_or_else(|| Error::permanent("an event without content"))?;
         let deliveries = deliveries(app, tenant, &event).await?;
         let origin = Origin::later(tenant.clone(), app.now());
         let version = app.keys.version(app, tenant, origin.now).await?;
@@ -247,7 +276,7 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Has other connectors sought for the reservations whose own are out of order from now on.
+/// Has other connectors sought for the reservations whose own are out of order, or no longer published, from now on.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {
@@ -255,16 +284,29 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Resul
             None => Ok(None),
         }
     };
+    let is_published = |item: &Option<Item>| -> Result<bool> {
+        let private: Option<Option<StationPrivate>> = match item {
+            Some(item) => read(item, "private")?,
+            None => None,
+        };
+        Ok(private.flatten().unwrap_or_default().published)
+    };
+    let withdrawn = is_published(&change.old)? && !is_published(&change.new)?;
     let (Some(old), Some(new)) = (station(&change.old)?, station(&change.new)?) else {
         return Ok(());
     };
-    let lost = old.connectors.iter().map(|connector| &connector.id);
-    let lost = lost.filter(|id| old.can_promise(id) && !new.can_promise(id));
-    let lost: Vec<String> = lost.cloned().collect();
+    let is_lost =
+        |one: &&Connector| old.can_promise(&one.id) && (withdrawn || !new.can_promise(&one.id));
+    let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {
         return Ok(());
     }
-    let promised = app.store.promises_of(mode, id, &lost, app.now()).await?;
+    let evses = lost.iter().map(|one| CalendarOwner::evse_of(id, one));
+    let promised = app
+        .store
+        .promises_of(mode, evses.collect(), app.now())
+        .await?;
+    let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
     for entry in promised {
         if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
             displace(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;

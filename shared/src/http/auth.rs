@@ -1,4 +1,10 @@
 //! Authentication: the bearer key, the account it may act in, and a cache that spares the table most of the looking up.
+//!
+//! A key is valid only while its account and every account above that are open, so authentication needs the key's row, its
+//! account's row, and the rows of the accounts above. The key names its account, so the first two are one call. A parent
+//! never changes, so the others follow one by one: one call for each level. All of them are believed for a minute, so a
+//! revocation and a change of an account's status hold on every instance after that at the latest, whatever was made
+//! meanwhile, and most requests read nothing. Nothing is copied from accounts to keys, so no key can be missed.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,16 +16,19 @@ use crate::error::{Error, Result};
 use crate::http::version::CURRENT;
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountStatus};
-use crate::models::api_key::{ApiKey, Scope, Secret};
+use crate::models::api_key::{ActingKey, ApiKey, Secret};
 use crate::origin::Tenant;
 use crate::store::row::Row;
 use crate::time::{MINUTE, Timestamp};
 
-/// How long a key or an account is believed to be as it was, in milliseconds. A revocation holds after that at the latest.
+/// How long a key or an account is believed to be as it was, in milliseconds.
 const BELIEVED: i64 = MINUTE;
 
 /// How many entries are remembered.
 const MAX_ENTRIES: usize = 10_000;
+
+/// The most accounts above one another that authentication follows. Accounts of this service nest less deeply.
+const MAX_LINEAGE: usize = 32;
 
 /// The header by which a parent acts inside a child.
 const ACT_IN: &str = "service-account";
@@ -29,7 +38,11 @@ const ACT_IN: &str = "service-account";
 pub struct Principal {
     /// The account the request acts in, and the key's mode.
     pub tenant: Tenant,
-    pub scopes: Vec<Scope>,
+    pub key: ActingKey,
+    /// The account the request acts in, its parent, the parent's parent, and so on, each in the key's mode.
+    pub lineage: Vec<Tenant>,
+    /// Whether one of these accounts is suspended: the request may only read.
+    pub suspended: bool,
     /// The version of the account the request acts in.
     pub version: String,
     /// Whether `Service-Account` names an account that is neither the key's own nor its child: a 404, once it is known that
@@ -40,17 +53,43 @@ pub struct Principal {
 /// What was read, with when.
 type Known<K, V> = HashMap<K, (Timestamp, V)>;
 
+/// What authentication needs of an account.
+#[derive(Debug, Clone)]
+struct KnownAccount {
+    parent: Option<Id>,
+    status: AccountStatus,
+    version: String,
+}
+
+impl From<Row<Account>> for KnownAccount {
+    fn from(row: Row<Account>) -> Self {
+        Self {
+            parent: row.private.parent,
+            status: row.object.status,
+            version: row.private.version.unwrap_or_else(|| CURRENT.to_owned()),
+        }
+    }
+}
+
+/// An account and the accounts above it.
+struct Lineage {
+    tenants: Vec<Tenant>,
+    /// The strictest status among them.
+    status: AccountStatus,
+}
+
 /// Keys and accounts as they were read.
 #[derive(Default)]
 pub struct KeyRing {
     keys: Mutex<Known<String, Option<Row<ApiKey>>>>,
-    accounts: Mutex<Known<(Tenant, Id), Row<Account>>>,
+    accounts: Mutex<Known<Id, KnownAccount>>,
 }
 
 /// Authenticates a request.
 ///
 /// # Errors
-/// 401 for a key that is missing, malformed, unknown, expired or revoked.
+/// 401 for a key that is missing, malformed, unknown, expired or revoked, or whose account, or an account above that, is
+/// closed.
 pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Result<Principal> {
     let header = headers.get(header::AUTHORIZATION).ok_or_else(|| {
         Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>.")
@@ -68,25 +107,53 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
     let key = key.ok_or_else(|| {
         Error::unauthenticated("This API key does not exist, has expired or was revoked.")
     })?;
+    let lineage = app.keys.lineage(app, &own, now).await?;
+    if lineage.status == AccountStatus::Closed {
+        return Err(Error::unauthenticated(
+            "The account of this API key is closed.",
+        ));
+    }
     let mut principal = Principal {
         tenant: own.clone(),
-        scopes: key.object.scopes,
+        key: ActingKey {
+            account: own.account.clone(),
+            hash: key.private.hash,
+            scopes: key.object.scopes,
+            expires_at: key.object.expires_at,
+        },
+        lineage: lineage.tenants,
+        suspended: lineage.status == AccountStatus::Suspended,
         version: key.private.version.unwrap_or_else(|| CURRENT.to_owned()),
         astray: false,
     };
-    let Some(header) = headers.get(ACT_IN) else {
-        return Ok(principal);
-    };
-    let account = Id::from(header.to_str().unwrap_or_default());
-    match app.keys.account(app, &own, &account, now).await {
-        Ok(row) => {
-            principal.tenant.account = account;
-            principal.version = row.private.version.unwrap_or_else(|| CURRENT.to_owned());
-        }
-        Err(Error::Refused(_)) => principal.astray = true,
-        Err(error) => return Err(error),
+    if let Some(header) = headers.get(ACT_IN) {
+        let account = Id::from(header.to_str().unwrap_or_default());
+        act_in(app, &mut principal, account, now).await?;
     }
     Ok(principal)
+}
+
+/// Lets a request act in the account that `Service-Account` names: the key's own, or a child of it that is not closed.
+async fn act_in(app: &App, principal: &mut Principal, id: Id, now: Timestamp) -> Result<()> {
+    let own = principal.tenant.account.clone();
+    let known = match id.is(Kind::Account) {
+        true => app.keys.account(app, &principal.tenant, &id, now).await?,
+        false => None,
+    };
+    let is_child = |known: &KnownAccount| {
+        known.parent.as_ref() == Some(&own) && known.status != AccountStatus::Closed
+    };
+    let Some(known) = known.filter(|known| id == own || is_child(known)) else {
+        principal.astray = true;
+        return Ok(());
+    };
+    principal.version = known.version;
+    if id != own {
+        principal.suspended |= known.status == AccountStatus::Suspended;
+        principal.tenant.account = id;
+        principal.lineage.insert(0, principal.tenant.clone());
+    }
+    Ok(())
 }
 
 fn bearer(header: &str) -> Option<&str> {
@@ -106,7 +173,11 @@ impl KeyRing {
         if let Some(known) = remembered(&self.keys, &hash, now) {
             return Ok(known);
         }
-        let key = app.store.api_key(tenant, secret).await?;
+        let (key, account) = app.store.api_key(tenant, secret).await?;
+        if let Some(account) = account {
+            let known = KnownAccount::from(account);
+            remember(&self.accounts, tenant.account.clone(), known, now);
+        }
         if key
             .as_ref()
             .is_some_and(|key| key.object.is_use_worth_noting(now))
@@ -122,48 +193,71 @@ impl KeyRing {
     /// The version of an account, for what nobody asked a version of.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn version(&self, app: &App, tenant: &Tenant, now: Timestamp) -> Result<String> {
-        match self.account(app, tenant, &tenant.account, now).await {
-            Ok(account) => Ok(account
-                .private
-                .version
-                .unwrap_or_else(|| CURRENT.to_owned())),
-            Err(Error::Refused(_)) => Ok(CURRENT.to_owned()),
-            Err(error) => Err(error),
-        }
+        let account = self.account(app, tenant, &tenant.account, now).await?;
+        Ok(account.map_or_else(|| CURRENT.to_owned(), |account| account.version))
     }
 
-    /// The account, if the caller may act in it and it is active.
+    /// Forgets an account whose status was changed, so that the change holds at once on this instance.
+    pub fn forget_account(&self, id: &Id) {
+        forget(&self.accounts, id);
+    }
+
+    /// Forgets a key that was revoked, so that the revocation holds at once on this instance.
+    pub fn forget_key(&self, hash: &str) {
+        forget(&self.keys, hash);
+    }
+
+    /// An account and the accounts above it.
+    ///
+    /// # Errors
+    /// 401 if one of them does not exist.
+    async fn lineage(&self, app: &App, tenant: &Tenant, now: Timestamp) -> Result<Lineage> {
+        let (mut tenants, mut status) = (Vec::new(), AccountStatus::Active);
+        let mut next = Some(tenant.account.clone());
+        while let Some(id) = next
+            && tenants.len() < MAX_LINEAGE
+        {
+            let account = self.account(app, tenant, &id, now).await?;
+            let account = account.ok_or_else(|| {
+                Error::unauthenticated("The account of this API key does not exist.")
+            })?;
+            status = status.max(account.status);
+            next = account.parent;
+            tenants.push(Tenant {
+                account: id,
+                mode: tenant.mode,
+            });
+        }
+        Ok(Lineage { tenants, status })
+    }
+
     async fn account(
         &self,
         app: &App,
         caller: &Tenant,
         id: &Id,
         now: Timestamp,
-    ) -> Result<Row<Account>> {
-        let place = (caller.clone(), id.clone());
-        let account = match remembered(&self.accounts, &place, now) {
-            Some(account) => account,
-            None => {
-                let account = app.store.account(caller, id).await?;
-                remember(&self.accounts, place, account.clone(), now);
-                account
-            }
-        };
-        if account.object.status == AccountStatus::Active {
-            Ok(account)
-        } else {
-            Err(Error::not_found(Kind::Account))
+    ) -> Result<Option<KnownAccount>> {
+        if let Some(known) = remembered(&self.accounts, id, now) {
+            return Ok(Some(known));
         }
+        let Some(row) = app.store.find::<Account>(caller, id).await? else {
+            return Ok(None);
+        };
+        let known = KnownAccount::from(row);
+        remember(&self.accounts, id.clone(), known.clone(), now);
+        Ok(Some(known))
     }
 }
 
-fn remembered<K: std::hash::Hash + Eq, V: Clone>(
-    entries: &Mutex<Known<K, V>>,
-    key: &K,
-    now: Timestamp,
-) -> Option<V> {
+fn remembered<K, Q, V>(entries: &Mutex<Known<K, V>>, key: &Q, now: Timestamp) -> Option<V>
+where
+    K: std::hash::Hash + Eq + std::borrow::Borrow<Q>,
+    Q: std::hash::Hash + Eq + ?Sized,
+    V: Clone,
+{
     let entries = entries
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -171,6 +265,17 @@ fn remembered<K: std::hash::Hash + Eq, V: Clone>(
     (0..BELIEVED)
         .contains(&now.millis_since(*since))
         .then(|| value.clone())
+}
+
+fn forget<K, Q, V>(entries: &Mutex<Known<K, V>>, key: &Q)
+where
+    K: std::hash::Hash + Eq + std::borrow::Borrow<Q>,
+    Q: std::hash::Hash + Eq + ?Sized,
+{
+    let mut entries = entries
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    entries.remove(key);
 }
 
 fn remember<K: std::hash::Hash + Eq, V>(

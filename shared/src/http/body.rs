@@ -5,10 +5,11 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 use utoipa::ToSchema;
 
 use super::strict::Strict;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, excerpt};
 
 /// The largest body, in bytes.
 pub const MAX_BODY: usize = 256 * 1024;
@@ -123,20 +124,52 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], invalid: Option<Code>) -> Result<
 /// What a failed reading tells the client: the path of the member, and what is wrong with it.
 fn at_fault(error: &serde_path_to_error::Error<serde_json::Error>, invalid: Option<Code>) -> Error {
     let message = error.inner().to_string();
-    let path = error.path().to_string();
-    let named = |prefix: &str| message.strip_prefix(prefix)?.split('`').next();
+    let path = path_of(error.path());
+    let named = |prefix: &str| message.strip_prefix(prefix)?.split('`').next().map(excerpt);
     let within = |name: &str| match path.as_str() {
         "." | "" => name.to_owned(),
         path if path == name || path.ends_with(&format!(".{name}")) => path.to_owned(),
         path => format!("{path}.{name}"),
     };
     if let Some(name) = named("unknown field `") {
-        return Error::invalid(within(name), "unknown field");
+        return Error::invalid(within(&name), "unknown field");
     }
     if let Some(name) = named("missing field `") {
-        return Error::invalid(within(name), "is required").coded(invalid);
+        return Error::invalid(within(&name), "is required").coded(invalid);
     }
-    Error::invalid(path, message).coded(invalid)
+    Error::invalid(path, shortened(message)).coded(invalid)
+}
+
+/// The path of a member, with at most 64 characters of each name that the client chose.
+fn path_of(path: &serde_path_to_error::Path) -> String {
+    let mut shown = String::new();
+    for segment in path.iter() {
+        match segment {
+            Segment::Seq { index } => shown += &format!("[{index}]"),
+            Segment::Map { key: name } | Segment::Enum { variant: name } => {
+                if !shown.is_empty() {
+                    shown.push('.');
+                }
+                shown += &excerpt(name);
+            }
+            Segment::Unknown => {}
+        }
+    }
+    shown
+}
+
+/// The message of a failed reading, with at most 64 characters of the value that was sent. Such a value stands between
+/// backticks or quotation marks before `, expected`.
+fn shortened(message: String) -> String {
+    let Some(begin) = message.find(['`', '"']) else {
+        return message;
+    };
+    let quote = &message[begin..=begin];
+    let begin = begin + 1;
+    let end = message.rfind(&format!("{quote}, expected"));
+    let end = end.filter(|end| *end >= begin).unwrap_or(message.len());
+    let sent = excerpt(&message[begin..end]);
+    format!("{}{sent}{}", &message[..begin], &message[end..])
 }
 
 /// How deep brackets are nested, those inside strings aside.
@@ -200,6 +233,38 @@ mod tests {
                 .1
                 .as_deref(),
             Some("ideal_end")
+        );
+    }
+
+    #[test]
+    fn at_most_64_characters_of_what_was_sent_are_repeated() {
+        let long = "x".repeat(100_000);
+        let (_, param, message) = fault(&format!(r#"{{"{long}": 1}}"#));
+        assert_eq!(param, Some(format!("{}…", "x".repeat(63))));
+        assert_eq!(message, "unknown field");
+        for body in [
+            format!(r#"{{"metadata": {{"{long}": 1}}}}"#),
+            format!(r#"{{"metadata": {{"{}": 1}}}}"#, "a.".repeat(50_000)),
+            format!(r#"{{"connector_type": ["{long}"]}}"#),
+            format!(r#"{{"connector_type": "{long}"}}"#),
+            format!(
+                r#"{{"connector_type": ["`{}"]}}"#,
+                "`, expected".repeat(9_000)
+            ),
+            format!(r#"{{"location": "{long}"}}"#),
+            format!(r#"{{"ideal_start": "{long}"}}"#),
+            format!(r#"{{"location": {{"{long}": 1}}}}"#),
+        ] {
+            let (_, param, message) = fault(&body);
+            let param = param.unwrap_or_default();
+            assert!(param.chars().count() <= 80, "{param}");
+            assert!(message.chars().count() <= 200, "{message}");
+        }
+        let (_, param, message) = fault(r#"{"connector_type": ["CSS"]}"#);
+        assert_eq!(param.as_deref(), Some("connector_type[0]"));
+        assert!(
+            message.starts_with("unknown variant `CSS`, expected"),
+            "{message}"
         );
     }
 

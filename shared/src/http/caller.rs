@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::models::api_key::Scope;
+use crate::models::api_key::{ActingKey, Resource, Scope};
 use crate::origin::{Origin, Tenant};
 use crate::store::Answer;
 use crate::time::Timestamp;
@@ -15,8 +15,10 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub origin: Origin,
-    /// What the key may do.
-    pub scopes: Vec<Scope>,
+    /// The key of the request.
+    pub key: ActingKey,
+    /// The account the request acts in and the accounts above it.
+    pub lineage: Vec<Tenant>,
     /// The version of the account, for what asks for none.
     pub default_version: String,
     /// The address the client uses: `https://api.example.com`.
@@ -30,6 +32,20 @@ impl Caller {
 
     pub fn now(&self) -> Timestamp {
         self.origin.now
+    }
+
+    /// Checks that the request may have a payment method charged, if it names one.
+    ///
+    /// # Errors
+    /// 403 `authentication_error` if the key lacks `payment_methods:write`.
+    pub fn check_charge(&self, payment_method: Option<&Id>) -> Result<()> {
+        match payment_method {
+            Some(_) => self
+                .key
+                .require(Scope::Write(Resource::PaymentMethods))
+                .map_err(|error| error.at(crate::Kind::PaymentMethod.name())),
+            None => Ok(()),
+        }
     }
 
     /// The answer that shows an object.

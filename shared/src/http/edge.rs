@@ -26,6 +26,7 @@ use super::version;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::api_key::ActingKey;
 use crate::models::webhook_endpoint::Targets;
 use crate::origin::{Idempotency, Origin, Tenant};
 
@@ -105,7 +106,7 @@ async fn admitted(
 ) -> Response {
     let standing = match app
         .rates
-        .admit(&app.store, &arrival.principal.tenant, app.now())
+        .admit(&app.store, &arrival.principal.lineage, app.now())
         .await
     {
         Ok(standing) => standing,
@@ -120,9 +121,9 @@ async fn admitted(
             wanted,
             version,
         }) => {
-            let tenant = caller.tenant().clone();
+            let (tenant, key) = (caller.tenant().clone(), caller.key.clone());
             let response = run(&app, caller, query, parts, body, next).await;
-            let mut response = show(&app, &tenant, response, &wanted, &version).await;
+            let mut response = show(&app, &tenant, route, &key, response, &wanted, &version).await;
             response.extensions_mut().insert(Rendered(version));
             response
         }
@@ -150,13 +151,11 @@ async fn prepare(
     parts: &Parts,
     body: Body,
 ) -> Result<Prepared> {
-    if !arrival
-        .principal
-        .scopes
-        .iter()
-        .any(|scope| scope.covers(route.scope))
-    {
-        return Err(Error::missing_scope(&route.scope.to_string()));
+    for scope in route.scopes() {
+        arrival.principal.key.require(scope)?;
+    }
+    if arrival.principal.suspended && route.method != Method::Get {
+        return Err(Error::suspended());
     }
     if arrival.principal.astray {
         return Err(Error::not_found(Kind::Account).at("Service-Account"));
@@ -175,14 +174,14 @@ async fn prepare(
         idempotency,
     };
     let base_url = base_url(app, &parts.headers);
-    let scopes = arrival.principal.scopes;
+    let key = arrival.principal.key;
     let read = || {
         let mut known = route.query.to_vec();
         if expand::is_taken(&route) {
             known.push(expand::NAME);
         }
         let query = Query::parse(parts.uri.query().unwrap_or_default(), &known)?;
-        let wanted = Wanted::read(&query, &route, &scopes)?;
+        let wanted = Wanted::read(&query, &route, &key.scopes)?;
         Ok((query, wanted))
     };
     let (query, wanted) = match read() {
@@ -192,7 +191,8 @@ async fn prepare(
     let body = upgraded(app, &route, bytes, &version)?;
     let caller = Caller {
         origin,
-        scopes,
+        key,
+        lineage: arrival.principal.lineage,
         default_version: arrival.principal.version,
         base_url,
     };
@@ -225,6 +225,8 @@ fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Byte
 async fn show(
     app: &App,
     tenant: &Tenant,
+    route: Route,
+    key: &ActingKey,
     response: Response,
     wanted: &Wanted,
     version: &str,
@@ -239,7 +241,13 @@ async fn show(
             .await
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
-        expand::expand(app, tenant, &mut answer, wanted).await?;
+        match expand::expand(app, tenant, key, &mut answer, wanted).await {
+            // The effect of the request has happened; a refusal would hide it. The answer keeps its ids.
+            Err(error) if route.method != Method::Get => {
+                tracing::warn!(%error, "an answer was not expanded");
+            }
+            expanded => expanded?,
+        }
         app.settings
             .versions
             .downgrade(&mut answer, version::CURRENT, version);
@@ -396,7 +404,9 @@ fn finish(
         None => response,
         Some(error) => {
             app.settings.metrics.refused(app.now(), &error);
-            if let Error::Internal(_) | Error::Unavailable(_) = &*error {
+            if let Error::Internal(_) | Error::Unavailable(_) | Error::PaymentInterrupted { .. } =
+                &*error
+            {
                 tracing::error!(request.id = %request, %error, "a request failed");
             }
             let mut shown: Response = errors::answer(&error, request, base_url).into_response();

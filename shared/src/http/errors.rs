@@ -12,6 +12,15 @@ use crate::store::Answer;
 /// How long a client should wait after a 503, in seconds.
 const RETRY_AFTER: u64 = 1;
 
+/// The message of a request that was interrupted before it charged.
+const NOT_CHARGED: &str =
+    "The request could not be completed. Nothing was charged; the request can be repeated.";
+
+/// The message of a request that was interrupted when it may have charged.
+const OUTCOME_OPEN: &str = "It is not certain yet whether the payment method was charged. The service settles this by itself: \
+    retrieve the transaction named in `transaction` for the outcome. If there is no such transaction, nothing was charged. \
+    Repeating the request with the same Idempotency-Key is safe; a request without a key would be a second payment.";
+
 /// An error on its way to the edge, which knows the request id and renders it.
 #[derive(Clone)]
 pub struct Failure(pub Arc<Error>);
@@ -69,6 +78,13 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
             "The service is busy; nothing was changed that a repetition could not finish. Try again.",
         ),
         Error::Internal(_) => plain(ErrorType::Api, "internal error"),
+        Error::PaymentInterrupted { transaction, .. } => match transaction {
+            None => plain(ErrorType::Api, NOT_CHARGED),
+            Some(id) => Refusal {
+                details: vec![("transaction", id.to_string())],
+                ..plain(ErrorType::Api, OUTCOME_OPEN)
+            },
+        },
     };
     let mut body = Map::from_iter([
         ("object".to_owned(), json!("error")),
@@ -98,9 +114,14 @@ fn doc_url(base_url: &str, code: Code) -> String {
     format!("{base_url}/docs/errors#{}", code.as_str().replace('_', "-"))
 }
 
-/// `Retry-After`, for the errors that have one.
+/// `Retry-After`, for the errors that have one. A request that may have charged has none, so that no client repeats it
+/// automatically.
 pub fn retry_after(error: &Error) -> Option<u64> {
     match error {
+        Error::PaymentInterrupted {
+            transaction: None,
+            cause,
+        } => retry_after(cause),
         Error::RateLimited { retry_after } => Some(*retry_after),
         Error::Contended | Error::Unavailable(_) => Some(RETRY_AFTER),
         _ => None,

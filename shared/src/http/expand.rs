@@ -1,6 +1,14 @@
 //! `expand[]`: shows whole objects in place of their ids, up to four levels deep.
+//!
+//! An expansion runs in two steps. The first walks the paths level by level and reads every object that an id names, each
+//! once, a hundred at a time. It knows how often each object will stand in the answer, so it refuses an answer with too
+//! many or too large objects before anything is copied. The second step puts copies in place of the ids. Both steps yield
+//! to the runtime, so that the request's time limit can interrupt them and other requests go on meanwhile.
+//!
+//! The effect of a POST or DELETE has happened by then, and a refusal would hide it: where such an answer cannot be
+//! expanded, it keeps its ids (see `edge`).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -9,20 +17,21 @@ use serde_json::Value;
 use super::query::Query;
 use super::route::{Route, Shows};
 use crate::app::App;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
-use crate::models::api_key::{Resource, Scope};
+use crate::models::api_key::{ActingKey, Resource, Scope};
 use crate::models::charging_session::ChargingSession;
 use crate::models::charging_station::ChargingStation;
 use crate::models::driver::Driver;
-use crate::models::event::Event;
+use crate::models::event::{Event, EventType};
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::PaymentMethod;
 use crate::models::policy::Policy;
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::origin::Tenant;
+use crate::size::Size;
 use crate::store::row::ById;
 
 /// The query name.
@@ -30,6 +39,14 @@ pub const NAME: &str = "expand[]";
 
 const MAX_PATHS: usize = 10;
 const MAX_LEVELS: usize = 4;
+/// How many objects one answer shows in place of ids. One that is shown twice counts twice.
+const MAX_OBJECTS: usize = 1_000;
+/// How large an answer with expanded objects may be, in bytes.
+const MAX_BYTES: usize = 5_000_000;
+/// The same as Lambda returns it, as a string inside JSON: its limit is 6,291,556 bytes with headers.
+const MAX_ESCAPED: usize = 6_000_000;
+/// How many objects are read before their size is looked at: as many as one BatchGetItem reads.
+const AT_ONCE: usize = 100;
 
 /// The members that hold ids, and what of.
 const MEMBERS: &[(Kind, &str, Kind)] = &[
@@ -127,11 +144,15 @@ impl Wanted {
                 Shows::Object(_) | Shows::Deleted(_) | Shows::Lines => Some(path),
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
-            let found = members.and_then(|members| wanted.add(route.shows.kind(), members));
-            let targets =
-                found.ok_or_else(|| refuse(format!("{path:?} cannot be expanded here")))?;
+            let members = members.ok_or_else(|| impossible(path))?;
+            let mut passed = vec![route.shows.kind()];
+            wanted.add(path, members, &mut passed)?;
+            let targets = passed.into_iter().skip(1);
             for target in targets {
-                let scope = Scope::Read(resource(target));
+                let resource = Resource::of(target);
+                let resource = resource
+                    .ok_or_else(|| Error::internal(format!("no scope covers {target:?}")))?;
+                let scope = Scope::Read(resource);
                 if !scopes.iter().any(|held| held.covers(scope)) {
                     return Err(Error::missing_scope(&scope.to_string()));
                 }
@@ -144,101 +165,266 @@ impl Wanted {
         self.0.is_empty()
     }
 
-    /// Adds a path; the kinds it passes, or none when there is no such path.
-    fn add(&mut self, of: Kind, path: &str) -> Option<Vec<Kind>> {
-        let (member, target, rest) = members(of).find_map(|(member, target)| {
-            let rest = path.strip_prefix(member)?;
-            (rest.is_empty() || rest.starts_with('.')).then_some((member, target, rest))
-        })?;
+    /// Whether objects of a kind are wanted, at any depth.
+    fn names(&self, kind: Kind) -> bool {
+        let mut wanted = self.0.iter();
+        wanted.any(|(_, target, deeper)| *target == kind || deeper.names(kind))
+    }
+
+    /// Adds the rest of a path. `passed` holds the kinds that the path has passed, the answer's own first; those of the
+    /// rest are added to it.
+    fn add(&mut self, path: &str, rest: &str, passed: &mut Vec<Kind>) -> Result<()> {
+        let of = passed.last().copied();
+        let found = of
+            .into_iter()
+            .flat_map(members)
+            .find_map(|(member, target)| {
+                let rest = rest.strip_prefix(member)?;
+                (rest.is_empty() || rest.starts_with('.')).then_some((member, target, rest))
+            });
+        let (member, target, rest) = found.ok_or_else(|| impossible(path))?;
+        if passed.contains(&target) {
+            let kind = target.name().replace('_', " ");
+            let message = format!(
+                "{:?} cannot be expanded: it returns to a {kind}, and a path may pass each kind of object once",
+                excerpt(path)
+            );
+            return Err(refuse(message));
+        }
+        passed.push(target);
         let place = self.0.iter().position(|(known, _, _)| *known == member);
         let place = place.unwrap_or_else(|| {
             self.0.push((member, target, Self::default()));
             self.0.len() - 1
         });
-        let mut passed = vec![target];
-        if let Some(rest) = rest.strip_prefix('.') {
-            passed.extend(self.0[place].2.add(target, rest)?);
+        match rest.strip_prefix('.') {
+            Some(rest) => self.0[place].2.add(path, rest, passed),
+            None => Ok(()),
         }
-        Some(passed)
     }
+}
+
+fn impossible(path: &str) -> Error {
+    refuse(format!("{:?} cannot be expanded here", excerpt(path)))
 }
 
 fn refuse(message: String) -> Error {
     Code::UnsupportedExpandValue.because(message).at("expand")
 }
 
-/// The resource whose scope covers reading a kind.
-fn resource(kind: Kind) -> Resource {
-    let own = Resource::ALL.iter().find(|one| one.kind() == kind);
-    // The one kind without a resource of its own is a vehicle's telemetry.
-    own.copied().unwrap_or(Resource::Vehicles)
-}
-
-/// Puts the objects in place of their ids. An object that is gone stays an id.
+/// Puts the objects in place of their ids. An object that is gone stays an id, and so does an event that shows an object
+/// which the key may not read: its type is known only now.
 ///
 /// # Errors
-/// The table's.
-pub async fn expand(app: &App, tenant: &Tenant, answer: &mut Value, wanted: &Wanted) -> Result<()> {
-    let objects = match answer.get_mut("data").and_then(Value::as_array_mut) {
-        Some(rows) if rows.iter().all(|row| row.get("object").is_some()) => {
-            rows.iter_mut().collect()
-        }
-        _ => vec![answer],
+/// 400 `unsupported_expand_value` if the answer would show more than 1,000 expanded objects or be larger than 5 MB;
+/// `Unavailable` if DynamoDB cannot be reached. The answer is unchanged then.
+pub async fn expand(
+    app: &App,
+    tenant: &Tenant,
+    key: &ActingKey,
+    answer: &mut Value,
+    wanted: &Wanted,
+) -> Result<()> {
+    let size = Size::of(answer)?;
+    let mut found = Found {
+        app,
+        tenant,
+        objects: HashMap::new(),
+        shown: 0,
+        size,
     };
-    within(app, tenant, objects, wanted).await
+    let tops = shown_objects(answer);
+    let tops = tops.into_iter().map(|object| &*object).collect();
+    found.gather(Sources::Answer(tops), wanted).await?;
+    let objects = found.objects;
+    for top in shown_objects(answer) {
+        put_in(top, wanted, &objects);
+        tokio::task::yield_now().await;
+    }
+    if wanted.names(Kind::Event) {
+        members_of(answer).for_each(|member| hide_events(member, key));
+    }
+    Ok(())
 }
 
-fn within<'a>(
+/// The values that an object or an array holds.
+fn members_of(value: &mut Value) -> Box<dyn Iterator<Item = &mut Value> + '_> {
+    match value {
+        Value::Object(members) => Box::new(members.values_mut()),
+        Value::Array(entries) => Box::new(entries.iter_mut()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Puts the id in place of each event whose object the key may not read.
+fn hide_events(value: &mut Value, key: &ActingKey) {
+    let is_event = value.get("object").and_then(Value::as_str) == Some(Kind::Event.name());
+    let kind = value.get("type").and_then(Value::as_str);
+    let kind = kind.and_then(EventType::from_name).filter(|_| is_event);
+    match kind {
+        Some(kind) if !key.may_read(kind.subject()) => *value = value["id"].take(),
+        Some(_) => {}
+        None => members_of(value).for_each(|member| hide_events(member, key)),
+    }
+}
+
+/// The objects of an answer: those of a page, or itself.
+fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
+    let is_page = answer
+        .get("data")
+        .and_then(Value::as_array)
+        .is_some_and(|rows| rows.iter().all(|row| row.get("object").is_some()));
+    if !is_page {
+        return vec![answer];
+    }
+    let rows = answer.get_mut("data").and_then(Value::as_array_mut);
+    rows.map(|rows| rows.iter_mut().collect())
+        .unwrap_or_default()
+}
+
+/// What an expansion has read so far.
+struct Found<'a> {
     app: &'a App,
     tenant: &'a Tenant,
-    mut objects: Vec<&'a mut Value>,
-    wanted: &'a Wanted,
-) -> BoxFuture<'a, Result<()>> {
-    Box::pin(async move {
-        for (member, kind, deeper) in &wanted.0 {
-            let pointer = format!("/{}", member.replace('.', "/"));
-            let mut ids = BTreeSet::new();
-            for object in &objects {
-                collect(object.pointer(&pointer), *kind, &mut ids);
-            }
-            let mut found = objects_of(app, tenant, *kind, ids.into_iter().collect()).await?;
-            if !deeper.is_empty() {
-                within(app, tenant, found.values_mut().collect(), deeper).await?;
-            }
-            for object in &mut objects {
-                if let Some(place) = object.pointer_mut(&pointer) {
-                    put(place, &found);
-                }
-            }
-        }
-        Ok(())
-    })
+    objects: HashMap<Id, Expanded>,
+    /// How many objects the answer will show in place of ids.
+    shown: usize,
+    /// How large the answer will be.
+    size: Size,
 }
 
-/// The ids in a member: one, or a list.
-fn collect(member: Option<&Value>, kind: Kind, ids: &mut BTreeSet<Id>) {
+/// An object, and how large it is before anything in it is expanded.
+struct Expanded {
+    object: Value,
+    size: Size,
+}
+
+/// Objects in which ids are looked for.
+enum Sources<'a> {
+    /// Those of the answer itself.
+    Answer(Vec<&'a Value>),
+    /// Those that were read for the level above, each with how often it will be shown.
+    Read(BTreeMap<Id, usize>),
+}
+
+impl Found<'_> {
+    /// Reads what these objects name, and what that names in turn.
+    fn gather<'b>(
+        &'b mut self,
+        sources: Sources<'b>,
+        wanted: &'b Wanted,
+    ) -> BoxFuture<'b, Result<()>> {
+        Box::pin(async move {
+            for (member, kind, deeper) in &wanted.0 {
+                let pointer = pointer(member);
+                let mut ids = BTreeMap::new();
+                match &sources {
+                    Sources::Answer(objects) => {
+                        for object in objects {
+                            collect(object.pointer(&pointer), *kind, 1, &mut ids);
+                        }
+                    }
+                    Sources::Read(above) => {
+                        for (id, times) in above {
+                            let object = self.objects.get(id).map(|expanded| &expanded.object);
+                            let member = object.and_then(|object| object.pointer(&pointer));
+                            collect(member, *kind, *times, &mut ids);
+                        }
+                    }
+                }
+                self.read(*kind, &ids).await?;
+                if !deeper.is_empty() {
+                    self.gather(Sources::Read(ids), deeper).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads the objects of these ids that are not read yet. With each id stands how often its object will be shown.
+    async fn read(&mut self, kind: Kind, ids: &BTreeMap<Id, usize>) -> Result<()> {
+        self.shown += ids.values().sum::<usize>();
+        if self.shown > MAX_OBJECTS {
+            let message = format!(
+                "the answer would show more than {MAX_OBJECTS} expanded objects; expand less, or ask for fewer objects with limit"
+            );
+            return Err(refuse(message));
+        }
+        let (known, unknown): (Vec<_>, Vec<_>) = ids
+            .keys()
+            .cloned()
+            .partition(|id| self.objects.contains_key(id));
+        self.measure(&known, ids)?;
+        for some in unknown.chunks(AT_ONCE) {
+            let found = objects_of(self.app, self.tenant, kind, some.to_vec()).await?;
+            for (id, object) in found {
+                let size = Size::of(&object)?;
+                self.objects.insert(id, Expanded { object, size });
+            }
+            self.measure(some, ids)?;
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Adds what these objects take in place of their ids to the size of the answer.
+    fn measure(&mut self, some: &[Id], times: &BTreeMap<Id, usize>) -> Result<()> {
+        for id in some {
+            if let (Some(expanded), Some(times)) = (self.objects.get(id), times.get(id)) {
+                let text = id.as_str().len();
+                self.size.bytes += times * expanded.size.bytes.saturating_sub(text + 2);
+                self.size.escaped += times * expanded.size.escaped.saturating_sub(text + 4);
+            }
+        }
+        if self.size.bytes > MAX_BYTES || self.size.escaped > MAX_ESCAPED {
+            let message = "the answer would be larger than 5 MB; expand less, or ask for fewer objects with limit";
+            return Err(refuse(message.into()));
+        }
+        Ok(())
+    }
+}
+
+/// The JSON pointer of a member.
+fn pointer(member: &str) -> String {
+    format!("/{}", member.replace('.', "/"))
+}
+
+/// The ids in a member: one, or a list. Each is counted as often as the member will be shown.
+fn collect(member: Option<&Value>, kind: Kind, times: usize, ids: &mut BTreeMap<Id, usize>) {
     match member {
         Some(Value::String(text)) => {
             let id = Id::from(text.as_str());
             if id.is(kind) {
-                ids.insert(id);
+                *ids.entry(id).or_default() += times;
             }
         }
         Some(Value::Array(entries)) => entries
             .iter()
-            .for_each(|entry| collect(Some(entry), kind, ids)),
+            .for_each(|entry| collect(Some(entry), kind, times, ids)),
         _ => {}
     }
 }
 
-fn put(place: &mut Value, found: &HashMap<Id, Value>) {
+/// Puts the objects that were read in place of the ids in an object.
+fn put_in(object: &mut Value, wanted: &Wanted, found: &HashMap<Id, Expanded>) {
+    for (member, _, deeper) in &wanted.0 {
+        if let Some(place) = object.pointer_mut(&pointer(member)) {
+            put(place, deeper, found);
+        }
+    }
+}
+
+fn put(place: &mut Value, deeper: &Wanted, found: &HashMap<Id, Expanded>) {
     match place {
         Value::String(text) => {
-            if let Some(object) = found.get(&Id::from(text.as_str())) {
-                *place = object.clone();
+            if let Some(expanded) = found.get(&Id::from(text.as_str())) {
+                *place = expanded.object.clone();
+                put_in(place, deeper, found);
             }
         }
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| put(entry, found)),
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| put(entry, deeper, found)),
         _ => {}
     }
 }
@@ -325,6 +511,8 @@ mod tests {
             "vehicle.status",
             "vehicles",
             "vehicle.drivers.vehicles.drivers.vehicles",
+            "driver.vehicles.drivers",
+            "vehicle.telemetry.vehicle",
         ] {
             let refused = read(&one, &format!("expand[]={path}"), all).unwrap_err();
             assert!(refused.is(Code::UnsupportedExpandValue), "{path}");
@@ -345,10 +533,42 @@ mod tests {
     }
 
     #[test]
+    fn a_path_never_returns_to_a_kind_it_has_passed() {
+        let all = &[Scope::Everything];
+        let list = Route::list("list-vehicles", "/", Resource::Vehicles);
+        for path in [
+            "data.drivers.vehicles",
+            "data.telemetry.vehicle",
+            "data.fleet.preferences.default_payment_method.fleet",
+            "data.drivers.preferences.default_payment_method.driver",
+        ] {
+            let refused = read(&list, &format!("expand[]={path}"), all).unwrap_err();
+            assert!(refused.is(Code::UnsupportedExpandValue), "{path}");
+            assert!(refused.to_string().contains("returns to a"), "{refused}");
+        }
+        // Two paths may pass the same kind on different ways.
+        assert!(
+            read(
+                &list,
+                "expand[]=data.fleet&expand[]=data.drivers.fleets",
+                all
+            )
+            .is_ok()
+        );
+        // However a path looks, the search for a way ends, and the message repeats little of it.
+        let long = format!("expand[]=data.{}", "drivers.vehicles.".repeat(1_000));
+        let refused = read(&list, &long, all).unwrap_err();
+        assert!(refused.to_string().len() < 300, "{refused}");
+    }
+
+    #[test]
     fn paths_that_share_a_beginning_share_it() {
         let mut wanted = Wanted::default();
-        wanted.add(Kind::Reservation, "vehicle.fleet").unwrap();
-        wanted.add(Kind::Reservation, "vehicle.drivers").unwrap();
+        for path in ["vehicle.fleet", "vehicle.drivers"] {
+            wanted
+                .add(path, path, &mut vec![Kind::Reservation])
+                .unwrap();
+        }
         assert_eq!(wanted.0.len(), 1);
         assert_eq!(wanted.0[0].2.0.len(), 2);
     }

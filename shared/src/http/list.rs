@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
+use crate::size::Size;
 use crate::store::Answer;
 use crate::store::list::{Found, From, Slice};
 use crate::time::Timestamp;
@@ -186,7 +187,8 @@ impl ListQuery {
         self.answer_in_order(caller, placed, kind)
     }
 
-    /// The answer that shows a page of rows, each with where it stands in the list.
+    /// The answer that shows a page of rows, each with where it stands in the list. A page that Lambda could not return
+    /// ends earlier: the rows left out, which are those farthest from where the page began, are on the page after it.
     ///
     /// # Errors
     /// The rows have no JSON.
@@ -194,6 +196,28 @@ impl ListQuery {
         &self,
         caller: &Caller,
         found: Found<(C, T)>,
+        kind: Kind,
+    ) -> Result<Answer> {
+        let mut found = found;
+        let answer = self.page_of(caller, &found, kind)?;
+        if is_returnable(&answer.body) {
+            return Ok(answer);
+        }
+        let backward = matches!(self.from::<C>(caller.tenant(), kind)?, From::Before(_));
+        let mut room = MAX_PAGE;
+        found.keep_while(backward, |(_, row)| {
+            let size = Size::of(row)?;
+            let fits = size.escaped < room;
+            room = room.saturating_sub(size.escaped + 1);
+            Ok(fits)
+        })?;
+        self.page_of(caller, &found, kind)
+    }
+
+    fn page_of<T: Serialize, C: Cursor + Clone>(
+        &self,
+        caller: &Caller,
+        found: &Found<(C, T)>,
         kind: Kind,
     ) -> Result<Answer> {
         let at = |row: Option<&(C, T)>, place: fn(C) -> From<C>| {
@@ -210,7 +234,7 @@ impl ListQuery {
             None
         };
         caller.answer(&Page {
-            data: found.rows.into_iter().map(|(_, row)| row).collect(),
+            data: found.rows.iter().map(|(_, row)| row).collect(),
             next_page_url,
             previous_page_url,
         })
@@ -233,6 +257,15 @@ impl ListQuery {
             query.finish()
         ))
     }
+}
+
+/// How large the rows of a page may be, as Lambda returns them: as a string inside JSON. Lambda's limit is 6,291,556 bytes,
+/// headers and page URLs included.
+const MAX_PAGE: usize = 5_500_000;
+
+/// Whether Lambda can return a body. Escaping at most doubles it, so a short one needs no closer look.
+fn is_returnable(body: &[u8]) -> bool {
+    body.len() <= MAX_PAGE / 2 || Size::of_text(body).escaped <= MAX_PAGE
 }
 
 /// A type whose values a filter may take.

@@ -17,5 +17,5 @@ pub mod version;
 pub use body::Body;
 pub use caller::{Caller, PathId};
 pub use list::{FromQuery, ListQuery};
-pub use route::{Method, Route, Shows};
+pub use route::{Conditional, Method, Route, Shows};
 pub use version::Versions;

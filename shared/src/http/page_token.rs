@@ -10,6 +10,7 @@ use crate::charging::search::Spot;
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
 use crate::store::list::From;
+use crate::time::Timestamp;
 
 const PREFIX: &str = "page_";
 const MAC: usize = 16;
@@ -36,14 +37,17 @@ impl Cursor for Id {
 impl Cursor for Spot {
     fn write(&self, kind: Kind) -> Option<Vec<u8>> {
         let mut bytes = self.distance.to_be_bytes().to_vec();
+        bytes.extend(self.created.unix_millis().to_be_bytes());
         bytes.extend(self.id.write(kind)?);
         Some(bytes)
     }
 
     fn read(bytes: &[u8], kind: Kind) -> Option<Self> {
-        let (distance, id) = bytes.split_first_chunk()?;
+        let (distance, rest) = bytes.split_first_chunk()?;
+        let (created, id) = rest.split_first_chunk()?;
         Some(Self {
             distance: u64::from_be_bytes(*distance),
+            created: Timestamp::from_unix_millis(i64::from_be_bytes(*created)),
             id: Id::read(id, kind)?,
         })
     }
@@ -176,7 +180,11 @@ mod tests {
             filters: &[],
         };
         let distance = 1_234_567;
-        let from = From::Before(Spot { distance, id });
+        let from = From::Before(Spot {
+            distance,
+            created: Timestamp::from_unix_millis(7),
+            id,
+        });
         let token = binding.token(b"secret", &from, Kind::ChargingStation);
         let token = token.unwrap();
         let opened = binding.open(b"secret", &token, Kind::ChargingStation);

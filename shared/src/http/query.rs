@@ -1,6 +1,6 @@
 //! The query of a request: known names only, and each once unless it is a list (`connector_type[]`).
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, excerpt};
 
 /// The pairs of a query, decoded, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl Query {
             .collect();
         for (n, (name, _)) in pairs.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                return Err(Error::invalid(name.clone(), "unknown query parameter"));
+                return Err(Error::invalid(excerpt(name), "unknown query parameter"));
             }
             if !name.ends_with("[]") && pairs[..n].iter().any(|(other, _)| other == name) {
                 return Err(Error::invalid(name.clone(), "must be given once"));

@@ -1,5 +1,10 @@
 //! The rate of requests: a token bucket per tenant, kept as one moment in time (generic cell rate algorithm). Each
 //! instance counts by itself and tells the table once for many requests, so instances learn of each other at small cost.
+//!
+//! A request takes from the bucket of its account and from those of all accounts above it, and is let through only if none of
+//! them is empty: an account and all accounts below it together send no more than one account may. In memory that costs
+//! next to nothing; the table hears of each bucket as rarely as before, so a request of a child costs at most twice the
+//! small share of a write that any request costs, and nothing while requests are slow.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -55,6 +60,16 @@ struct Bucket {
     untold: i64,
 }
 
+/// What the table is told of a bucket.
+#[derive(Debug)]
+struct Report {
+    tenant: Tenant,
+    /// How much was taken, in microseconds of refilling.
+    micros: i64,
+    /// When the bucket was to be full again, as the table last said.
+    seen: i64,
+}
+
 /// The buckets of the tenants this instance has met.
 #[derive(Debug)]
 pub struct RateLimiter {
@@ -73,9 +88,11 @@ impl RateLimiter {
         }
     }
 
-    /// Lets one request through, or not. Also says how much to tell the table, when it is time to.
-    fn take(&self, tenant: &Tenant, now: Timestamp) -> Result<(Standing, Option<(i64, i64)>)> {
-        let rate = self.rates.of(tenant.mode);
+    /// Lets one request of an account through, or not. `lineage` is the account and the accounts above it. Also says how
+    /// much to tell the table of which bucket, when it is time to.
+    fn take(&self, lineage: &[Tenant], now: Timestamp) -> Result<(Standing, Vec<Report>)> {
+        let mode = lineage.first().map_or(Mode::Test, |tenant| tenant.mode);
+        let rate = self.rates.of(mode);
         let (cost, now) = (1_000_000 / rate, now.unix_millis() * 1000);
         let mut buckets = self
             .buckets
@@ -84,34 +101,55 @@ impl RateLimiter {
         if buckets.len() > MAX_BUCKETS {
             buckets.retain(|_, bucket| bucket.full_at > now);
         }
-        let bucket = buckets.entry(tenant.clone()).or_default();
-        if bucket.full_at <= now {
-            // What was spent before has been refilled: the table need not hear of it.
-            bucket.untold = 0;
-        }
-        let full_at = bucket.full_at.max(now) + cost;
+        let emptiest = lineage.iter().filter_map(|tenant| buckets.get(tenant));
+        let emptiest = emptiest.map(|bucket| bucket.full_at).max();
+        let full_at = emptiest.unwrap_or_default().max(now) + cost;
         if full_at > now + 2 * rate * cost {
             let wait = (full_at - now - 2 * rate * cost).div_euclid(1_000_000) + 1;
             return Err(Error::RateLimited {
                 retry_after: wait.unsigned_abs(),
             });
         }
-        bucket.full_at = full_at;
-        bucket.untold += 1;
-        let tell = (bucket.untold >= (rate / 5).max(1))
-            .then(|| (std::mem::take(&mut bucket.untold) * cost, bucket.shared));
-        Ok((standing(rate, full_at, now), tell))
+        let mut reports = Vec::new();
+        for tenant in lineage {
+            let bucket = buckets.entry(tenant.clone()).or_default();
+            if bucket.full_at <= now {
+                // What was spent before has been refilled: the table need not hear of it.
+                bucket.untold = 0;
+            }
+            bucket.full_at = bucket.full_at.max(now) + cost;
+            bucket.untold += 1;
+            if bucket.untold >= (rate / 5).max(1) {
+                reports.push(Report {
+                    tenant: tenant.clone(),
+                    micros: std::mem::take(&mut bucket.untold) * cost,
+                    seen: bucket.shared,
+                });
+            }
+        }
+        Ok((standing(rate, full_at, now), reports))
     }
 
-    /// Lets one request through, once in a while telling the table of those before it.
+    /// Lets one request of an account through, once in a while telling the table of those before it. `lineage` is the
+    /// account and the accounts above it.
     ///
     /// # Errors
-    /// 429 when the bucket is empty.
-    pub async fn admit(&self, store: &Store, tenant: &Tenant, now: Timestamp) -> Result<Standing> {
-        let (standing, tell) = self.take(tenant, now)?;
-        if let Some((micros, seen)) = tell {
-            match store.spend(tenant, micros, seen, now).await {
-                Ok(shared) => self.learn(tenant, shared),
+    /// 429 when the bucket of one of these accounts is empty.
+    pub async fn admit(
+        &self,
+        store: &Store,
+        lineage: &[Tenant],
+        now: Timestamp,
+    ) -> Result<Standing> {
+        let (standing, reports) = self.take(lineage, now)?;
+        for Report {
+            tenant,
+            micros,
+            seen,
+        } in reports
+        {
+            match store.spend(&tenant, micros, seen, now).await {
+                Ok(shared) => self.learn(&tenant, shared),
                 // The instance goes on counting by itself.
                 Err(error) => {
                     tracing::warn!(account.id = %tenant.account, %error, "the shared request rate was not updated")
@@ -174,7 +212,7 @@ mod tests {
     fn a_full_bucket_holds_twice_the_rate_and_refills_at_it() {
         let limiter = RateLimiter::new(Rates::default());
         let start = Timestamp::from_unix_millis(1_000_000);
-        let take = |at: Timestamp| limiter.take(&tenant(), at);
+        let take = |at: Timestamp| limiter.take(&[tenant()], at);
         for n in 0..50 {
             assert_eq!(take(start).unwrap().0.remaining, 49 - n);
         }
@@ -193,17 +231,14 @@ mod tests {
         let limiter = RateLimiter::new(Rates::default());
         let now = Timestamp::from_unix_millis(1_000_000);
         let told = (0..50)
-            .filter(|_| limiter.take(&tenant(), now).unwrap().1.is_some())
+            .filter(|_| !limiter.take(&[tenant()], now).unwrap().1.is_empty())
             .count();
         assert_eq!(told, 10);
         let limiter = RateLimiter::new(Rates::default());
         let told = (0..50)
             .filter(|n| {
-                limiter
-                    .take(&tenant(), now.plus_millis(100 * n))
-                    .unwrap()
-                    .1
-                    .is_some()
+                let (_, reports) = limiter.take(&[tenant()], now.plus_millis(100 * n)).unwrap();
+                !reports.is_empty()
             })
             .count();
         assert_eq!(told, 0);
@@ -213,8 +248,35 @@ mod tests {
     fn what_other_instances_spent_counts() {
         let limiter = RateLimiter::new(Rates::default());
         let now = Timestamp::from_unix_millis(1_000_000);
-        limiter.take(&tenant(), now).unwrap();
+        limiter.take(&[tenant()], now).unwrap();
         limiter.learn(&tenant(), now.unix_millis() * 1000 + 2_000_000);
-        assert!(limiter.take(&tenant(), now).is_err());
+        assert!(limiter.take(&[tenant()], now).is_err());
+    }
+
+    #[test]
+    fn an_account_and_the_accounts_below_it_share_the_rate_of_one() {
+        let limiter = RateLimiter::new(Rates::default());
+        let now = Timestamp::from_unix_millis(1_000_000);
+        let of = |number| Tenant {
+            account: Id::from_number(Kind::Account, number),
+            mode: Mode::Test,
+        };
+        let (parent, one, two) = ([of(1)], [of(2), of(1)], [of(3), of(1)]);
+        for _ in 0..20 {
+            limiter.take(&one, now).unwrap();
+            limiter.take(&two, now).unwrap();
+        }
+        let (standing, reports) = limiter.take(&one, now).unwrap();
+        assert_eq!(standing.remaining, 9, "41 of 50 were sent below the parent");
+        assert!(reports.iter().all(|report| report.tenant != two[0]));
+        for _ in 0..9 {
+            limiter.take(&parent, now).unwrap();
+        }
+        for lineage in [&parent[..], &one, &two] {
+            assert!(limiter.take(lineage, now).is_err());
+        }
+        // A refused request takes nothing from any bucket.
+        let alone = limiter.take(&[of(3)], now).unwrap().0;
+        assert_eq!(alone.remaining, 50 - 21);
     }
 }

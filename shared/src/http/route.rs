@@ -11,6 +11,10 @@ use crate::store::access::Rows;
 /// The time a request usually has, so that a hung table is answered within 3 seconds.
 pub const PATIENCE: Duration = Duration::from_millis(2_500);
 
+/// The time a request that charges has: longer than the payment provider takes to answer or to time out, shorter than the 29
+/// seconds after which API Gateway and Lambda end the request.
+pub const CHARGE_PATIENCE: Duration = Duration::from_secs(28);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
     Get,
@@ -36,7 +40,12 @@ pub struct Route {
     pub method: Method,
     /// `/v1/fleets/{id}`
     pub path: &'static str,
+    /// The scope of the resource. A key needs it always.
     pub scope: Scope,
+    /// Further scopes that a key needs always.
+    pub also: &'static [Scope],
+    /// Further scopes that a key needs for some requests, or for some of what they show.
+    pub sometimes: &'static [Conditional],
     /// The query names it understands; any other is refused.
     pub query: &'static [&'static str],
     pub shows: Shows,
@@ -46,7 +55,24 @@ pub struct Route {
     pub patience: Duration,
     /// Its `writes` are those besides the rows of the kind that it shows; see [`Route::writes`].
     pub deployment: Deployment,
+    /// Whether a request charges a payment method.
+    pub charges: bool,
 }
+
+/// A scope that a key needs for some requests to a route. The handler checks it; this is what the interface's document says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conditional {
+    /// `payment_methods:write`, or `<resource>:read` where the resource depends on the request.
+    pub scope: &'static str,
+    /// When it is needed, and what happens without it.
+    pub when: &'static str,
+}
+
+/// A request that names the payment method to be charged.
+pub const CHARGES_IF_NAMED: Conditional = Conditional {
+    scope: "payment_methods:write",
+    when: "the body names a payment_method",
+};
 
 /// What a route's answer shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,11 +101,14 @@ impl Route {
             method: Method::Get,
             path,
             scope: Scope::Read(resource),
+            also: &[],
+            sometimes: &[],
             query: &[],
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
             deployment: Deployment::of_request(),
+            charges: false,
         }
     }
 
@@ -90,11 +119,14 @@ impl Route {
             method: Method::Get,
             path,
             scope: Scope::Read(resource),
+            also: &[],
+            sometimes: &[],
             query: &["limit", "page"],
             shows: Shows::Page(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
             deployment: Deployment::of_request(),
+            charges: false,
         }
     }
 
@@ -105,11 +137,14 @@ impl Route {
             method: Method::Post,
             path,
             scope: Scope::Write(resource),
+            also: &[],
+            sometimes: &[],
             query: &[],
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
             deployment: Deployment::of_request(),
+            charges: false,
         }
     }
 
@@ -120,12 +155,34 @@ impl Route {
             method: Method::Delete,
             path,
             scope: Scope::Write(resource),
+            also: &[],
+            sometimes: &[],
             query: &[],
             shows: Shows::Deleted(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
             deployment: Deployment::of_request(),
+            charges: false,
         }
+    }
+
+    /// Every scope that a key needs for any request to the route.
+    pub fn scopes(&self) -> impl Iterator<Item = Scope> + use<> {
+        std::iter::once(self.scope).chain(self.also.iter().copied())
+    }
+
+    /// The same with further scopes that a key needs always.
+    #[must_use]
+    pub const fn requiring(mut self, scopes: &'static [Scope]) -> Self {
+        self.also = scopes;
+        self
+    }
+
+    /// The same with further scopes that a key needs for some requests.
+    #[must_use]
+    pub const fn sometimes_requiring(mut self, conditional: &'static [Conditional]) -> Self {
+        self.sometimes = conditional;
+        self
     }
 
     /// The same, answering with an object of another kind than its resource.
@@ -158,6 +215,14 @@ impl Route {
     #[must_use]
     pub const fn patient(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// The same for a route that charges a payment method: it waits for the payment provider.
+    #[must_use]
+    pub const fn charging(mut self) -> Self {
+        self.charges = true;
+        self.patience = CHARGE_PATIENCE;
         self
     }
 

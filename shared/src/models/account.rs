@@ -9,6 +9,7 @@ use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Description, Email, Name, Phone, Text};
 use super::transaction::check_currency;
+use super::{check_size, sized};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -39,6 +40,9 @@ pub struct Account {
     /// Minor units of `default_currency`.
     pub wallet_balance: i64,
 }
+
+/// How many accounts may lie above one another, the first included.
+pub const MAX_DEPTH: usize = 5;
 
 /// What the account keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -92,11 +96,14 @@ pub enum Plan {
     Enterprise,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// What keys of the account, and of every account below it, may do. Only an operator sets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountStatus {
     Active,
+    /// Keys may read; every other request is refused with 403. Work under way goes on.
     Suspended,
+    /// Keys are refused with 401.
     Closed,
 }
 
@@ -214,7 +221,7 @@ impl Account {
             reporting_enabled: true,
         };
         preferences.change(new.preferences.unwrap_or_default());
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::Account, now),
             object: Kind::Account,
             billing_details: BillingDetails::default(),
@@ -292,7 +299,7 @@ impl Account {
         }
         registration_number.apply(&mut self.registration_number);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 }
 

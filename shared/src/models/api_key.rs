@@ -47,10 +47,10 @@ pub struct ApiKeyPrivate {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewApiKey {
-    /// What a restricted key may do; without it the key has full access.
+    /// What a restricted key may do; without it the key has full access. At most the scopes of the key that makes it.
     #[serde(default)]
     pub scopes: Option<Distinct<Scope>>,
-    /// In the future.
+    /// In the future. A key that expires makes only keys that expire no later than itself.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
@@ -77,6 +77,16 @@ pub enum Resource {
 }
 
 impl Resource {
+    /// The resource whose scopes cover objects of a kind. Telemetry is read with its vehicle, a delivery with its webhook
+    /// endpoint.
+    pub fn of(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::VehicleTelemetry => Some(Self::Vehicles),
+            Kind::WebhookDelivery => Some(Self::WebhookEndpoints),
+            kind => Self::ALL.iter().copied().find(|one| one.kind() == kind),
+        }
+    }
+
     pub const ALL: &[Resource] = &[
         Self::Accounts,
         Self::ApiKeys,
@@ -201,15 +211,65 @@ impl TryFrom<String> for Scope {
     }
 }
 
+/// The key a request was sent with: where its row is, and what it may do.
+#[derive(Debug, Clone)]
+pub struct ActingKey {
+    /// The account the key belongs to. A request may act in a child of it.
+    pub account: Id,
+    /// SHA-256 of the secret, in hexadecimal.
+    pub hash: String,
+    pub scopes: Vec<Scope>,
+    pub expires_at: Option<Timestamp>,
+}
+
+impl ActingKey {
+    pub fn covers(&self, scope: Scope) -> bool {
+        self.scopes.iter().any(|held| held.covers(scope))
+    }
+
+    /// Whether the key may read objects of a kind.
+    pub fn may_read(&self, kind: Kind) -> bool {
+        Resource::of(kind).is_some_and(|resource| self.covers(Scope::Read(resource)))
+    }
+
+    /// # Errors
+    /// 403 `authentication_error` if the key lacks the scope.
+    pub fn require(&self, scope: Scope) -> Result<()> {
+        match self.covers(scope) {
+            true => Ok(()),
+            false => Err(Error::missing_scope(&scope.to_string())),
+        }
+    }
+
+    /// # Errors
+    /// 403 `authentication_error` if the key may not read objects of that kind.
+    pub fn require_read(&self, kind: Kind) -> Result<()> {
+        match Resource::of(kind) {
+            Some(resource) => self.require(Scope::Read(resource)),
+            None => Err(Error::internal(format!("no scope covers {kind:?}"))),
+        }
+    }
+
+    /// Whether the key is valid for at least as long as one with that expiry.
+    fn outlives(&self, expires_at: Option<Timestamp>) -> bool {
+        match (self.expires_at, expires_at) {
+            (None, _) => true,
+            (Some(own), Some(other)) => other <= own,
+            (Some(_), None) => false,
+        }
+    }
+}
+
 impl ApiKey {
-    /// A new key, with its secret.
+    /// A new key, with its secret. An operator makes a key without a key of their own.
     ///
     /// # Errors
-    /// 400 for an expiry in the past or an empty list of scopes, 403 for a scope the maker does not hold.
+    /// 400 for an expiry in the past or an empty list of scopes; 403 `authentication_error` for a scope that the acting key
+    /// lacks, or if the new key would be valid for longer than the acting key.
     pub fn new(
         new: NewApiKey,
         tenant: &Tenant,
-        held: &[Scope],
+        acting: Option<&ActingKey>,
         version: &str,
         now: Timestamp,
     ) -> Result<(Self, ApiKeyPrivate)> {
@@ -220,14 +280,18 @@ impl ApiKey {
             }
             Some(scopes) => scopes.into(),
         };
-        if let Some(lacking) = scopes
-            .iter()
-            .find(|scope| !held.iter().any(|mine| mine.covers(**scope)))
-        {
-            return Err(Error::missing_scope(&lacking.to_string()));
+        if let Some(acting) = acting {
+            for scope in &scopes {
+                acting.require(*scope).map_err(|error| error.at("scopes"))?;
+            }
         }
         if new.expires_at.is_some_and(|at| at <= now) {
             return Err(Error::invalid("expires_at", "must be in the future"));
+        }
+        if acting.is_some_and(|acting| !acting.outlives(new.expires_at)) {
+            let message = "This key expires, so it cannot make a key that is valid for longer than itself: set expires_at to \
+                 its own expires_at at the latest.";
+            return Err(Error::not_permitted(message).at("expires_at"));
         }
         let secret = Secret::generate(tenant, scopes.contains(&Scope::Everything))?;
         let key = Self {
@@ -248,6 +312,26 @@ impl ApiKey {
                 version: Some(version.to_owned()),
             },
         ))
+    }
+
+    /// Checks that a key may delete this one. A key with full access may delete any; every key may delete itself.
+    ///
+    /// # Errors
+    /// 403 `authentication_error` if this key has a scope that the acting key lacks, or is valid for longer.
+    pub fn check_delete(&self, acting: &ActingKey) -> Result<()> {
+        if acting.covers(Scope::Everything) {
+            return Ok(());
+        }
+        if !self.scopes.iter().all(|scope| acting.covers(*scope)) {
+            let message = "This key cannot delete a key that has scopes which it lacks itself.";
+            return Err(Error::not_permitted(message));
+        }
+        if !acting.outlives(self.expires_at) {
+            let message =
+                "This key expires, so it cannot delete a key that is valid for longer than itself.";
+            return Err(Error::not_permitted(message));
+        }
+        Ok(())
     }
 
     pub fn is_expired(&self, now: Timestamp) -> bool {
@@ -353,13 +437,18 @@ mod tests {
     #[test]
     fn nobody_hands_out_more_than_they_hold() {
         let now = Timestamp::from_unix_millis(0);
-        let held = [Scope::Write(Resource::Fleets)];
+        let acting = ActingKey {
+            account: tenant().account,
+            hash: String::new(),
+            scopes: vec![Scope::Write(Resource::Fleets)],
+            expires_at: None,
+        };
         let asking = |scopes: Option<Vec<Scope>>| {
             let body = serde_json::json!({"scopes": scopes});
             ApiKey::new(
                 serde_json::from_value(body).unwrap(),
                 &tenant(),
-                &held,
+                Some(&acting),
                 "2026-03-01",
                 now,
             )
@@ -373,6 +462,35 @@ mod tests {
         );
         assert_eq!(asking(None).unwrap_err().status(), 403);
         assert_eq!(asking(Some(vec![])).unwrap_err().status(), 400);
+    }
+
+    #[test]
+    fn no_key_makes_or_deletes_a_key_that_is_valid_for_longer_than_itself() {
+        let at = Timestamp::from_unix_millis;
+        let scopes = vec![Scope::Read(Resource::Fleets)];
+        let acting = |expires_at, scopes: &[Scope]| ActingKey {
+            account: tenant().account,
+            hash: String::new(),
+            scopes: scopes.to_vec(),
+            expires_at,
+        };
+        let made = |acting: &ActingKey, expires_at: Option<Timestamp>| {
+            let body = serde_json::json!({"scopes": ["fleets:read"], "expires_at": expires_at});
+            let new = serde_json::from_value(body).unwrap();
+            ApiKey::new(new, &tenant(), Some(acting), "2026-03-01", at(0))
+        };
+        let (expiring, lasting) = (acting(Some(at(5)), &scopes), acting(None, &scopes));
+        for (expires_at, may) in [(Some(at(5)), true), (Some(at(6)), false), (None, false)] {
+            assert_eq!(made(&expiring, expires_at).is_ok(), may);
+            let (key, _) = made(&lasting, expires_at).unwrap();
+            assert_eq!(key.check_delete(&expiring).is_ok(), may);
+            key.check_delete(&lasting).unwrap();
+            let full = acting(Some(at(1)), &[Scope::Everything]);
+            key.check_delete(&full).unwrap();
+        }
+        let other = acting(None, &[Scope::Write(Resource::Drivers)]);
+        let (key, _) = made(&lasting, None).unwrap();
+        assert_eq!(key.check_delete(&other).unwrap_err().status(), 403);
     }
 
     #[test]

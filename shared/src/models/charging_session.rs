@@ -226,6 +226,9 @@ pub struct SessionPrivate {
     pub invoice: Option<Id>,
     /// The reservation the session fulfils.
     pub reservation: Option<Id>,
+    /// The EVSE of the connector, whose calendar the session is in; none in rows of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evse: Option<String>,
     /// The connector's prices in the session's currency when the session began.
     pub pricing: Vec<Price>,
     /// The station's time zone, which the restrictions of its prices mean.
@@ -265,7 +268,8 @@ pub struct Names {
 #[serde(deny_unknown_fields)]
 pub struct NewChargingSession {
     pub charging_station: Id,
-    /// The id of a connector of the station, free and of the vehicle's `charging_standard`.
+    /// The id of a connector of the station, of the vehicle's `charging_standard`. Its EVSE must be free: a vehicle at another
+    /// connector of the same EVSE makes it occupied.
     pub connector: String,
     /// One of the vehicle's drivers, or attached to its fleet.
     pub driver: Id,
@@ -299,10 +303,10 @@ pub struct Parties<'a> {
     pub operation: Operation,
 }
 
-/// What the calendars of the connector and the vehicle hold, from the day a session begins.
+/// What the calendars of the EVSE and the vehicle hold, from the day a session begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Promises<'a> {
-    pub connector: &'a [Entry],
+    pub evse: &'a [Entry],
     pub vehicle: &'a [Entry],
     /// The reservation that the session fulfils.
     pub arriving: Option<&'a Reservation>,
@@ -416,12 +420,12 @@ impl Promises<'_> {
             self.arriving
                 .is_some_and(|reservation| entry.holder == reservation.id)
         };
-        let others = || self.connector.iter().filter(|entry| !is_ours(entry));
-        let ours = || self.connector.iter().filter(is_ours);
+        let others = || self.evse.iter().filter(|entry| !is_ours(entry));
+        let ours = || self.evse.iter().filter(is_ours);
         match connector.status {
             ConnectorStatus::Available | ConnectorStatus::Reserved => {}
             ConnectorStatus::Occupied => {
-                return Err(conflict("connector", "The connector is occupied."));
+                return Err(conflict("connector", "The connector's EVSE is occupied."));
             }
             ConnectorStatus::Unavailable | ConnectorStatus::Faulted | ConnectorStatus::Unknown => {
                 return Err(conflict("connector", "The connector is out of order."));
@@ -527,6 +531,7 @@ impl ChargingSession {
         };
         let private = SessionPrivate {
             reservation,
+            evse: Some(connector.evse.clone()),
             pricing,
             zone: Some(station.timezone.clone()),
             power,
@@ -745,11 +750,11 @@ fn conflict(param: &str, message: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::account::Account;
     use crate::models::charging_station::{OpeningHours, Plug, PriceType, Tax, Weekday};
     use crate::models::fleet::Standing;
     use crate::models::vehicle::ConnectorType;
+    use crate::ocpi;
     use crate::origin::Mode;
     use crate::time::HOUR;
     use serde_json::{Value, json};
@@ -838,7 +843,7 @@ mod tests {
                 operation: Operation::of(self.mode),
             };
             let promises = Promises {
-                connector: &self.connector,
+                evse: &self.connector,
                 vehicle: &self.of_vehicle,
                 arriving: self.arriving.as_ref(),
             };

@@ -1,5 +1,7 @@
 //! Charging stations: shared by all tenants of a mode, read-only for clients.
 
+use std::collections::BTreeMap;
+
 use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
@@ -48,7 +50,10 @@ pub struct Point {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Availability {
+    /// How many EVSEs (charging points) are free now. The connectors of an EVSE count as one, because they serve one vehicle
+    /// at a time.
     pub connectors_available: u32,
+    /// How many EVSEs the station has.
     pub connectors_total: u32,
     /// When the station is closed in spite of its opening hours, round the clock or not; absent when that never is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -172,7 +177,7 @@ pub enum StationStatus {
     Removed,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Price {
     pub currency: Currency,
     /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), or what a whole session costs at
@@ -195,7 +200,7 @@ pub struct Price {
 }
 
 /// When a price holds: while all of these are met. Times and days are the station's.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Restrictions {
     /// `HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,6 +235,32 @@ pub struct Restrictions {
     /// W, while less power flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_power: Option<u32>,
+    /// A, while at least that current flows. `min_power` says the same in W, at the voltage and phases of the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_current: Option<f64>,
+    /// A, while less current flows. `max_power` says the same in W, at the voltage and phases of the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_current: Option<f64>,
+    /// For sessions that begin from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date_time: Option<Timestamp>,
+    /// For sessions that begin before then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date_time: Option<Timestamp>,
+    /// Set on what the operator asks for a reservation: this price is never part of a session's cost. The fee of a
+    /// reservation made through this API is its `reservation_fee`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationRestriction>,
+}
+
+/// What an operator's price for a reservation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ReservationRestriction {
+    /// A reservation that is used.
+    Reservation,
+    /// A reservation that expires without a session.
+    ReservationExpires,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -259,11 +290,18 @@ pub struct StationPrivate {
     /// listed nor matched, and no session can be started there.
     #[serde(default = "yes")]
     pub published: bool,
+    /// The status of each EVSE as the operator reported it the last time, by its uid. A report that says the same again does
+    /// not change the status that the EVSE has by now.
+    #[serde(default)]
+    pub imported_status: BTreeMap<String, ConnectorStatus>,
 }
 
 impl Default for StationPrivate {
     fn default() -> Self {
-        Self { published: true }
+        Self {
+            published: true,
+            imported_status: BTreeMap::new(),
+        }
     }
 }
 
@@ -301,6 +339,15 @@ impl ChargingStation {
         self.pricing = pricing;
     }
 
+    /// The station with the prices of that connector in place of those of the cheapest one: what a price cap is compared with
+    /// when the connector is known.
+    #[must_use]
+    pub fn priced_as(&self, connector: &Connector) -> Self {
+        let mut station = self.clone();
+        station.pricing.clone_from(&connector.pricing);
+        station
+    }
+
     /// Sets the station's prices to those of its cheapest connector: the one with the lowest highest ENERGY price, tax
     /// included, and of equal ones the first. Connectors without prices come last. Prices without an ENERGY part count as
     /// 0 per kWh.
@@ -317,16 +364,39 @@ impl ChargingStation {
             && connectors.any(|one| one.id == connector && one.is_in_order())
     }
 
-    /// Counts the connectors anew, after one of them changed.
+    /// Counts the EVSEs anew, after a connector changed. An EVSE is free while all of its connectors are available.
     pub fn count_connectors(&mut self) {
-        let available = self
-            .connectors
-            .iter()
-            .filter(|connector| connector.status == ConnectorStatus::Available);
-        self.availability.connectors_available =
-            u32::try_from(available.count()).unwrap_or(u32::MAX);
-        self.availability.connectors_total =
-            u32::try_from(self.connectors.len()).unwrap_or(u32::MAX);
+        let mut evses: BTreeMap<&str, bool> = BTreeMap::new();
+        for connector in &self.connectors {
+            let free = evses.entry(&connector.evse).or_insert(true);
+            *free &= connector.status == ConnectorStatus::Available;
+        }
+        let available = evses.values().filter(|free| **free).count();
+        self.availability.connectors_available = u32::try_from(available).unwrap_or(u32::MAX);
+        self.availability.connectors_total = u32::try_from(evses.len()).unwrap_or(u32::MAX);
+    }
+}
+
+impl Price {
+    /// Whether the price is what the operator asks for a reservation.
+    pub fn is_for_reservation(&self) -> bool {
+        let restrictions = self.restrictions.as_ref();
+        restrictions.is_some_and(|restrictions| restrictions.reservation.is_some())
+    }
+
+    /// Whether the price can be part of the cost of a session that begins then.
+    pub fn is_for_session(&self, begins: Timestamp) -> bool {
+        self.restrictions.as_ref().is_none_or(|restrictions| {
+            let Restrictions {
+                start_date_time,
+                end_date_time,
+                reservation,
+                ..
+            } = restrictions;
+            reservation.is_none()
+                && start_date_time.is_none_or(|start| start <= begins)
+                && end_date_time.is_none_or(|end| begins < end)
+        })
     }
 }
 
@@ -336,7 +406,7 @@ impl Connector {
         let energy = self
             .pricing
             .iter()
-            .filter(|price| price.kind == PriceType::Energy);
+            .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
         energy.map(Price::gross).max().unwrap_or_default()
     }
 
@@ -360,7 +430,7 @@ impl Connector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
+    use crate::ocpi;
 
     fn energy(price: i64) -> Price {
         let price = serde_json::json!({"currency": "eur", "price": price, "step_size": 1, "tax": "vat",

@@ -8,9 +8,9 @@ use super::fleet::{Fleet, Standing};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Name, Phone, Text};
-use super::transaction::{Transaction, check_currency};
+use super::transaction::check_currency;
 use super::vehicle::Vehicle;
-use super::{Distinct, MAX_LIST};
+use super::{Distinct, MAX_LIST, check_size, sized};
 use crate::error::{Code, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -171,7 +171,7 @@ impl Driver {
         };
         let mut private = DriverPrivate::default();
         driver.prefer(new.preferences.unwrap_or_default(), &mut private)?;
-        Ok((driver, private))
+        Ok((sized(driver)?, private))
     }
 
     /// Applies an update; what the body leaves out stays.
@@ -207,7 +207,7 @@ impl Driver {
         }
         status.apply(&mut self.status);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 
     fn prefer(
@@ -289,16 +289,6 @@ impl Driver {
     pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
         self.vehicles.retain(|id| id != vehicle);
         self.updated = now;
-    }
-
-    /// Adds what was charged to the wallet.
-    ///
-    /// # Errors
-    /// The wallet has another currency by now.
-    pub fn top_up(&mut self, payment: &Transaction, now: Timestamp) -> Result<()> {
-        payment.add_to(&mut self.wallet_balance, self.preferences.currency)?;
-        self.updated = now;
-        Ok(())
     }
 
     /// Whether the driver is one of the vehicle's, or in its fleet.

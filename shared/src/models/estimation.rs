@@ -304,9 +304,9 @@ fn plain<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::ocpi;
     use crate::models::charging_station::{ConnectorStatus, Plug, Price, Restrictions, Tax};
     use crate::models::vehicle::ConnectorType;
+    use crate::ocpi;
     use serde_json::{Value, json};
 
     fn estimate(change: Value, alter: impl FnOnce(&mut ChargingStation)) -> Result<Estimation> {

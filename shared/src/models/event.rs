@@ -10,7 +10,12 @@ use utoipa::ToSchema;
 use crate::http::version::{CURRENT, Versions};
 use crate::id::{Id, Kind};
 use crate::origin::{Origin, Tenant};
+use crate::size::Size;
 use crate::time::{DAY, Timestamp};
+
+/// How large the snapshot and the previous attributes of an event are together at most, in bytes of JSON: the event then
+/// stays well below the 400 KB that DynamoDB allows an item.
+const MAX_DATA: usize = 256 * 1024;
 
 /// How long events and delivery attempts are kept, in milliseconds.
 pub const KEPT: i64 = 30 * DAY;
@@ -37,7 +42,8 @@ pub struct Event {
 pub struct EventData {
     /// The resource as it was when the event happened.
     pub object: Value,
-    /// On `*.updated`: the members that changed, with the values they had.
+    /// On `*.updated`: the members that changed, with the values they had. Left out where it and `object` would be larger
+    /// than 256 KiB together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_attributes: Option<Value>,
 }
@@ -191,6 +197,18 @@ event_types! {
 }
 
 impl EventType {
+    /// The kind of the object that events of this type show.
+    pub fn subject(self) -> Kind {
+        let subject = self.as_str().split('.').next().unwrap_or_default();
+        let named = Kind::ALL.iter().find(|kind| kind.name() == subject);
+        match named {
+            Some(kind) => *kind,
+            None if self == Self::Ping => Kind::WebhookEndpoint,
+            // The events of a charge, `service.…`, show its transaction.
+            None => Kind::Transaction,
+        }
+    }
+
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
@@ -247,7 +265,10 @@ impl Event {
         cause: &Cause,
     ) -> Self {
         let previous_attributes = match previous {
-            Some(previous) if kind.tells_previous() => Some(changed_members(previous, &object)),
+            Some(previous) if kind.tells_previous() => {
+                let changed = changed_members(previous, &object);
+                (bytes(&object) + bytes(&changed) <= MAX_DATA).then_some(changed)
+            }
             _ => None,
         };
         Self {
@@ -290,6 +311,11 @@ impl EventData {
     }
 }
 
+fn bytes(value: &Value) -> usize {
+    // A JSON value always has a JSON text.
+    Size::of(value).unwrap_or_default().bytes
+}
+
 /// The members of `before` that differ in `after`, with the values they had, nested objects member by member.
 fn changed_members(before: &Value, after: &Value) -> Value {
     let (Value::Object(before), Value::Object(after)) = (before, after) else {
@@ -326,6 +352,30 @@ mod tests {
     }
 
     #[test]
+    fn previous_attributes_are_left_out_where_the_event_would_be_too_large() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: crate::Mode::Test,
+        };
+        let cause = Cause {
+            request: None,
+            at: Timestamp::from_unix_millis(5),
+            version: current(),
+        };
+        let fleet = Id::from_number(Kind::Fleet, 1);
+        let previous = |length: usize| {
+            let before = json!({"name": "a".repeat(length)});
+            let after = json!({"name": "b".repeat(length)});
+            let kind = EventType::FleetUpdated;
+            let event = Event::of(kind, &tenant, (&fleet, 2), after, Some(&before), &cause);
+            event.data.previous_attributes
+        };
+        let most = MAX_DATA / 2 - json!({"name": ""}).to_string().len();
+        assert!(previous(most).is_some());
+        assert_eq!(previous(most + 1), None);
+    }
+
+    #[test]
     fn the_same_write_is_the_same_event() {
         let tenant = Tenant {
             account: Id::from_number(Kind::Account, 1),
@@ -349,6 +399,21 @@ mod tests {
         };
         assert_eq!(event(1).id, event(1).id);
         assert_ne!(event(1).id, event(2).id);
+    }
+
+    #[test]
+    fn every_type_shows_an_object_whose_read_scope_there_is() {
+        use crate::models::api_key::Resource;
+        for kind in EventType::ALL {
+            let subject = kind.subject();
+            assert!(Resource::of(subject).is_some(), "{kind}");
+            let word = match kind.as_str().split('.').next() {
+                Some("service") => "transaction",
+                Some("ping") => "webhook_endpoint",
+                word => word.unwrap_or_default(),
+            };
+            assert_eq!(subject.name(), word, "{kind}");
+        }
     }
 
     #[test]

@@ -6,13 +6,13 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Distinct;
 use super::account::Account;
 use super::address::Address;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Email, Memo, Name, Phone, ZoneName};
-use super::transaction::{Transaction, check_currency};
+use super::transaction::check_currency;
+use super::{Distinct, check_size, sized};
 use crate::charging::calendar::Window;
 use crate::error::Result;
 use crate::id::{Id, Kind};
@@ -291,7 +291,7 @@ impl Fleet {
             report_frequency: account.preferences.report_frequency,
         };
         preferences.change(new.preferences.unwrap_or_default());
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::Fleet, now),
             object: Kind::Fleet,
             address: new.address,
@@ -359,7 +359,7 @@ impl Fleet {
         status.apply(&mut self.status);
         timezone.apply(&mut self.timezone);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 
     /// Works out the periods that are under way by the fleet's settings. One that had begun keeps its beginning and ends where
@@ -404,16 +404,6 @@ impl Fleet {
     /// The time zone of a fleet's rules; UTC where the fleet is gone.
     pub fn zone(fleet: Option<&Self>) -> TimeZone {
         fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
-    }
-
-    /// Adds what was charged to the wallet.
-    ///
-    /// # Errors
-    /// The wallet has another currency by now.
-    pub fn top_up(&mut self, payment: &Transaction, now: Timestamp) -> Result<()> {
-        payment.add_to(&mut self.wallet_balance, self.preferences.default_currency)?;
-        self.updated = now;
-        Ok(())
     }
 
     pub fn is_active(&self) -> bool {

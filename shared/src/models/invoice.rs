@@ -17,14 +17,18 @@ use super::payment_method::{PaymentMethod, PaymentMethodPrivate};
 use super::reservation::{Fee, Reservation, ReservationPrivate};
 use super::text::Description;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
+use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::operation::Operation;
+use crate::size::Size;
 use crate::time::{DAY, MINUTE, Timestamp};
 
 /// How many line items an invoice shows; the others are on pages of their own.
 pub const SHOWN_LINES: usize = 100;
+/// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
+const SHOWN_BYTES: usize = 64 * 1024;
 /// How long after its creation an invoice is due, in milliseconds.
 const TERM: i64 = 30 * DAY;
 const LONGEST_PERIOD: i64 = 366 * DAY;
@@ -203,6 +207,8 @@ pub struct Attempt {
     pub method: PaymentMethod,
     pub method_private: PaymentMethodPrivate,
     pub begun: Timestamp,
+    /// The transaction of the charge, pending until the attempt ends.
+    pub transaction: Id,
 }
 
 /// The body of `POST /v1/invoices`.
@@ -414,6 +420,18 @@ impl LineItem {
     }
 }
 
+/// How many of these lines an invoice shows itself.
+fn shown_lines(billed: &[Billable]) -> Result<usize> {
+    let mut bytes = 0;
+    for (place, one) in billed.iter().take(SHOWN_LINES).enumerate() {
+        bytes += Size::of(&one.line)?.bytes;
+        if bytes > SHOWN_BYTES {
+            return Ok(place);
+        }
+    }
+    Ok(billed.len().min(SHOWN_LINES))
+}
+
 fn some(name: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
@@ -475,7 +493,8 @@ impl Invoice {
     ) -> Result<Self> {
         let total: i64 = billed.iter().map(|one| one.line.amount).sum();
         let paid: i64 = billed.iter().map(|one| one.paid).sum();
-        Ok(Self {
+        let shown = shown_lines(&billed)?;
+        let invoice = Self {
             id,
             object: Kind::Invoice,
             amount_due: total - paid,
@@ -485,19 +504,16 @@ impl Invoice {
             description: new.description,
             due_date: now.plus_millis(TERM),
             fleet: new.fleet,
-            line_items_has_more: billed.len() > SHOWN_LINES,
-            line_items: billed
-                .into_iter()
-                .take(SHOWN_LINES)
-                .map(|one| one.line)
-                .collect(),
+            line_items_has_more: billed.len() > shown,
+            line_items: billed.into_iter().take(shown).map(|one| one.line).collect(),
             metadata: Metadata::new(new.metadata)?,
             paid_at: None,
             payment_method: None,
             period_end: new.period_end,
             period_start: new.period_start,
             status: InvoiceStatus::Draft,
-        })
+        };
+        sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
     }
 
     /// Applies an update to a draft or open invoice; what the body leaves out stays.
@@ -520,6 +536,7 @@ impl Invoice {
         self.metadata
             .merge(metadata)
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        check_size(self).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
         self.wait(private);
         Ok(())
     }
@@ -662,25 +679,29 @@ impl Invoice {
         Ok(())
     }
 
-    /// Writes down that an attempt to pay begins.
+    /// Begins an attempt to pay, and gives the pending transaction of its charge.
     pub fn begin_payment(
         &self,
         private: &mut InvoicePrivate,
         method: PaymentMethod,
         method_private: PaymentMethodPrivate,
         now: Timestamp,
-    ) {
+    ) -> Transaction {
         private.attempts += 1;
-        private.attempt = Some(Attempt {
+        let attempt = Attempt {
             number: private.attempts,
             method,
             method_private,
             begun: now,
-        });
+            transaction: Id::new(Kind::Transaction, now),
+        };
+        let transaction = self.transaction(&attempt, TransactionStatus::Pending);
+        private.attempt = Some(attempt);
         self.wait(private);
+        transaction
     }
 
-    /// Writes down how the attempt to pay ended, and gives the transaction that tells of it.
+    /// Ends an attempt to pay, and gives the transaction of its charge as it ended.
     pub fn end_payment(
         &mut self,
         private: &mut InvoicePrivate,
@@ -688,31 +709,35 @@ impl Invoice {
         succeeded: bool,
         now: Timestamp,
     ) -> Transaction {
-        let transaction = Transaction {
-            id: Id::new(Kind::Transaction, now),
-            object: Kind::Transaction,
-            amount: self.amount_due,
-            charging_session: None,
-            created: now,
-            currency: self.currency,
-            description: self.bill(),
-            driver: None,
-            fleet: self.fleet.clone(),
-            payment_method: Some(attempt.method.id.clone()),
-            status: if succeeded {
-                TransactionStatus::Succeeded
-            } else {
-                TransactionStatus::Failed
-            },
-            kind: TransactionType::Charge,
-            vehicle: None,
+        let status = match succeeded {
+            true => TransactionStatus::Succeeded,
+            false => TransactionStatus::Failed,
         };
+        let transaction = self.transaction(attempt, status);
         private.attempt = None;
         if succeeded {
             self.settle(private, Some(attempt.method.id.clone()), now);
         }
         self.wait(private);
         transaction
+    }
+
+    fn transaction(&self, attempt: &Attempt, status: TransactionStatus) -> Transaction {
+        Transaction {
+            id: attempt.transaction.clone(),
+            object: Kind::Transaction,
+            amount: self.amount_due,
+            charging_session: None,
+            created: attempt.begun,
+            currency: self.currency,
+            description: self.bill(),
+            driver: None,
+            fleet: self.fleet.clone(),
+            payment_method: Some(attempt.method.id.clone()),
+            status,
+            kind: TransactionType::Charge,
+            vehicle: None,
+        }
     }
 
     /// What a charge for the invoice is called.

@@ -29,8 +29,43 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::error::{Error, Result};
+use crate::size::Size;
+
 /// How many entries a list in a body may have.
 pub const MAX_LIST: usize = 100;
+
+/// How large an object may become by a request, in bytes of JSON. Its row and the event with its snapshot then stay well
+/// below the 400 KB that DynamoDB allows an item: what the service itself adds later is a few kilobytes.
+pub const MAX_OBJECT: usize = 150 * 1024;
+
+/// Refuses an object that a request makes too large.
+///
+/// # Errors
+/// 400 that names the limit; `param` is the largest member.
+pub fn check_size<T: Serialize>(object: &T) -> Result<()> {
+    if Size::of(object)?.bytes <= MAX_OBJECT {
+        return Ok(());
+    }
+    let value = serde_json::to_value(object).map_err(Error::internal)?;
+    let members = value.as_object().into_iter().flatten();
+    let largest = members.max_by_key(|(_, member)| Size::of(member).unwrap_or_default().bytes);
+    let param = largest.map_or("", |(name, _)| name);
+    let message = format!(
+        "the object would be larger than {} KiB as JSON, the most an object can be",
+        MAX_OBJECT / 1024
+    );
+    Err(Error::invalid(param, message))
+}
+
+/// The new object, unless the request makes it too large.
+///
+/// # Errors
+/// As [`check_size`].
+pub fn sized<T: Serialize>(object: T) -> Result<T> {
+    check_size(&object)?;
+    Ok(object)
+}
 
 /// A list of a body, checked: at most [`MAX_LIST`] entries, none twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

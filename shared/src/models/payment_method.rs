@@ -6,11 +6,12 @@ use utoipa::ToSchema;
 
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
+use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Mode;
-use crate::ports::payments::{is_test_token, test_tokens};
-use crate::time::Timestamp;
+use crate::ports::payments::{ProviderMethod, is_test_token, test_tokens};
+use crate::time::{DAY, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PaymentMethod {
@@ -52,6 +53,25 @@ pub struct Card {
 pub struct PaymentMethodPrivate {
     /// The provider's name for it; none for a wallet.
     pub token: Option<String>,
+    /// The provider's customer that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer: Option<String>,
+}
+
+/// A payment method that was deleted. What fell due before is still charged to it, so it is kept for a while.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeletedPaymentMethod {
+    pub method: PaymentMethod,
+    pub deleted: Timestamp,
+}
+
+/// How long a deleted payment method is kept, in milliseconds.
+const DELETED_KEPT: i64 = 90 * DAY;
+
+impl DeletedPaymentMethod {
+    pub fn kept_until(&self) -> Timestamp {
+        self.deleted.plus_millis(DELETED_KEPT)
+    }
 }
 
 /// The body of `POST /v1/payment_methods`.
@@ -198,13 +218,15 @@ impl PaymentMethod {
     /// Metadata beyond its limits.
     pub fn new(
         new: NewPaymentMethod,
-        card: Option<Card>,
+        provider: ProviderMethod,
         now: Timestamp,
     ) -> Result<(Self, PaymentMethodPrivate)> {
         let method = Self {
             id: Id::new(Kind::PaymentMethod, now),
             object: Kind::PaymentMethod,
-            card,
+            card: provider
+                .card
+                .filter(|_| new.kind == PaymentMethodType::Card),
             created: now,
             driver: new.driver,
             fleet: new.fleet,
@@ -212,7 +234,12 @@ impl PaymentMethod {
             kind: new.kind,
             updated: now,
         };
-        Ok((method, PaymentMethodPrivate { token: new.token }))
+        let method = sized(method).map_err(coded)?;
+        let private = PaymentMethodPrivate {
+            token: new.token,
+            customer: provider.customer,
+        };
+        Ok((method, private))
     }
 
     /// Applies an update; what the body leaves out stays.
@@ -223,7 +250,7 @@ impl PaymentMethod {
         let PaymentMethodChange { metadata } = change;
         self.metadata.merge(metadata).map_err(coded)?;
         self.updated = now;
-        Ok(())
+        check_size(self).map_err(coded)
     }
 
     /// Whether this payer may use the method: the account's methods are everybody's, a driver's or fleet's its own.
@@ -317,7 +344,9 @@ mod tests {
         let fleet = Id::new(Kind::Fleet, now);
         let make = |owner: Value| {
             let new = serde_json::from_value(owner).unwrap();
-            PaymentMethod::new(new, None, now).unwrap().0
+            PaymentMethod::new(new, ProviderMethod::default(), now)
+                .unwrap()
+                .0
         };
         let hers = make(json!({"type": "wallet", "driver": ada}));
         let fleets = make(json!({"type": "wallet", "fleet": fleet}));

@@ -8,7 +8,7 @@ use super::charging_station::Point;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Description, Name, Text};
-use super::{Distinct, MAX_LIST};
+use super::{Distinct, MAX_LIST, check_size, sized};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
@@ -305,7 +305,7 @@ impl Policy {
     pub fn new(new: NewPolicy, now: Timestamp) -> Result<Self> {
         let mut rules = Rules::default();
         rules.change(new.rules)?;
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::Policy, now),
             object: Kind::Policy,
             created: now,
@@ -341,7 +341,7 @@ impl Policy {
         }
         status.apply(&mut self.status);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 
     pub fn is_active(&self) -> bool {

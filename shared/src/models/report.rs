@@ -22,7 +22,7 @@ use super::MAX_LIST;
 use super::charging_session::{ChargingSession, SessionStatus};
 use super::reservation::{Fee, Reservation};
 use crate::charging::calendar::Window;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::{MINUTE, SECOND, Timestamp};
@@ -270,7 +270,7 @@ impl ReportFilters {
     fn new(given: BTreeMap<String, Vec<String>>) -> Result<Self> {
         let mut filters = Self::default();
         for (name, entries) in given {
-            let param = format!("parameters.filters.{name}");
+            let param = format!("parameters.filters.{}", excerpt(&name));
             if !(1..=MAX_LIST).contains(&entries.len()) {
                 return Err(invalid(param, "must have 1 to 100 entries"));
             }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::charging_station::Point;
+use super::check_size;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
@@ -28,6 +29,8 @@ pub const RETRY: i64 = 5 * MINUTE;
 pub const GRACE: i64 = 15 * MINUTE;
 /// How far ahead a window may start.
 const HORIZON: i64 = 90 * DAY;
+/// How long after `ideal_end` a window may end at the latest.
+const LATEST: i64 = 7 * DAY;
 const SHORTEST: i64 = 15 * MINUTE;
 const LONGEST: i64 = 24 * HOUR;
 
@@ -83,6 +86,10 @@ pub struct ReservationPrivate {
     /// The vehicle's fleet.
     #[serde(default)]
     pub fleet: Option<Id>,
+    /// The EVSE of the reserved connector, whose calendar the reservation is in; none before it is confirmed, and in rows of
+    /// earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evse: Option<String>,
     /// The promised connector is out of order: when the reservation is due, another is sought.
     #[serde(default)]
     pub displaced: bool,
@@ -123,6 +130,7 @@ impl Default for ReservationPrivate {
             due: None,
             charging_standard: ConnectorType::Type2,
             fleet: None,
+            evse: None,
             displaced: false,
             owed_since: None,
             fee_paid: None,
@@ -232,7 +240,7 @@ pub struct NewReservation {
     /// At or before `ideal_start`.
     #[serde(default)]
     pub earliest_start: Option<Timestamp>,
-    /// At or after `ideal_end`.
+    /// At or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Option<Timestamp>,
     #[serde(default)]
@@ -253,6 +261,7 @@ pub struct ReservationChange {
     pub location: Change<Area>,
     #[serde(default)]
     pub earliest_start: Patch<Timestamp>,
+    /// At or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Patch<Timestamp>,
     #[serde(default)]
@@ -343,6 +352,7 @@ impl Reservation {
         };
         check_start(reservation.ideal_start, now)?;
         reservation.check(vehicle.charging_standard)?;
+        check_size(&reservation).map_err(coded)?;
         let private = ReservationPrivate {
             due: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
@@ -389,7 +399,7 @@ impl Reservation {
         }
         self.check(private.charging_standard)?;
         self.updated = now;
-        Ok(())
+        check_size(self).map_err(coded)
     }
 
     fn check(&self, standard: ConnectorType) -> Result<()> {
@@ -414,12 +424,15 @@ impl Reservation {
         self.ideal_start.plus_millis(-LEAD).max(now)
     }
 
-    /// The last moment an attempt to confirm makes sense.
+    /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, also for a reservation
+    /// that an earlier release stored with a later `latest_end`: at one attempt every 5 minutes from 30 minutes before
+    /// `ideal_start` on, that bounds the number of attempts at 2,023.
     fn last_attempt(&self) -> Timestamp {
         let length = self.ideal_end.millis_since(self.ideal_start);
         let latest_start = self.latest_end.map(|end| end.plus_millis(-length));
         self.ideal_start
             .max(latest_start.unwrap_or(self.ideal_start))
+            .min(self.ideal_start.plus_millis(LATEST))
     }
 
     /// Confirms the reservation on a connector. Until the vehicle comes, it is looked at again when the grace ends.
@@ -450,6 +463,7 @@ impl Reservation {
         self.match_summary = Some(summary);
         self.updated = now;
         self.connector = Some(assignment.connector.clone());
+        private.evse = Some(assignment.evse.clone());
         private.displaced = false;
         private.due = Some(assignment.window.from.plus_millis(GRACE));
     }
@@ -754,6 +768,10 @@ fn check_window(
     if latest_end.is_some_and(|at| at < end) {
         return Err(invalid("latest_end", "must not be before ideal_end"));
     }
+    if latest_end.is_some_and(|at| at.millis_since(end) > LATEST) {
+        let message = "must be at most 7 days after ideal_end";
+        return Err(invalid("latest_end", message));
+    }
     Ok(())
 }
 
@@ -775,6 +793,10 @@ fn check_types(types: &[ConnectorType]) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+fn coded(error: Error) -> Error {
+    error.coded(Some(Code::ReservationInvalidInput))
 }
 
 fn invalid(param: &str, message: &'static str) -> Error {
@@ -875,6 +897,11 @@ mod tests {
             ),
             (json!({"latest_end": "2026-03-01T10:59:59Z"}), "latest_end"),
             (
+                json!({"latest_end": "2026-03-08T11:00:00.001Z"}),
+                "latest_end",
+            ),
+            (json!({"latest_end": "9999-03-08T11:00:00Z"}), "latest_end"),
+            (
                 json!({"location": {"latitude": 90.1, "longitude": 0.0, "radius": 1}}),
                 "location.latitude",
             ),
@@ -947,6 +974,48 @@ mod tests {
     }
 
     #[test]
+    fn at_most_2023_attempts_are_made_whatever_latest_end_was_stored() {
+        let (mut widest, mut private) =
+            reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
+        let attempts = |one: &mut Reservation, private: &mut ReservationPrivate| {
+            let mut attempts = 0;
+            while let Some(due) = private.due {
+                one.miss(FailedReason::NoAvailableConnectors, None, private, due);
+                attempts += 1;
+                assert!(attempts < 10_000, "attempts go on without end");
+            }
+            assert_eq!(one.status, ReservationStatus::Failed);
+            attempts
+        };
+        let mut older = (widest.clone(), private.clone());
+        older.0.latest_end = Some(at("2036-03-01T11:00:00Z"));
+        assert_eq!(attempts(&mut widest, &mut private), 2_023);
+        assert_eq!(attempts(&mut older.0, &mut older.1), 2_023);
+    }
+
+    #[test]
+    fn an_update_keeps_latest_end_within_seven_days() {
+        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let before = reservation.clone();
+        for late in [
+            json!({"latest_end": "2026-03-08T11:00:00.001Z"}),
+            json!({"latest_end": "2026-03-08T12:00:00Z", "ideal_end": "2026-03-01T10:30:00Z"}),
+        ] {
+            let mut changed = before.clone();
+            let change = serde_json::from_value(late.clone()).unwrap();
+            let refused = changed.update(change, &mut private.clone(), now());
+            assert_eq!(
+                param(refused.map(|()| (before.clone(), private.clone()))),
+                "latest_end",
+                "{late}"
+            );
+        }
+        let change = serde_json::from_value(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
+        reservation.update(change, &mut private, now()).unwrap();
+        assert_eq!(reservation.latest_end, Some(at("2026-03-08T11:00:00Z")));
+    }
+
+    #[test]
     fn a_driver_who_left_fails_the_reservation_at_once() {
         let (mut reservation, mut private) = reserve(json!({})).unwrap();
         reservation.miss(
@@ -968,6 +1037,7 @@ mod tests {
         reservation.update(change(), &mut private, now()).unwrap();
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,
@@ -1009,6 +1079,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: at("2026-03-01T11:00:00Z"),
@@ -1037,6 +1108,7 @@ mod tests {
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "1".into(),
             connector: "1".into(),
             window: Window {
                 from: reservation.ideal_start,

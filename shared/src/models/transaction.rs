@@ -28,38 +28,150 @@ pub struct Transaction {
     pub vehicle: Option<Id>,
 }
 
-/// How long a request has to bring a top-up to its end before that is done for it, in milliseconds.
+/// How long a request has to finish a top-up before `give-back` finishes it, in milliseconds.
 const LEASE: i64 = MINUTE;
+/// How long to wait before a refund that the provider declined is tried again, in milliseconds.
+const REFUND_RETRY: i64 = 10 * MINUTE;
 
-/// What the transaction's row keeps to itself.
+/// Internal state of a transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionPrivate {
-    /// What the money was taken for, as the payment provider was told; none where it cannot be given back.
-    pub bill: Option<String>,
-    /// The refund of this charge.
-    pub refund: Option<Id>,
-    /// Since when a pending refund is to be made, or a pending top-up counts as cut short.
-    pub due: Option<Timestamp>,
-    /// Whose wallet a pending charge tops up: an account's, a driver's or a fleet's.
+    /// Where the money of a charge came from. A refund has that of its charge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wallet: Option<Id>,
+    pub source: Option<ChargeSource>,
+    /// Of a charge: its refund, unless that failed.
+    pub refund: Option<Id>,
+    /// Of a refund: its charge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<Id>,
+    /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
+    pub due: Option<Timestamp>,
+    /// Of a top-up: what it needs to be finished without its request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_up: Option<TopUpState>,
+}
+
+/// Where the money of a charge came from, which is where a refund returns it. The payment method is not needed for that and may
+/// have been deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ChargeSource {
+    /// A card or bank account.
+    Provider {
+        /// What the provider's idempotency key was derived from.
+        key: String,
+        /// The provider's id of the charge.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
+    },
+    /// The wallet of this account, driver or fleet.
+    Wallet { owner: Id },
+}
+
+/// A top-up: the wallet, a copy of what the payment method is charged with, and how far it got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopUpState {
+    /// The account, driver or fleet that owns the wallet.
+    pub wallet: Id,
+    pub token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer: Option<String>,
+    pub stage: TopUpStage,
+}
+
+/// How far a top-up got. The last three are final.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TopUpStage {
+    /// The charge may or may not have been made.
+    Charging,
+    /// The charge was made, the wallet cannot take it, and it is to be refunded. From here on the wallet is never credited.
+    Refunding {
+        reason: RefundReason,
+        reference: Option<String>,
+        /// Refunds that the provider declined.
+        attempts: u32,
+    },
+    Credited,
+    Declined {
+        code: String,
+    },
+    Refunded {
+        reason: RefundReason,
+    },
+}
+
+/// Why a wallet could not take the money of a top-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefundReason {
+    CurrencyChanged,
+    OwnerDeleted,
 }
 
 impl TransactionPrivate {
-    /// What is kept of a charge for something.
-    pub fn charged(bill: String) -> Self {
+    /// The state of a charge that was made.
+    pub fn paid_from(source: ChargeSource) -> Self {
         Self {
-            bill: Some(bill),
+            source: Some(source),
             ..Self::default()
         }
     }
 
-    /// What is kept of a top-up that begins.
-    pub fn topping_up(wallet: Id, now: Timestamp) -> Self {
+    /// The state of a charge that the provider made under a key derived from this.
+    pub fn charged(key: String) -> Self {
+        Self::paid_from(ChargeSource::Provider {
+            key,
+            reference: None,
+        })
+    }
+
+    /// The state of a top-up that begins.
+    pub fn topping_up(wallet: Id, token: String, customer: Option<String>, now: Timestamp) -> Self {
         Self {
             due: Some(now.plus_millis(LEASE)),
-            wallet: Some(wallet),
+            top_up: Some(TopUpState {
+                wallet,
+                token,
+                customer,
+                stage: TopUpStage::Charging,
+            }),
             ..Self::default()
+        }
+    }
+
+    /// Moves a top-up on. A final stage needs no more attention.
+    fn advance(&mut self, stage: TopUpStage, due: Option<Timestamp>) {
+        self.due = due;
+        if let Some(top_up) = &mut self.top_up {
+            top_up.stage = stage;
+        }
+    }
+
+    /// Records that the charge of a top-up has to be refunded.
+    pub fn begin_refund(
+        &mut self,
+        reason: RefundReason,
+        reference: Option<String>,
+        now: Timestamp,
+    ) {
+        let stage = TopUpStage::Refunding {
+            reason,
+            reference,
+            attempts: 0,
+        };
+        self.advance(stage, Some(now.plus_millis(LEASE)));
+    }
+
+    /// Records that the provider declined to refund a top-up. It is tried again later, under another key.
+    pub fn delay_refund(&mut self, now: Timestamp) {
+        if let Some(TopUpState {
+            stage: TopUpStage::Refunding { attempts, .. },
+            ..
+        }) = &mut self.top_up
+        {
+            *attempts += 1;
+            self.due = Some(now.plus_millis(REFUND_RETRY));
         }
     }
 }
@@ -110,10 +222,10 @@ impl Transaction {
         }
     }
 
-    /// The refund of this charge, whole and still to be made.
+    /// Begins a refund of this whole charge: a new, pending transaction.
     ///
     /// # Errors
-    /// 409 for what is not a charge that succeeded, for top-ups, and for what was refunded before.
+    /// 409 unless this is a charge that succeeded, is no top-up, and has no refund that is pending or succeeded.
     pub fn refund(
         &self,
         private: &mut TransactionPrivate,
@@ -122,11 +234,11 @@ impl Transaction {
         let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
         let succeeded =
             self.kind == TransactionType::Charge && self.status == TransactionStatus::Succeeded;
-        if !succeeded || private.bill.is_none() {
+        if !succeeded || private.source.is_none() || private.top_up.is_some() {
             return refuse("Only a charge that succeeded can be refunded, and no top-up.");
         }
         if private.refund.is_some() {
-            return refuse("The charge was refunded before.");
+            return refuse("The charge was refunded before, or its refund is pending.");
         }
         let refund = Self {
             id: Id::new(Kind::Transaction, now),
@@ -138,15 +250,16 @@ impl Transaction {
         };
         private.refund = Some(refund.id.clone());
         let waiting = TransactionPrivate {
-            bill: private.bill.clone(),
+            source: private.source.clone(),
+            charge: Some(self.id.clone()),
             due: Some(now),
             ..TransactionPrivate::default()
         };
         Ok((refund, waiting))
     }
 
-    /// Writes down how what was pending ended.
-    pub fn end(&mut self, private: &mut TransactionPrivate, succeeded: bool) {
+    /// Ends a pending refund.
+    pub fn end_refund(&mut self, private: &mut TransactionPrivate, succeeded: bool) {
         self.status = match succeeded {
             true => TransactionStatus::Succeeded,
             false => TransactionStatus::Failed,
@@ -154,18 +267,22 @@ impl Transaction {
         private.due = None;
     }
 
-    /// Adds what was charged to a wallet.
-    ///
-    /// # Errors
-    /// The wallet has another currency by now: somebody has to give the money back.
-    pub fn add_to(&self, balance: &mut i64, currency: Currency) -> Result<()> {
-        if self.currency != currency {
-            return Err(Error::internal(
-                "a wallet's currency changed while it was topped up",
-            ));
-        }
-        *balance += self.amount;
-        Ok(())
+    /// Records that the wallet has the money of a top-up.
+    pub fn end_credited(&mut self, private: &mut TransactionPrivate) {
+        self.status = TransactionStatus::Succeeded;
+        private.advance(TopUpStage::Credited, None);
+    }
+
+    /// Records that the charge of a top-up was declined.
+    pub fn end_declined(&mut self, private: &mut TransactionPrivate, code: String) {
+        self.status = TransactionStatus::Failed;
+        private.advance(TopUpStage::Declined { code }, None);
+    }
+
+    /// Records that the charge of a top-up was refunded.
+    pub fn end_refunded(&mut self, private: &mut TransactionPrivate, reason: RefundReason) {
+        self.status = TransactionStatus::Failed;
+        private.advance(TopUpStage::Refunded { reason }, None);
     }
 }
 

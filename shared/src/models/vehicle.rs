@@ -5,10 +5,10 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Distinct;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::Change;
 use super::text::{Memo, Text};
+use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
@@ -155,7 +155,7 @@ impl Vehicle {
         }
         let mut information = Information::default();
         information.change(new.information.unwrap_or_default());
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::Vehicle, now),
             object: Kind::Vehicle,
             battery_capacity: new.battery_capacity.get(),
@@ -202,7 +202,7 @@ impl Vehicle {
         registration_plate.apply(&mut self.registration_plate);
         status.apply(&mut self.status);
         self.updated = now;
-        Ok(())
+        check_size(self)
     }
 
     /// Forgets a driver who is gone.

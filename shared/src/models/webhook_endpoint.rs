@@ -4,14 +4,15 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-use super::Distinct;
+use super::api_key::ActingKey;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
 use super::text::{Description, Text, WebUrl};
+use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
@@ -19,6 +20,9 @@ use crate::time::{DAY, HOUR, Timestamp};
 
 /// How many endpoints an account may have in one mode.
 pub const MAX_ENDPOINTS: usize = 16;
+
+/// How often the secret of an endpoint can be rotated in 24 hours. Every secret of that time signs each delivery.
+pub const MAX_ROTATIONS: usize = 10;
 
 /// How long deliveries may fail before the endpoint is disabled, in milliseconds.
 pub const PATIENCE: i64 = 120 * HOUR;
@@ -34,10 +38,13 @@ pub struct WebhookEndpoint {
     pub description: Option<Description>,
     pub disabled_at: Option<Timestamp>,
     pub disabled_reason: Option<DisabledReason>,
-    /// The types of events this endpoint receives; `*` stands for all.
+    /// The types of events this endpoint receives; `*` stands for all. A key that sets them, or changes the endpoint
+    /// otherwise, needs the read scopes of the objects that these events show.
     pub enabled_events: Vec<Subscription>,
     pub livemode: bool,
     pub metadata: Metadata,
+    /// What deliveries are signed with. Masked for keys without `webhook_endpoints:write`, and in events: `whsec_****` and
+    /// its last four characters.
     pub secret: SigningSecret,
     /// How `t` of `Service-Signature` is written.
     pub signature_timestamp: SignatureTimestamp,
@@ -49,8 +56,28 @@ pub struct WebhookEndpoint {
 pub struct EndpointPrivate {
     /// Since when every attempt has failed.
     pub failing_since: Option<Timestamp>,
-    /// The secret before the last rotation: it signs too for a while.
-    pub previous: Option<PreviousSecret>,
+    /// The secrets that were replaced in the last 24 hours, the newest first: each keeps signing for 24 hours after its
+    /// replacement.
+    #[serde(default, deserialize_with = "previous_secrets")]
+    pub previous: Vec<PreviousSecret>,
+}
+
+/// Earlier releases stored one previous secret, or null.
+fn previous_secrets<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<PreviousSecret>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Several(Vec<PreviousSecret>),
+        One(PreviousSecret),
+        None(()),
+    }
+    Ok(match Stored::deserialize(deserializer)? {
+        Stored::Several(secrets) => secrets,
+        Stored::One(secret) => vec![secret],
+        Stored::None(()) => Vec::new(),
+    })
 }
 
 /// A secret that was replaced.
@@ -61,11 +88,11 @@ pub struct PreviousSecret {
 }
 
 impl EndpointPrivate {
-    /// The secret of before, as long as it signs.
-    pub fn previous_secret(&self, now: Timestamp) -> Option<&SigningSecret> {
+    /// The replaced secrets that still sign, the newest first.
+    pub fn previous_secrets(&self, now: Timestamp) -> impl Iterator<Item = &SigningSecret> {
         self.previous
-            .as_ref()
-            .filter(|previous| now < previous.until)
+            .iter()
+            .filter(move |previous| now < previous.until)
             .map(|previous| &previous.secret)
     }
 }
@@ -145,6 +172,12 @@ impl SigningSecret {
         Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
     }
 
+    /// The prefix, four asterisks and the last four characters: what is shown to readers who may not sign.
+    pub fn masked(&self) -> Self {
+        let last4 = &self.0[self.0.len().saturating_sub(4)..];
+        Self(format!("{}****{last4}", Self::PREFIX))
+    }
+
     /// The whole text: the key of `Service-Signature`.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -219,7 +252,7 @@ impl WebhookEndpoint {
     ) -> Result<Self> {
         let api_version = new.api_version.unwrap_or_else(|| version.to_owned());
         targets.check(&new.url)?;
-        Ok(Self {
+        sized(Self {
             id: Id::new(Kind::WebhookEndpoint, now),
             object: Kind::WebhookEndpoint,
             api_version,
@@ -281,19 +314,52 @@ impl WebhookEndpoint {
                 private.failing_since = None;
             }
         }
+        check_size(self)
+    }
+
+    /// Gives the endpoint a new secret. Each replaced secret keeps signing for 24 hours, so that receivers can change
+    /// over.
+    ///
+    /// # Errors
+    /// 409 when the secret was rotated [`MAX_ROTATIONS`] times in the last 24 hours: another rotation would have to
+    /// silence a secret before its 24 hours are over. `Internal` if the system's source of randomness failed.
+    pub fn rotate_secret(&mut self, private: &mut EndpointPrivate, now: Timestamp) -> Result<()> {
+        private.previous.retain(|previous| now < previous.until);
+        if private.previous.len() >= MAX_ROTATIONS {
+            let message = format!(
+                "The secret was rotated {MAX_ROTATIONS} times in the last 24 hours, which is the most there can be."
+            );
+            return Err(Error::conflict(message, None));
+        }
+        let replaced = PreviousSecret {
+            secret: std::mem::replace(&mut self.secret, SigningSecret::generate()?),
+            until: now.plus_millis(DAY),
+        };
+        private.previous.insert(0, replaced);
         Ok(())
     }
 
-    /// Gives the endpoint a new secret. The one of before signs too for a day, so that receivers can change over.
+    /// The endpoint with its secret masked.
+    #[must_use]
+    pub fn masked(mut self) -> Self {
+        self.secret = self.secret.masked();
+        self
+    }
+
+    /// Checks that a key may read the objects of every event that the endpoint is subscribed to, so that a subscription
+    /// shows nothing that the key could not read itself.
     ///
     /// # Errors
-    /// The system's source of randomness failed.
-    pub fn rotate_secret(&mut self, private: &mut EndpointPrivate, now: Timestamp) -> Result<()> {
-        let before = std::mem::replace(&mut self.secret, SigningSecret::generate()?);
-        private.previous = Some(PreviousSecret {
-            secret: before,
-            until: now.plus_millis(DAY),
+    /// 403 `authentication_error` that names the scope which the key lacks.
+    pub fn check_subscriptions(&self, key: &ActingKey) -> Result<()> {
+        let subscribed = self.enabled_events.iter().flat_map(|one| match one {
+            Subscription::All => EventType::ALL,
+            Subscription::To(kind) => std::slice::from_ref(kind),
         });
+        for kind in subscribed {
+            key.require_read(kind.subject())
+                .map_err(|error| error.at("enabled_events"))?;
+        }
         Ok(())
     }
 
@@ -333,22 +399,36 @@ pub enum Targets {
 }
 
 impl Targets {
+    /// Checks the URL of an endpoint as far as that is possible without resolving its host. The addresses behind a name
+    /// are checked at each delivery.
     fn check(self, url: &WebUrl) -> Result<()> {
-        let parts = url.parts();
-        let secure = parts.as_ref().is_some_and(|url| url.scheme() == "https");
-        let loopback = parts
-            .as_ref()
-            .and_then(url::Url::host)
-            .is_some_and(|host| match host {
-                url::Host::Domain(name) => name == "localhost",
-                url::Host::Ipv4(address) => address.is_loopback(),
-                url::Host::Ipv6(address) => address.is_loopback(),
-            });
-        if secure || (loopback && self == Self::PublicAndLoopback) {
+        let Some(url) = url.parts() else {
+            return Err(Error::invalid("url", "expected an absolute https URL"));
+        };
+        let loopback = match url.host() {
+            Some(url::Host::Domain(name)) => is_localhost(name),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        if loopback && self == Self::PublicAndLoopback {
             return Ok(());
         }
-        Err(Error::invalid("url", "must be an https address"))
+        if url.scheme() != "https" {
+            return Err(Error::invalid("url", "must be an https address"));
+        }
+        if loopback || !self.allow_url(&url) {
+            let message = "must not name a private, loopback or otherwise special IP address";
+            return Err(Error::invalid("url", message));
+        }
+        Ok(())
     }
+}
+
+/// `localhost` and the names below it stand for the machine itself (RFC 6761).
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 #[cfg(test)]
@@ -397,6 +477,86 @@ mod tests {
     }
 
     #[test]
+    fn a_special_address_is_refused_however_it_is_written() {
+        for url in [
+            "https://10.0.0.1/",
+            "https://169.254.169.254/latest/meta-data/",
+            "https://192.168.0.1:8443/",
+            "https://0x0a000001/",
+            "https://167772161/",
+            "https://10.1/",
+            "https://10.0.0.1./",
+            "https://[fd00::1]/",
+            "https://[::ffff:10.0.0.1]/",
+            "https://[64:ff9b::a00:1]/",
+            "https://0.0.0.0/",
+        ] {
+            for targets in [Targets::Public, Targets::PublicAndLoopback] {
+                assert!(endpoint(url, &["*"], targets).is_err(), "{url}");
+            }
+        }
+        for url in [
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "https://localhost/",
+            "https://a.localhost./",
+        ] {
+            assert!(endpoint(url, &["*"], Targets::Public).is_err(), "{url}");
+            let local = endpoint(url, &["*"], Targets::PublicAndLoopback);
+            assert!(local.is_ok(), "{url}");
+        }
+        for url in [
+            "https://93.184.216.34/",
+            "https://[2606:4700::1111]/",
+            "https://fleet.example/10.0.0.1",
+        ] {
+            assert!(endpoint(url, &["*"], Targets::Public).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn every_secret_of_the_last_day_signs() {
+        let mut one = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
+        let mut private = EndpointPrivate::default();
+        let at = |hour: i64| Timestamp::from_unix_millis(hour * HOUR);
+        let signing = |one: &WebhookEndpoint, private: &EndpointPrivate, hour| {
+            std::iter::once(one.secret.as_str().to_owned())
+                .chain(
+                    private
+                        .previous_secrets(at(hour))
+                        .map(|secret| secret.as_str().to_owned()),
+                )
+                .collect::<Vec<_>>()
+        };
+        let mut secrets = vec![one.secret.as_str().to_owned()];
+        for hour in 0..MAX_ROTATIONS as i64 {
+            one.rotate_secret(&mut private, at(hour)).unwrap();
+            secrets.insert(0, one.secret.as_str().to_owned());
+            assert_eq!(signing(&one, &private, hour), secrets);
+        }
+        let before = (one.clone(), private.clone());
+        let refused = one.rotate_secret(&mut private, at(23)).unwrap_err();
+        assert_eq!(refused.status(), 409);
+        assert_eq!((one.clone(), private.clone()), before);
+        // The first was replaced 24 hours ago by now.
+        assert_eq!(signing(&one, &private, 24), secrets[..MAX_ROTATIONS]);
+        one.rotate_secret(&mut private, at(24)).unwrap();
+        assert_eq!(signing(&one, &private, 24).len(), 1 + MAX_ROTATIONS);
+    }
+
+    #[test]
+    fn a_row_of_an_earlier_release_has_one_previous_secret_or_none() {
+        let read = |previous: serde_json::Value| -> EndpointPrivate {
+            let json = serde_json::json!({"failing_since": null, "previous": previous});
+            serde_json::from_value(json).unwrap()
+        };
+        let one = serde_json::json!({"secret": "whsec_a", "until": "2026-03-01T08:00:00.000Z"});
+        assert_eq!(read(serde_json::Value::Null).previous, []);
+        assert_eq!(read(one.clone()).previous.len(), 1);
+        assert_eq!(read(serde_json::json!([one, one])).previous.len(), 2);
+    }
+
+    #[test]
     fn an_endpoint_wants_what_it_subscribed_to_until_it_is_disabled() {
         let mut some = endpoint(
             "https://fleet.example/",
@@ -419,5 +579,8 @@ mod tests {
         assert_eq!(secret.as_str().len(), "whsec_".len() + 32);
         assert_eq!(secret.bytes().len(), 24);
         assert_eq!(format!("{secret:?}"), "[redacted]");
+        let masked = secret.masked();
+        let last4 = &secret.as_str()[34..];
+        assert_eq!(masked.as_str(), format!("whsec_****{last4}"));
     }
 }

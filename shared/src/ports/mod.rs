@@ -22,6 +22,23 @@ pub trait Clock: Send + Sync {
 pub trait Queue: Send + Sync {
     /// Sends a message that arrives after so many seconds, at most 900.
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>>;
+
+    /// Puts a change that can never be relayed where an operator finds it.
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>>;
+}
+
+/// A change of the table that can never be relayed, without its content, which may be too large for a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedChange {
+    /// The object that changed; none for a row that belongs to no object.
+    pub object: Option<Id>,
+    /// The key of the row.
+    pub pk: String,
+    pub sk: String,
+    /// Which write of the row it was.
+    pub version: Option<u64>,
+    pub error: String,
+    pub failed_at: Timestamp,
 }
 
 /// Sends messages at a moment that is further away than a queue can wait.
@@ -187,6 +204,10 @@ mod tests {
     impl Queue for Notes {
         fn send<'a>(&'a self, _: &'a Message, delay: u16) -> BoxFuture<'a, Result<()>> {
             self.0.lock().unwrap().push(format!("queue {delay}"));
+            Box::pin(async { Ok(()) })
+        }
+
+        fn fail<'a>(&'a self, _: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
             Box::pin(async { Ok(()) })
         }
     }

@@ -1,4 +1,4 @@
-//! Taking money: a port, with the simulated provider of test mode.
+//! The payment provider: a port, with the simulated provider of test mode.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,27 +11,40 @@ use crate::models::payment_method::Card;
 use crate::money::Currency;
 use crate::origin::{Mode, Tenant};
 use crate::stripe::Stripe;
+use crate::time::HOUR;
 
-/// Takes money from what a token stands for.
+/// A payment provider, such as Stripe.
 pub trait Payments: Send + Sync {
-    /// Charges at most once per `key`: the same charge again is answered as the first time.
+    /// Charges at most once per `key`: a repetition of the same charge returns the result of the first.
     ///
     /// # Errors
-    /// Another charge under a key that was used before. The provider is out of reach: whether it charged is then unknown,
-    /// so ask again with the same key.
-    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<Outcome>>;
+    /// `Internal` if another charge was made under the key. `Unavailable` if the provider gave no clear answer: whether it
+    /// charged is then unknown, and the same charge has to be repeated until the answer is clear.
+    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>>;
 
-    /// Gives back what a charge took, at most once per `key`.
+    /// Refunds a whole charge, at most once per `key`.
     ///
     /// # Errors
-    /// The provider is out of reach: ask again with the same key.
+    /// `Unavailable` if the provider gave no clear answer: repeat the refund with the same key.
     fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>>;
 
-    /// The card behind a token, or nothing where the provider knows no such card.
+    /// The card or bank account that a token stands for; `None` if the provider does not know the token.
     ///
     /// # Errors
-    /// The provider is out of reach.
-    fn card<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<Card>>>;
+    /// `Unavailable` if the provider cannot be reached.
+    fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>>;
+}
+
+/// A card or bank account as the provider knows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderMethod {
+    /// `None` for a bank account.
+    pub card: Option<Card>,
+    /// The provider's customer that the method is attached to.
+    pub customer: Option<String>,
+    /// The provider's ids that may be used by one account only: the customer and the token. Empty for test tokens, which
+    /// every account uses.
+    pub exclusive: Vec<String>,
 }
 
 /// Who takes the money in each mode.
@@ -87,11 +100,20 @@ pub struct Charge {
     /// What makes a repetition recognisable: derived from what is paid for and the number of the attempt.
     pub key: String,
     pub token: String,
+    /// The provider's customer that the token belonged to when it was registered.
+    pub customer: Option<String>,
     /// Minor units of `currency`, more than zero.
     pub amount: i64,
     pub currency: Currency,
     pub description: String,
+    /// Whether this may repeat a charge from so long ago that the provider has forgotten its key. The provider then has to
+    /// search for that charge before it makes a new one.
+    pub key_expired: bool,
 }
+
+/// How long after the first attempt a provider certainly remembers a key, in milliseconds. Stripe keeps keys for at least 24
+/// hours.
+pub const KEY_REMEMBERED: i64 = 23 * HOUR;
 
 impl Charge {
     /// The key of a tenant's charge for something. It tells nothing of either, and is short enough for any provider.
@@ -108,9 +130,28 @@ pub struct Refund {
     pub key: String,
     /// The key of the charge.
     pub charge: String,
+    /// The provider's id of the charge; without it the charge is searched for by its key.
+    pub reference: Option<String>,
     /// Minor units of `currency`.
     pub amount: i64,
     pub currency: Currency,
+}
+
+/// How a charge ended at the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChargeResult {
+    pub outcome: Outcome,
+    /// The provider's id of the charge, for a refund.
+    pub reference: Option<String>,
+}
+
+impl ChargeResult {
+    pub fn declined(code: impl Into<String>) -> Self {
+        Self {
+            outcome: Outcome::Declined(code.into()),
+            reference: None,
+        }
+    }
 }
 
 /// How a charge or refund ended.
@@ -194,21 +235,28 @@ pub fn is_test_token(token: &str) -> bool {
 }
 
 impl Payments for Simulated {
-    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<Outcome>> {
+    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {
         let outcome = TestToken::find(&charge.token).map_or_else(
             || Outcome::Declined("invalid_token".to_owned()),
             TestToken::outcome,
         );
-        Box::pin(async move { Ok(outcome) })
+        let result = ChargeResult {
+            outcome,
+            reference: None,
+        };
+        Box::pin(async move { Ok(result) })
     }
 
     fn refund<'a>(&'a self, _: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
         Box::pin(async { Ok(Outcome::Succeeded) })
     }
 
-    fn card<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<Card>>> {
-        let card = TestToken::find(token).map(TestToken::card);
-        Box::pin(async move { Ok(card) })
+    fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
+        let method = TestToken::find(token).map(|known| ProviderMethod {
+            card: Some(known.card()),
+            ..ProviderMethod::default()
+        });
+        Box::pin(async move { Ok(method) })
     }
 }
 
@@ -228,15 +276,18 @@ mod tests {
             let charge = Charge {
                 key: "k".into(),
                 token: token.into(),
+                customer: None,
                 amount: 1,
                 currency: Currency::USD,
                 description: String::new(),
+                key_expired: false,
             };
             let want = match want {
                 None => Outcome::Succeeded,
                 Some(code) => Outcome::Declined(code.into()),
             };
-            assert_eq!(Simulated.charge(&charge).await.unwrap(), want, "{token}");
+            let result = Simulated.charge(&charge).await.unwrap();
+            assert_eq!(result.outcome, want, "{token}");
         }
     }
 

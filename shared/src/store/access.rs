@@ -10,6 +10,8 @@ pub enum Rows {
     Idempotency,
     EndpointCounts,
     Rates,
+    /// Which account a payment method or customer of the payment provider belongs to.
+    ProviderIds,
     Calendars,
 }
 
@@ -24,6 +26,7 @@ impl Rows {
             Self::Idempotency => vec!["acct_*#IDEM#*".into()],
             Self::EndpointCounts => vec!["acct_*#ENDPOINTS".into()],
             Self::Rates => vec!["acct_*#RATE".into()],
+            Self::ProviderIds => vec!["live#PROVIDER#*".into(), "test#PROVIDER#*".into()],
             Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],
         }
     }

@@ -1,34 +1,104 @@
 //! Accounts and the keys that open them.
 
+use aws_sdk_dynamodb::types::{ConditionCheck, ReturnValuesOnConditionCheckFailure, Update};
+
+use super::commit::{Changes, Write};
 use super::keys::{Key, Partition};
 use super::list::Slice;
 use super::row::Row;
-use super::{Store, client, key_item, s};
+use super::{Store, client, key_item, n, s, string};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
-use crate::models::api_key::{ApiKey, Secret};
+use crate::models::api_key::{ActingKey, ApiKey, Secret};
 use crate::origin::Tenant;
 use crate::time::Timestamp;
 
 impl Store {
-    /// The record of a key, if the account has it.
+    /// The record of a key and the account it names, read in one call. The key is left out unless the account has it in
+    /// that mode.
     ///
     /// # Errors
-    /// The table's.
-    pub async fn api_key(&self, tenant: &Tenant, secret: &Secret) -> Result<Option<Row<ApiKey>>> {
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn api_key(
+        &self,
+        tenant: &Tenant,
+        secret: &Secret,
+    ) -> Result<(Option<Row<ApiKey>>, Option<Row<Account>>)> {
         let hash = secret.hash();
-        let item = self
-            .item(
-                Key::ApiKey {
-                    account: &tenant.account,
-                    hash: &hash,
-                },
-                true,
+        let account = key_item(Key::Account {
+            id: &tenant.account,
+        });
+        let key = key_item(Key::ApiKey {
+            account: &tenant.account,
+            hash: &hash,
+        });
+        let is_account = |pk: &str| {
+            account
+                .get("pk")
+                .and_then(|at| at.as_s().ok())
+                .is_some_and(|at| at == pk)
+        };
+        let (mut found_key, mut found_account) = (None, None);
+        for item in self.items(vec![key, account.clone()], None, true).await? {
+            if is_account(string(&item, "pk")) {
+                found_account = Some(Row::<Account>::from_item(item)?);
+            } else {
+                found_key = Some(Row::<ApiKey>::from_item(item)?);
+            }
+        }
+        let key = found_key.filter(|row| row.object.livemode == tenant.mode.is_live());
+        Ok((key, found_account))
+    }
+
+    /// Adds to the changes that the acting key must still exist and must not have expired. An instance may accept a key from
+    /// its cache for a minute after it was revoked; what the key makes or deletes then is refused by this.
+    ///
+    /// # Errors
+    /// The check cannot be built. A commit fails with 401 if the key was revoked or has expired.
+    pub fn check_key(&self, changes: &mut Changes, key: &ActingKey, now: Timestamp) -> Result<()> {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::ApiKey {
+                account: &key.account,
+                hash: &key.hash,
+            })))
+            .condition_expression(
+                "attribute_exists(pk) AND (attribute_not_exists(#object.expires_at) OR #object.expires_at > :now)",
             )
-            .await?;
-        let row = item.map(Row::<ApiKey>::from_item).transpose()?;
-        Ok(row.filter(|row| row.object.livemode == tenant.mode.is_live()))
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_values(":now", s(now.to_string()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::None);
+        changes.push(
+            Write::Check(check.build().map_err(Error::internal)?),
+            Error::unauthenticated("This API key does not exist, has expired or was revoked."),
+        );
+        Ok(())
+    }
+
+    /// Adds to the changes that each of these accounts has one account more below it.
+    ///
+    /// # Errors
+    /// The update cannot be built. A commit fails with 409 if one of them has as many as it may have.
+    pub fn count_child(&self, changes: &mut Changes, above: &[Id], most: u32) -> Result<()> {
+        for account in above {
+            let update = Update::builder()
+                .table_name(&self.table)
+                .set_key(Some(key_item(Key::ChildCount { account })))
+                .update_expression("ADD #count :one")
+                .condition_expression("attribute_not_exists(#count) OR #count < :most")
+                .expression_attribute_names("#count", "count")
+                .expression_attribute_values(":one", n(1))
+                .expression_attribute_values(":most", n(most));
+            let message = format!(
+                "The account {account} has {most} accounts below it, the most it may have."
+            );
+            changes.push(
+                Write::Update(update.build().map_err(Error::internal)?),
+                Error::conflict(message, None),
+            );
+        }
+        Ok(())
     }
 
     /// The record of a key by its id.

@@ -1,65 +1,81 @@
-//! Calendars: one document per connector or vehicle and UTC day. Every write is conditional on the version that was read,
-//! so two promises of the same time cannot both go through.
+//! Calendars in the table: one document per EVSE or vehicle and UTC day. [`crate::charging::calendar`] describes what they
+//! hold and when that changes.
+//!
+//! Every document has a `version`, which each write increases by one. A write is conditional on the version that was read
+//! (or on the document's absence), and stands in the same transaction as the reservation or session that it is for. So
+//! calendars may be read without locks and eventually consistent: if what was read is out of date, the transaction is
+//! refused as a whole, and the caller reads again and decides again.
+//!
+//! A transaction touches at most eight documents: two owners, and a window of up to 24 hours on at most two days, both for
+//! the window that is taken and for the one that is given up.
+//!
+//! Reservations and sessions keep the EVSE in their internal state, because a station can be imported anew while they
+//! last. Where a row of an earlier release has no EVSE, its calendar was kept by the connector's id, and still is.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::commit::{Changes, Refused, Write};
-use super::keys::{self, Key};
+use super::keys::Key;
 use super::row::Row;
 use super::{Store, key_item, n, number, string};
-use crate::charging::calendar::{Calendar, Entry, Window};
+use crate::charging::calendar::{Calendar, CalendarOwner, Entry, Window};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::charging_session::{ChargingSession, SessionPrivate};
 use crate::models::event::Event;
-use crate::models::reservation::Reservation;
+use crate::models::reservation::{Reservation, ReservationPrivate};
 use crate::origin::{Mode, Origin};
 use crate::time::{DAY, Timestamp};
 
-/// Whose calendar, and the day.
-pub type Page = (String, Date);
+/// One document: the owner of the calendar, and the day.
+pub type Page = (CalendarOwner, Date);
 
-/// Calendars as they were read, with the version each had; 0 where there was none.
+/// Calendars as they were read, with the version each document had; 0 where there was none.
 #[derive(Debug, Clone, Default)]
 pub struct Calendars {
-    pages: HashMap<Page, (Calendar, u64)>,
+    pages: HashMap<CalendarOwner, BTreeMap<Date, (Calendar, u64)>>,
 }
 
-/// A span of time that somebody's calendars keep for a holder.
+/// A span of time that is taken for a holder in the calendars of an EVSE and of a vehicle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Promise {
     /// The reservation or session.
     pub holder: Id,
-    /// Whose calendars: the connector's and the vehicle's.
-    pub whose: [String; 2],
+    /// The EVSE and the vehicle.
+    pub owners: [CalendarOwner; 2],
     pub window: Window,
 }
 
 impl Promise {
-    /// What a session keeps.
+    /// The time that a session takes.
     pub fn of_session(session: &ChargingSession, private: &SessionPrivate) -> Self {
         Self {
             holder: session.id.clone(),
-            whose: [
-                keys::connector_calendar(&session.charging_station, &session.connector),
-                keys::vehicle_calendar(&session.vehicle),
+            owners: [
+                evse(
+                    &session.charging_station,
+                    private.evse.as_ref(),
+                    &session.connector,
+                ),
+                CalendarOwner::Vehicle(session.vehicle.clone()),
             ],
             window: session.window(private),
         }
     }
 
-    /// What a reservation was promised, if it was.
-    pub fn of_reservation(reservation: &Reservation) -> Option<Self> {
+    /// The time that is reserved, if any is.
+    pub fn of_reservation(reservation: &Reservation, private: &ReservationPrivate) -> Option<Self> {
         let station = reservation.charging_station.as_ref()?;
+        let connector = reservation.connector.as_ref()?;
         Some(Self {
             holder: reservation.id.clone(),
-            whose: [
-                keys::connector_calendar(station, reservation.connector.as_ref()?),
-                keys::vehicle_calendar(&reservation.vehicle),
+            owners: [
+                evse(station, private.evse.as_ref(), connector),
+                CalendarOwner::Vehicle(reservation.vehicle.clone()),
             ],
             window: Window {
                 from: reservation.reserved_start?,
@@ -71,9 +87,25 @@ impl Promise {
     /// The days of the calendars that the window touches.
     pub fn pages(&self) -> impl Iterator<Item = Page> {
         let days = || self.window.utc_days();
-        self.whose
+        self.owners
             .iter()
-            .flat_map(move |whose| days().map(|day| (whose.clone(), day)))
+            .flat_map(move |owner| days().map(|day| (owner.clone(), day)))
+    }
+}
+
+/// The owner of an EVSE's calendar. In rows of earlier releases it is named by the connector.
+fn evse(station: &Id, evse: Option<&String>, connector: &String) -> CalendarOwner {
+    CalendarOwner::Evse {
+        station: station.clone(),
+        evse: evse.unwrap_or(connector).clone(),
+    }
+}
+
+fn key(mode: Mode, (owner, day): &Page) -> Key<'_> {
+    Key::Calendar {
+        mode,
+        owner,
+        day: *day,
     }
 }
 
@@ -87,48 +119,53 @@ pub enum Booked {
     ReservationMoved,
 }
 
-/// How far ahead reservations are confirmed at most, with a margin: half an hour, a day of sliding, a day of charging.
-const REACH: i64 = 3 * DAY;
+/// How far ahead a confirmed reservation can end, with a margin: half an hour until `ideal_start`, a day of charging, and
+/// the week by which `latest_end` may follow `ideal_end`.
+const REACH: i64 = 9 * DAY;
 
 /// The reservation comes first in the transaction, then its event, then the calendars.
 const RESERVATION: usize = 0;
 
 impl Calendars {
-    /// Whether somebody's time is free for the whole window, but for what the holder has itself.
-    pub fn is_free(&self, whose: &str, window: &Window, holder: &Id) -> bool {
-        window.utc_days().all(|day| {
-            self.pages
-                .get(&(whose.to_owned(), day))
-                .is_none_or(|(calendar, _)| calendar.is_free(window, holder))
-        })
-    }
-
-    /// What of somebody's time in a window is promised.
-    pub fn busy(&self, whose: &str, window: &Window) -> Vec<Window> {
-        let pages = window
-            .utc_days()
-            .filter_map(|day| self.pages.get(&(whose.to_owned(), day)));
-        let promised = pages.flat_map(|(calendar, _)| calendar.entries.iter());
-        let promised = promised.map(|entry| entry.window);
-        promised
-            .filter(|promised| promised.overlaps(window))
+    /// The windows of this owner's calendar that are taken by others than the holder, on the days that were read.
+    pub fn taken_by_others(&self, owner: &CalendarOwner, holder: &Id) -> Vec<Window> {
+        let calendars = self.of(owner);
+        calendars
+            .flat_map(|calendar| calendar.taken_by_others(holder))
             .collect()
     }
 
-    /// What somebody's time is promised to, on the days that were read, in order.
-    pub fn entries(&self, whose: &str) -> Vec<Entry> {
-        let pages = self.pages.iter().filter(|((owner, _), _)| owner == whose);
-        let mut entries: Vec<Entry> = pages
-            .flat_map(|(_, (calendar, _))| calendar.entries.iter().cloned())
-            .collect();
+    /// The windows of this owner's calendar that are taken and overlap the window.
+    pub fn busy(&self, owner: &CalendarOwner, window: &Window) -> Vec<Window> {
+        let entries = self.of(owner).flat_map(|calendar| calendar.entries.iter());
+        let taken = entries.map(|entry| entry.window);
+        taken.filter(|taken| taken.overlaps(window)).collect()
+    }
+
+    /// The entries of this owner's calendar on the days that were read, in order.
+    pub fn entries(&self, owner: &CalendarOwner) -> Vec<Entry> {
+        let entries = self.of(owner).flat_map(|calendar| calendar.entries.iter());
+        let mut entries: Vec<Entry> = entries.cloned().collect();
         entries.sort_by(|a, b| (a.window.from, &a.holder).cmp(&(b.window.from, &b.holder)));
         entries.dedup();
         entries
     }
 
+    fn of(&self, owner: &CalendarOwner) -> impl Iterator<Item = &Calendar> {
+        let days = self.pages.get(owner).into_iter().flatten();
+        days.map(|(_, (calendar, _))| calendar)
+    }
+
+    fn insert(&mut self, (owner, day): Page, calendar: Calendar, version: u64) {
+        let days = self.pages.entry(owner).or_default();
+        days.insert(day, (calendar, version));
+    }
+
     /// Takes newer readings in.
     pub fn update(&mut self, newer: Calendars) {
-        self.pages.extend(newer.pages);
+        for (owner, days) in newer.pages {
+            self.pages.entry(owner).or_default().extend(days);
+        }
     }
 }
 
@@ -147,37 +184,30 @@ impl Store {
         pages: Vec<Page>,
         consistent: bool,
     ) -> Result<Calendars> {
-        let keys = pages.iter().map(|(whose, day)| {
-            key_item(Key::Calendar {
-                mode,
-                whose,
-                day: *day,
-            })
-        });
+        // A batch may name each key once.
+        let pages: BTreeSet<Page> = pages.into_iter().collect();
+        let keys = pages.iter().map(|page| key_item(key(mode, page)));
         let items = self.items(keys.collect(), None, consistent).await?;
         let mut calendars = Calendars::default();
-        let prefix = Key::Calendar {
-            mode,
-            whose: "",
-            day: Date::MIN,
-        }
-        .pair()
-        .0;
+        let mut by_key: HashMap<(String, String), Page> = HashMap::new();
         for page in pages {
-            calendars.pages.insert(page, (Calendar::default(), 0));
+            by_key.insert(key(mode, &page).pair(), page.clone());
+            calendars.insert(page, Calendar::default(), 0);
         }
         for mut item in items {
-            let whose = string(&item, "pk")
-                .strip_prefix(&prefix)
-                .unwrap_or_default()
-                .to_owned();
-            let day: Date = string(&item, "sk").parse().map_err(Error::internal)?;
+            let pair = (
+                string(&item, "pk").to_owned(),
+                string(&item, "sk").to_owned(),
+            );
+            let page = by_key
+                .remove(&pair)
+                .ok_or_else(|| Error::internal("a calendar that was not asked for"))?;
             let version = number(&item, "version").unsigned_abs();
             let calendar = item
                 .remove("calendar")
                 .ok_or_else(|| Error::internal("a calendar without content"))?;
             let calendar = serde_dynamo::from_attribute_value(calendar).map_err(Error::internal)?;
-            calendars.pages.insert((whose, day), (calendar, version));
+            calendars.insert(page, calendar, version);
         }
         Ok(calendars)
     }
@@ -198,7 +228,7 @@ impl Store {
         let mut changes = Changes::new();
         self.replace(&mut changes, origin, reservation)?;
         self.create(&mut changes, origin, event)?;
-        let now = Promise::of_reservation(&reservation.object)
+        let now = Promise::of_reservation(&reservation.object, &reservation.private)
             .ok_or_else(|| Error::internal("a reservation without a promise"))?;
         let kept: BTreeSet<Page> = now.pages().collect();
         let left = before.into_iter().flat_map(Promise::pages);
@@ -216,30 +246,25 @@ impl Store {
         })
     }
 
-    /// What the connectors of a station are promised for from now on, as it is at this moment.
+    /// The entries in the calendars of some EVSEs from now on, read consistently.
     ///
     /// # Errors
     /// The table's.
     pub async fn promises_of(
         &self,
         mode: Mode,
-        station: &Id,
-        connectors: &[String],
+        owners: BTreeSet<CalendarOwner>,
         now: Timestamp,
     ) -> Result<Vec<Entry>> {
         let reach = Window {
             from: now,
             until: now.plus_millis(REACH),
         };
-        let whose: Vec<String> = connectors
+        let pages = owners
             .iter()
-            .map(|connector| keys::connector_calendar(station, connector))
-            .collect();
-        let pages = whose
-            .iter()
-            .flat_map(|whose| reach.utc_days().map(move |day| (whose.clone(), day)));
+            .flat_map(|owner| reach.utc_days().map(move |day| (owner.clone(), day)));
         let calendars = self.read_calendars(mode, pages.collect(), true).await?;
-        let entries = whose.iter().flat_map(|whose| calendars.entries(whose));
+        let entries = owners.iter().flat_map(|owner| calendars.entries(owner));
         Ok(entries.filter(|entry| entry.window.until > now).collect())
     }
 
@@ -253,7 +278,7 @@ impl Store {
         origin: &Origin,
         row: &Row<Reservation>,
     ) -> Result<()> {
-        let promise = Promise::of_reservation(&row.object);
+        let promise = Promise::of_reservation(&row.object, &row.private);
         self.release_all(changes, origin, promise.as_slice()).await
     }
 
@@ -311,12 +336,17 @@ impl Store {
         page: Page,
         change: impl FnOnce(&mut Calendar),
     ) -> Result<()> {
-        let (mut calendar, version) = calendars.pages.get(&page).cloned().unwrap_or_default();
+        let (owner, day) = page;
+        let read = calendars
+            .pages
+            .get(&owner)
+            .and_then(|days| days.get(&day))
+            .cloned();
+        let (mut calendar, version) = read.unwrap_or_default();
         change(&mut calendar);
-        let (whose, day) = page;
         let mut item = key_item(Key::Calendar {
             mode: origin.tenant.mode,
-            whose: &whose,
+            owner: &owner,
             day,
         });
         item.insert("version".into(), n(version + 1));

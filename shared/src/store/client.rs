@@ -52,6 +52,8 @@ where
     let text = aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string();
     if passes {
         Error::unavailable(text)
+    } else if error.code() == Some("ValidationException") {
+        Error::permanent(text)
     } else {
         Error::internal(text)
     }

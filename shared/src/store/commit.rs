@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    CancellationReason, Delete, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+    CancellationReason, ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem, Update,
 };
 
+use super::idempotency::Claim;
 use super::row::{Record, Row};
 use super::{Answer, Item, Store, client, idempotency, n, number};
 use crate::error::{Error, Result};
+use crate::id::Id;
 use crate::models::event::EventType;
 use crate::origin::Origin;
 
@@ -26,6 +29,7 @@ pub(super) enum Write {
     Put(Put),
     Update(Update),
     Delete(Delete),
+    Check(ConditionCheck),
 }
 
 /// How a commit ended that did not go through.
@@ -47,6 +51,12 @@ impl Changes {
 
     pub(super) fn push(&mut self, write: Write, refusal: Error) {
         self.writes.push((write, refusal));
+    }
+
+    /// What it means that the condition of the write at this place failed.
+    fn refusal(self, place: usize) -> Error {
+        let write = self.writes.into_iter().nth(place);
+        write.map_or(Error::Contended, |(_, refusal)| refusal)
     }
 }
 
@@ -152,20 +162,63 @@ impl Store {
         changes: Changes,
         answer: Answer,
     ) -> Result<Answer> {
-        match self.write(origin, &changes, Some(&answer)).await? {
-            None => Ok(answer),
+        self.commit_claiming(origin, changes, Claim::Answer(&answer))
+            .await
+            .map(|replayed| replayed.unwrap_or(answer))
+    }
+
+    /// Writes the changes of a request that begins this transaction and is answered later. Its idempotency key points to the
+    /// transaction until then.
+    ///
+    /// # Errors
+    /// `Contended` if the key was used meanwhile: recall what is stored under it.
+    pub async fn commit_begun(
+        &self,
+        origin: &Origin,
+        changes: Changes,
+        transaction: &Id,
+    ) -> Result<()> {
+        match self
+            .write(origin, &changes, Some(Claim::Open(transaction)))
+            .await?
+        {
+            None => Ok(()),
+            Some(Refused::Repeated(_)) => Err(Error::Contended),
+            Some(Refused::At(place)) => Err(changes.refusal(place)),
+        }
+    }
+
+    /// Writes the changes that end this transaction, and the answer of the request that began it.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub async fn commit_settled(
+        &self,
+        origin: &Origin,
+        changes: Changes,
+        transaction: &Id,
+        answer: Answer,
+    ) -> Result<Answer> {
+        let claim = Claim::Settle(transaction, &answer);
+        self.commit_claiming(origin, changes, claim)
+            .await
+            .map(|replayed| replayed.unwrap_or(answer))
+    }
+
+    /// Writes the changes and claims the idempotency key. Gives the stored answer if the key was claimed before.
+    async fn commit_claiming(
+        &self,
+        origin: &Origin,
+        changes: Changes,
+        claim: Claim<'_>,
+    ) -> Result<Option<Answer>> {
+        match self.write(origin, &changes, Some(claim)).await? {
+            None => Ok(None),
             Some(Refused::Repeated(record)) => match &origin.idempotency {
-                Some(idempotency) => idempotency::replay(&record, idempotency),
+                Some(idempotency) => idempotency::replay(&record, idempotency).map(Some),
                 None => Err(Error::internal("a repetition without an idempotency key")),
             },
-            Some(Refused::At(place)) => {
-                let refusal = changes
-                    .writes
-                    .into_iter()
-                    .nth(place)
-                    .map(|(_, refusal)| refusal);
-                Err(refusal.unwrap_or(Error::Contended))
-            }
+            Some(Refused::At(place)) => Err(changes.refusal(place)),
         }
     }
 
@@ -184,10 +237,10 @@ impl Store {
         &self,
         origin: &Origin,
         changes: &Changes,
-        answer: Option<&Answer>,
+        claim: Option<Claim<'_>>,
     ) -> Result<Option<Refused>> {
-        let claim = match (&origin.idempotency, answer) {
-            (Some(idempotency), Some(answer)) => Some(self.claim(origin, idempotency, answer)?),
+        let claim = match (&origin.idempotency, claim) {
+            (Some(idempotency), Some(claim)) => Some(self.claim(origin, idempotency, claim)?),
             _ => None,
         };
         match (&changes.writes[..], &claim) {
@@ -223,6 +276,9 @@ impl Store {
             match refusal(&error, claimed_at) {
                 Some(refused) => return Ok(Some(refused)),
                 None if is_collision(&error) => pause(attempt).await?,
+                None if is_invalid(&error) => {
+                    return Err(Error::permanent(DisplayErrorContext(error).to_string()));
+                }
                 None => return Err(client::failure(error)),
             }
         }
@@ -280,6 +336,7 @@ impl Write {
             Self::Put(put) => item.put(put.clone()),
             Self::Update(update) => item.update(update.clone()),
             Self::Delete(delete) => item.delete(delete.clone()),
+            Self::Check(check) => item.condition_check(check.clone()),
         }
         .build()
     }
@@ -325,6 +382,14 @@ fn is_collision(error: &SdkError<TransactWriteItemsError>) -> bool {
         || reasons(error)
             .iter()
             .any(|reason| reason.code().is_some_and(|code| PASSING.contains(&code)))
+}
+
+/// Whether DynamoDB refuses a write of the transaction as invalid, such as an item that is too large.
+fn is_invalid(error: &SdkError<TransactWriteItemsError>) -> bool {
+    let invalid = ["ValidationError", "ItemCollectionSizeLimitExceeded"];
+    reasons(error)
+        .iter()
+        .any(|reason| reason.code().is_some_and(|code| invalid.contains(&code)))
 }
 
 /// Waits before the next attempt, longer each time and never twice the same.

@@ -35,32 +35,60 @@ impl Store {
         Ok(found.rows.into_iter().map(|row| row.object).collect())
     }
 
-    /// Counts a tenant's webhook endpoints up, as long as there is room for one more, or down.
+    /// Adds to the changes that the first of these accounts has one webhook endpoint more or less. `lineage` is that account
+    /// and the accounts above it: each counts its own endpoints with those of the accounts below it, in `total`, and its own
+    /// alone in `count`.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// The update cannot be built. A commit fails with 409 if one of the accounts has as many as it may have.
     pub fn count_endpoint(
         &self,
         changes: &mut Changes,
-        origin: &Origin,
+        lineage: &[Tenant],
         by: i8,
-        full: Error,
+        most_with_children: u32,
     ) -> Result<()> {
-        let key = Key::EndpointCount {
-            tenant: &origin.tenant,
-        };
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key_item(key)))
-            .update_expression("ADD #count :by")
-            .condition_expression("attribute_not_exists(#count) OR #count <= :most")
-            .expression_attribute_names("#count", "count")
-            .expression_attribute_values(":by", n(by))
-            .expression_attribute_values(":most", n(MAX_ENDPOINTS as i64 - i64::from(by)));
-        changes.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            full,
-        );
+        for (above, tenant) in lineage.iter().enumerate() {
+            let is_own = above == 0;
+            let mut update = Update::builder()
+                .table_name(&self.table)
+                .set_key(Some(key_item(Key::EndpointCount { tenant })))
+                .update_expression(match is_own {
+                    true => "ADD #total :by, #count :by",
+                    false => "ADD #total :by",
+                })
+                .expression_attribute_names("#total", "total")
+                .expression_attribute_values(":by", n(by));
+            if is_own {
+                update = update.expression_attribute_names("#count", "count");
+            }
+            if by > 0 {
+                let room = "(attribute_not_exists(#total) OR #total < :most_total)";
+                let own_room = "(attribute_not_exists(#count) OR #count < :most)";
+                update = update.expression_attribute_values(":most_total", n(most_with_children));
+                update = match is_own {
+                    true => update
+                        .condition_expression(format!("{room} AND {own_room}"))
+                        .expression_attribute_values(":most", n(MAX_ENDPOINTS)),
+                    false => update.condition_expression(room),
+                };
+            }
+            let message = match is_own {
+                true => format!(
+                    "There are {MAX_ENDPOINTS} webhook endpoints already, the most there can be, or {most_with_children} \
+                     together with those of the accounts below this one."
+                ),
+                false => format!(
+                    "The account {} has {most_with_children} webhook endpoints together with the accounts below it, the \
+                     most it may have.",
+                    tenant.account
+                ),
+            };
+            changes.push(
+                Write::Update(update.build().map_err(Error::internal)?),
+                Error::conflict(message, None),
+            );
+        }
         Ok(())
     }
 

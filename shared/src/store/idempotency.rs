@@ -1,5 +1,9 @@
 //! Idempotency: the answer to a request with an `Idempotency-Key` is stored in the transaction of its effect, and a
 //! repetition is answered from that record, which the refused transaction itself brings back.
+//!
+//! A request that charges has an effect before its answer is certain. Its record is first written *open*, with the id of the
+//! pending transaction in place of an answer and in the same DynamoDB transaction as that. A repetition finds the transaction
+//! and finishes it. The record is settled with the answer in the DynamoDB transaction that ends the transaction.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -8,6 +12,7 @@ use aws_sdk_dynamodb::types::{Put, ReturnValue, ReturnValuesOnConditionCheckFail
 use super::keys::Key;
 use super::{Item, Store, client, key_item, n, number, s, string};
 use crate::error::{Error, Result};
+use crate::id::Id;
 use crate::origin::{Idempotency, Origin};
 use crate::time::DAY;
 
@@ -32,6 +37,25 @@ impl Answer {
     }
 }
 
+/// What is stored under an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recalled {
+    Answer(Answer),
+    /// The request began this transaction and was not answered yet.
+    Open(Id),
+}
+
+/// What a write stores under the request's idempotency key.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Claim<'a> {
+    /// The answer of a request that has its whole effect in this write.
+    Answer(&'a Answer),
+    /// That the request began this transaction.
+    Open(&'a Id),
+    /// The answer of a request that began this transaction earlier.
+    Settle(&'a Id, &'a Answer),
+}
+
 /// A record is kept this long, in milliseconds.
 const KEPT: i64 = DAY;
 
@@ -44,17 +68,31 @@ impl Store {
         &self,
         origin: &Origin,
         idempotency: &Idempotency,
-        answer: &Answer,
+        claim: Claim<'_>,
     ) -> Result<Put> {
-        Put::builder()
+        let mut item = match claim {
+            Claim::Answer(answer) | Claim::Settle(_, answer) => {
+                record(origin, idempotency, answer)?
+            }
+            Claim::Open(_) => bare_record(origin, idempotency),
+        };
+        if let Claim::Open(transaction) = claim {
+            item.insert(TRANSACTION.into(), s(transaction.as_str()));
+        }
+        let put = Put::builder()
             .table_name(&self.table)
-            .set_item(Some(record(origin, idempotency, answer)?))
-            .condition_expression(NEW_OR_EXPIRED)
+            .set_item(Some(item))
             .expression_attribute_names("#ttl", "ttl")
             .expression_attribute_values(":now", n(origin.now.unix_seconds()))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .build()
-            .map_err(Error::internal)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let put = match claim {
+            Claim::Answer(_) | Claim::Open(_) => put.condition_expression(NEW_OR_EXPIRED),
+            Claim::Settle(transaction, _) => put
+                .condition_expression(format!("{NEW_OR_EXPIRED} OR #transaction = :transaction"))
+                .expression_attribute_names("#transaction", TRANSACTION)
+                .expression_attribute_values(":transaction", s(transaction.as_str())),
+        };
+        put.build().map_err(Error::internal)
     }
 
     /// Stores an answer that came about without any effect, such as a 404. A record that is there already wins.
@@ -67,7 +105,7 @@ impl Store {
         idempotency: &Idempotency,
         answer: Answer,
     ) -> Result<Answer> {
-        let put = self.claim(origin, idempotency, &answer)?;
+        let put = self.claim(origin, idempotency, Claim::Answer(&answer))?;
         let request = self
             .client
             .put_item()
@@ -106,46 +144,81 @@ impl Store {
         origin: &Origin,
         idempotency: &Idempotency,
     ) -> Result<Option<Answer>> {
+        match self.recall_open(origin, idempotency).await? {
+            Some(Recalled::Answer(answer)) => Ok(Some(answer)),
+            Some(Recalled::Open(_)) | None => Ok(None),
+        }
+    }
+
+    /// The answer stored under the key, or the transaction that the first request began.
+    ///
+    /// # Errors
+    /// 400 `idempotency_error` when the key was used with other parameters.
+    pub async fn recall_open(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+    ) -> Result<Option<Recalled>> {
         let key = Key::Idempotency {
             tenant: &origin.tenant,
             key: &idempotency.key,
         };
         match self.item(key, true).await? {
             Some(item) if number(&item, "ttl") > origin.now.unix_seconds() => {
-                replay(&item, idempotency).map(Some)
+                recalled(&item, idempotency).map(Some)
             }
             _ => Ok(None),
         }
     }
 }
 
-fn record(origin: &Origin, idempotency: &Idempotency, answer: &Answer) -> Result<Item> {
+/// The attribute of an open record that holds the transaction.
+const TRANSACTION: &str = "transaction";
+
+fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
     let mut item = key_item(Key::Idempotency {
         tenant: &origin.tenant,
         key: &idempotency.key,
     });
+    item.insert("fingerprint".into(), s(&idempotency.fingerprint));
+    item.insert("ttl".into(), n(origin.now.plus_millis(KEPT).unix_seconds()));
+    item
+}
+
+fn record(origin: &Origin, idempotency: &Idempotency, answer: &Answer) -> Result<Item> {
     let body = String::from_utf8(answer.remembered.as_ref().unwrap_or(&answer.body).clone())
         .map_err(Error::internal)?;
-    item.insert("fingerprint".into(), s(&idempotency.fingerprint));
+    let mut item = bare_record(origin, idempotency);
     item.insert("status".into(), n(answer.status));
     item.insert("body".into(), s(body));
-    item.insert("ttl".into(), n(origin.now.plus_millis(KEPT).unix_seconds()));
     Ok(item)
 }
 
 /// The stored answer, when the repetition asks for the same thing.
 pub(super) fn replay(item: &Item, idempotency: &Idempotency) -> Result<Answer> {
+    match recalled(item, idempotency)? {
+        Recalled::Answer(answer) => Ok(answer),
+        Recalled::Open(transaction) => {
+            Err(Error::idempotency_in_flight().with(TRANSACTION, transaction.as_str()))
+        }
+    }
+}
+
+fn recalled(item: &Item, idempotency: &Idempotency) -> Result<Recalled> {
     if string(item, "fingerprint") != idempotency.fingerprint {
         return Err(Error::idempotency_mismatch());
     }
+    if item.contains_key(TRANSACTION) {
+        return Ok(Recalled::Open(Id::from(string(item, TRANSACTION))));
+    }
     let body = string(item, "body").as_bytes().to_vec();
     let status = u16::try_from(number(item, "status")).map_err(Error::internal)?;
-    Ok(Answer {
+    Ok(Recalled::Answer(Answer {
         status,
         body,
         remembered: None,
         replayed: true,
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; of reservations that owe their fee `fleet`: `<acct>#<mode>#FEES` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
+//! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
@@ -14,8 +15,11 @@
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
+//! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
+//! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
 //! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
-//! | calendar | `<mode>#CAL#<connector or vehicle>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
 //! Rows that wait for something carry `due_pk` and `due_at`, the keys of the index `due` that the sweeper reads.
 //!
@@ -24,6 +28,7 @@
 
 use jiff::civil::Date;
 
+use crate::charging::calendar::CalendarOwner;
 use crate::id::{Id, Kind};
 use crate::origin::{Mode, Tenant};
 use crate::time::Timestamp;
@@ -37,6 +42,9 @@ pub enum Key<'a> {
     },
     Account {
         id: &'a Id,
+    },
+    ChildCount {
+        account: &'a Id,
     },
     ApiKey {
         account: &'a Id,
@@ -71,21 +79,34 @@ pub enum Key<'a> {
     Rate {
         tenant: &'a Tenant,
     },
+    DeletedPaymentMethod {
+        tenant: &'a Tenant,
+        id: &'a Id,
+    },
+    /// The account that uses a customer or token of the payment provider.
+    ProviderId {
+        mode: Mode,
+        id: &'a str,
+    },
     Station {
         mode: Mode,
         id: &'a Id,
     },
     Calendar {
         mode: Mode,
-        whose: &'a str,
+        owner: &'a CalendarOwner,
         day: Date,
     },
 }
 
 /// The sort key of a row that is alone under its partition key.
 const ALONE: &str = "#";
+/// The sort key of the row that counts the accounts below an account.
+const CHILDREN: &str = "CHILDREN";
 /// The sort key of the row that says an invoice is in the making.
 const MAKING: &str = "MAKING";
+/// The sort key of a payment method that was deleted.
+const DELETED: &str = "DELETED";
 
 impl Key<'_> {
     /// The values of `pk` and `sk`.
@@ -93,6 +114,7 @@ impl Key<'_> {
         match self {
             Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
             Self::Account { id } => (format!("ACCOUNT#{id}"), ALONE.into()),
+            Self::ChildCount { account } => (format!("ACCOUNT#{account}"), CHILDREN.into()),
             Self::ApiKey { account, hash } => (format!("KEY#{account}#{hash}"), ALONE.into()),
             Self::Idempotency { tenant, key } => {
                 (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into())
@@ -117,8 +139,18 @@ impl Key<'_> {
                 (of_tenant(tenant, invoice.as_str()), MAKING.into())
             }
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
+            Self::DeletedPaymentMethod { tenant, id } => {
+                (of_tenant(tenant, id.as_str()), DELETED.into())
+            }
+            Self::ProviderId { mode, id } => (format!("{mode}#PROVIDER#{id}"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
-            Self::Calendar { mode, whose, day } => (format!("{mode}#CAL#{whose}"), day.to_string()),
+            Self::Calendar { mode, owner, day } => {
+                let owner = match owner {
+                    CalendarOwner::Evse { station, evse } => format!("{station}#{evse}"),
+                    CalendarOwner::Vehicle(vehicle) => vehicle.to_string(),
+                };
+                (format!("{mode}#CAL#{owner}"), day.to_string())
+            }
         }
     }
 }
@@ -219,16 +251,6 @@ pub fn due_partition_at(due: Timestamp) -> String {
 /// The name of one partition of the index `due`.
 pub fn due_partition(number: u8) -> String {
     format!("DUE#{number}")
-}
-
-/// Whose calendar a connector's is.
-pub fn connector_calendar(station: &Id, connector: &str) -> String {
-    format!("{station}#{connector}")
-}
-
-/// Whose calendar a vehicle's is. Vehicles' ids are unique among all tenants.
-pub fn vehicle_calendar(vehicle: &Id) -> String {
-    vehicle.to_string()
 }
 
 #[cfg(test)]

@@ -45,6 +45,31 @@ pub enum Members<'a> {
 /// be less: `due_date<`.
 pub type Filter<'a> = Vec<(&'a str, String)>;
 
+/// A member of the object that must have one of some values: at least 1 and at most 100.
+#[derive(Debug, Clone, Copy)]
+pub struct Among<'a> {
+    pub member: &'a str,
+    pub values: &'a [&'a str],
+}
+
+impl Among<'_> {
+    fn expression(
+        self,
+        names: &mut HashMap<String, String>,
+        values: &mut HashMap<String, AttributeValue>,
+    ) -> String {
+        names.insert("#object".into(), "object".into());
+        names.insert("#among".into(), self.member.to_owned());
+        let mut places = Vec::new();
+        for (place, value) in self.values.iter().enumerate() {
+            let place = format!(":among{place}");
+            values.insert(place.clone(), s(*value));
+            places.push(place);
+        }
+        format!("#object.#among IN ({})", places.join(", "))
+    }
+}
+
 /// A page's rows, newest first, and whether there are more on either side.
 #[derive(Debug, Clone)]
 pub struct Found<T> {
@@ -60,8 +85,13 @@ impl<T> Found<T> {
     }
 
     /// The same for any order.
-    pub(super) fn cut<C>(mut rows: Vec<T>, limit: usize, from: &From<C>) -> Self {
-        let more = rows.len() > limit;
+    pub(super) fn cut<C>(rows: Vec<T>, limit: usize, from: &From<C>) -> Self {
+        Self::part(rows, limit, from, false)
+    }
+
+    /// The same, of rows that were not read to their end: then there are more.
+    fn part<C>(mut rows: Vec<T>, limit: usize, from: &From<C>, unread: bool) -> Self {
+        let more = rows.len() > limit || unread;
         rows.truncate(limit);
         match from {
             From::Newest => Self {
@@ -87,6 +117,40 @@ impl<T> Found<T> {
 }
 
 impl<T> Found<T> {
+    /// Ends the page before the first row that is refused, seen from where the page began: from its newest row on, or
+    /// `backward` from its oldest. One row is always kept, and what is left out is on the next page.
+    ///
+    /// # Errors
+    /// That of `keep`.
+    pub fn keep_while(
+        &mut self,
+        backward: bool,
+        mut keep: impl FnMut(&T) -> Result<bool>,
+    ) -> Result<()> {
+        let mut kept = 0;
+        for place in 0..self.rows.len() {
+            let place = if backward {
+                self.rows.len() - 1 - place
+            } else {
+                place
+            };
+            if !keep(&self.rows[place])? && kept > 0 {
+                break;
+            }
+            kept += 1;
+        }
+        if kept < self.rows.len() {
+            if backward {
+                self.rows.drain(..self.rows.len() - kept);
+                self.newer = true;
+            } else {
+                self.rows.truncate(kept);
+                self.older = true;
+            }
+        }
+        Ok(())
+    }
+
     /// The same page of other things.
     ///
     /// # Errors
@@ -134,7 +198,25 @@ impl Store {
         slice: &Slice,
         filter: Filter<'_>,
     ) -> Result<Found<Row<T>>> {
-        let found = self.slice(partition, T::KIND, slice, filter).await?;
+        let found = self.slice(partition, T::KIND, slice, filter, None).await?;
+        found.try_map(Row::from_item)
+    }
+
+    /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
+    /// page is as full and as stable as one of [`Store::list`].
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn list_among<T: Record>(
+        &self,
+        partition: Partition<'_>,
+        slice: &Slice,
+        filter: Filter<'_>,
+        among: Among<'_>,
+    ) -> Result<Found<Row<T>>> {
+        let found = self
+            .slice(partition, T::KIND, slice, filter, Some(among))
+            .await?;
         found.try_map(Row::from_item)
     }
 
@@ -167,7 +249,7 @@ impl Store {
         filter: Filter<'_>,
     ) -> Result<Option<Id>> {
         let found = self
-            .slice(partition, kind, &Slice::first(1), filter)
+            .slice(partition, kind, &Slice::first(1), filter, None)
             .await?;
         Ok(found
             .rows
@@ -175,15 +257,17 @@ impl Store {
             .map(|row| Id::from(string(row, "list_sk"))))
     }
 
-    async fn slice(
+    pub(super) async fn slice(
         &self,
         partition: Partition<'_>,
         kind: Kind,
         slice: &Slice,
         filter: Filter<'_>,
+        among: Option<Among<'_>>,
     ) -> Result<Found<Item>> {
         let backward = matches!(slice.from, From::Before(_));
         let mut rows = Vec::new();
+        let mut unread = false;
         if let Some((low, high)) = slice.bounds(kind) {
             let (index, attribute, value) = partition.place();
             let mut names = HashMap::from([("#pk".to_owned(), attribute.to_owned())]);
@@ -192,13 +276,21 @@ impl Store {
                 (":low".to_owned(), s(low.as_str())),
                 (":high".to_owned(), s(high.as_str())),
             ]);
-            let condition = filter_expression(filter, &mut names, &mut values);
+            let mut condition = filter_expression(filter, &mut names, &mut values);
+            if let Some(among) = among {
+                let among = among.expression(&mut names, &mut values);
+                condition = Some(match condition {
+                    Some(others) => format!("{others} AND {among}"),
+                    None => among,
+                });
+            }
             // A filter may leave nothing of many rows: then as much is read at a time as fits into an answer.
             let at_a_time = match condition {
                 None => i32::try_from(slice.limit + 1).ok(),
                 Some(_) => None,
             };
             let mut start = None;
+            let mut read = 0;
             loop {
                 let query = self
                     .client
@@ -216,14 +308,22 @@ impl Store {
                     .send()
                     .await
                     .map_err(client::failure)?;
-                rows.extend(page.items.unwrap_or_default());
+                let items = page.items.unwrap_or_default();
                 start = page.last_evaluated_key;
+                if start.is_some() {
+                    read += items.iter().map(size_of).sum::<usize>();
+                }
+                rows.extend(items);
                 if rows.len() > slice.limit || start.is_none() {
+                    break;
+                }
+                if read > MAX_READ {
+                    unread = true;
                     break;
                 }
             }
         }
-        Ok(Found::page(rows, slice))
+        Ok(Found::part(rows, slice.limit, &slice.from, unread))
     }
 
     /// One page of objects whose ids are kept elsewhere than in an index, without those that `keep` refuses.
@@ -303,6 +403,28 @@ impl Store {
             .map_err(client::failure)?;
         Ok(Found::page(page.items.unwrap_or_default(), slice))
     }
+}
+
+/// How many bytes of rows are read for one page: more than an answer can show, and few enough for the memory of a function.
+const MAX_READ: usize = 8_000_000;
+
+/// How many bytes the names and values of a row take, about.
+fn size_of(item: &Item) -> usize {
+    fn of_value(value: &AttributeValue) -> usize {
+        match value {
+            AttributeValue::S(text) | AttributeValue::N(text) => text.len(),
+            AttributeValue::L(values) => values.iter().map(of_value).sum(),
+            AttributeValue::M(members) => members
+                .iter()
+                .map(|(name, value)| name.len() + of_value(value))
+                .sum(),
+            _ => 1,
+        }
+    }
+    let attributes = item.iter();
+    attributes
+        .map(|(name, value)| name.len() + of_value(value))
+        .sum()
 }
 
 /// A page of ids that are known already, newest first.
@@ -401,6 +523,30 @@ mod tests {
             (back.rows, back.newer, back.older),
             (ids(&[5, 4]), false, true)
         );
+    }
+
+    #[test]
+    fn a_page_that_ends_early_leaves_the_rest_to_the_next_page() {
+        let page = |rows: &[u32]| Found {
+            rows: rows.to_vec(),
+            newer: false,
+            older: false,
+        };
+        let cut = |rows: &[u32], backward, most: usize| {
+            let (mut found, mut seen) = (page(rows), 0);
+            let keep = |_: &u32| {
+                seen += 1;
+                Ok(seen <= most)
+            };
+            found.keep_while(backward, keep).unwrap();
+            (found.rows, found.newer, found.older)
+        };
+        assert_eq!(cut(&[5, 4, 3], false, 2), (vec![5, 4], false, true));
+        assert_eq!(cut(&[5, 4, 3], true, 2), (vec![4, 3], true, false));
+        assert_eq!(cut(&[5, 4, 3], false, 3), (vec![5, 4, 3], false, false));
+        // A row that is too large by itself is shown by itself.
+        assert_eq!(cut(&[5, 4, 3], false, 0), (vec![5], false, true));
+        assert_eq!(cut(&[5, 4, 3], true, 0), (vec![3], true, false));
     }
 
     #[test]

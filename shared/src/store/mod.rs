@@ -11,6 +11,7 @@ pub mod idempotency;
 pub mod invoices;
 pub mod keys;
 pub mod list;
+pub mod payment_methods;
 pub mod rates;
 pub mod row;
 pub mod schema;
@@ -32,7 +33,7 @@ use keys::Key;
 use row::{ById, Row};
 
 pub use commit::Changes;
-pub use idempotency::Answer;
+pub use idempotency::{Answer, Recalled};
 
 /// A row as the table holds it.
 pub type Item = HashMap<String, AttributeValue>;

@@ -65,6 +65,17 @@ pub trait Record: Serialize + DeserializeOwned + Clone + Send + Sync {
             .collect()
     }
 
+    /// Where the object stands in its lists, which run from the highest of these ids to the lowest.
+    fn list_id(&self) -> Id {
+        self.id().clone()
+    }
+
+    /// Shortens the object as it is stored: what `complete` can put back is left out.
+    fn compact(_object: &mut AttributeValue) {}
+
+    /// Puts back what `compact` left out, and what an earlier release did not store.
+    fn complete(_object: &mut AttributeValue) {}
+
     /// When the service has to look at the object by itself.
     fn due(_private: &Self::Private) -> Option<Timestamp> {
         None
@@ -145,7 +156,7 @@ impl<T: Record> Row<T> {
         let mut item = key_item(self.object.key(tenant, &self.private));
         let lists = self.object.lists(tenant, &self.private);
         if !lists.is_empty() {
-            item.insert("list_sk".into(), s(self.object.id().as_str()));
+            item.insert("list_sk".into(), s(self.object.list_id().as_str()));
         }
         for list in lists {
             let (_, attribute, value) = list.place();
@@ -170,7 +181,9 @@ impl<T: Record> Row<T> {
             let names = self.announces.iter().map(|kind| s(kind.as_str()));
             item.insert("announces".into(), AttributeValue::L(names.collect()));
         }
-        item.insert("object".into(), without_nulls(&self.object)?);
+        let mut object = without_nulls(&self.object)?;
+        T::compact(&mut object);
+        item.insert("object".into(), object);
         item.insert(
             "private".into(),
             serde_dynamo::to_attribute_value(&self.private).map_err(Error::internal)?,
@@ -184,13 +197,14 @@ impl<T: Record> Row<T> {
         let version = number(&item, "version").unsigned_abs();
         let mut part = |name: &str| {
             item.remove(name)
-                .ok_or_else(|| Error::internal(format!("a row without {name}")))
+                .ok_or_else(|| Error::permanent(format!("a row without {name}")))
         };
-        let object =
-            serde_dynamo::from_attribute_value(part("object")?).map_err(Error::internal)?;
+        let mut object = part("object")?;
+        T::complete(&mut object);
+        let object = serde_dynamo::from_attribute_value(object).map_err(Error::permanent)?;
         let private = match part("private")? {
             AttributeValue::Null(_) => T::Private::default(),
-            private => serde_dynamo::from_attribute_value(private).map_err(Error::internal)?,
+            private => serde_dynamo::from_attribute_value(private).map_err(Error::permanent)?,
         };
         Ok(Self {
             object,
@@ -380,10 +394,54 @@ records! {
             Self::locate(tenant, &self.id)
         }
 
-        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a StationPrivate) -> Vec<Partition<'a>> {
-            vec![Partition::Stations { mode: tenant.mode }]
+        /// A station that is not published is in no list.
+        fn lists<'a>(&'a self, tenant: &'a Tenant, private: &'a StationPrivate) -> Vec<Partition<'a>> {
+            let list = private.published.then_some(Partition::Stations { mode: tenant.mode });
+            list.into_iter().collect()
+        }
+
+        /// Ids of stations that come from OCPI do not sort by creation.
+        fn list_id(&self) -> Id {
+            self.id.with_time(Self::KIND, self.created)
+        }
+
+        /// Leaves out what many connectors have in common: the station's prices, and what is null.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(station) = object else {
+                return;
+            };
+            let pricing = station.get("pricing").cloned();
+            for connector in connectors(station) {
+                connector.retain(|name, member| {
+                    !member.is_null() && (name != "pricing" || Some(&*member) != pricing.as_ref())
+                });
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            let AttributeValue::M(station) = object else {
+                return;
+            };
+            let pricing = station.get("pricing").cloned();
+            for connector in connectors(station) {
+                if let (false, Some(pricing)) = (connector.contains_key("pricing"), &pricing) {
+                    connector.insert("pricing".into(), pricing.clone());
+                }
+            }
         }
     }
+}
+
+/// The connectors of a stored station.
+fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
+    let connectors = match station.get_mut("connectors") {
+        Some(AttributeValue::L(connectors)) => connectors.as_mut_slice(),
+        _ => &mut [],
+    };
+    connectors.iter_mut().filter_map(|one| match one {
+        AttributeValue::M(connector) => Some(connector),
+        _ => None,
+    })
 }
 
 impl ById for ChargingSession {}

@@ -1,22 +1,24 @@
 //! Stations: shared by all tenants of a mode, found by the H3 cells around a place.
 
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, Update, WriteRequest};
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use super::calendars::Calendars;
 use super::commit::{Changes, Write};
-use super::keys::{Key, Partition, connector_calendar};
+use super::keys::{Key, Partition, parse_station};
 use super::list::{Found, From, Slice};
 use super::row::Row;
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::calendar::Window;
+use crate::charging::calendar::{CalendarOwner, Window};
 use crate::charging::geo::{CellSize, cell_of};
 use crate::charging::search::{Circle, Place, Search, Spot, free_ranges};
 use crate::error::{Error, Result};
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::models::charging_station::{ChargingStation, ConnectorStatus, Point};
 use crate::origin::{Mode, Origin, Tenant};
+use crate::time::Timestamp;
 
 /// How many stations a narrowed search reads at a time.
 const AT_A_TIME: usize = 100;
@@ -79,28 +81,27 @@ impl Store {
             (None, None) => {
                 return Ok(Source::All(Some(match from {
                     From::Newest => From::Newest,
-                    From::After(spot) => From::After(spot.id.clone()),
-                    From::Before(spot) => From::Before(spot.id.clone()),
+                    From::After(spot) => From::After(in_list(spot)),
+                    From::Before(spot) => From::Before(in_list(spot)),
                 })));
             }
-            (None, Some(ids)) => ids
-                .iter()
-                .map(|id| Spot {
-                    distance: 0,
-                    id: id.clone(),
-                })
-                .collect(),
             (Some(place), None) => self.spots(tenant, place).await?,
-            (Some(place), Some(ids)) => {
+            (place, Some(ids)) => {
                 let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
-                let spot = |station: ChargingStation| {
-                    let distance = place.distance(station.location)?;
-                    let id = station.id;
-                    Some(Spot { distance, id })
+                let spot = |station: ChargingStation| match place {
+                    None => Some(Spot {
+                        distance: 0,
+                        created: station.created,
+                        id: station.id,
+                    }),
+                    Some(place) => Some(Spot {
+                        distance: place.distance(station.location)?,
+                        created: Timestamp::EPOCH,
+                        id: station.id,
+                    }),
                 };
-                rows.into_iter()
-                    .filter_map(|row| spot(row.object))
-                    .collect()
+                let published = rows.into_iter().filter(|row| row.private.published);
+                published.filter_map(|row| spot(row.object)).collect()
             }
         };
         match from {
@@ -135,8 +136,12 @@ impl Store {
                 };
                 let partition = Partition::Stations { mode: tenant.mode };
                 let page = self
-                    .list::<ChargingStation>(partition, &slice, Vec::new())
+                    .slice(partition, Kind::ChargingStation, &slice, Vec::new(), None)
                     .await?;
+                let page = page.try_map(|item| {
+                    let place = Id::from(string(&item, "list_sk"));
+                    Ok((place, Row::<ChargingStation>::from_item(item)?.object))
+                })?;
                 let (more, mut rows) = match backward {
                     true => (page.newer, page.rows),
                     false => (page.older, page.rows),
@@ -144,16 +149,20 @@ impl Store {
                 if backward {
                     rows.reverse();
                 }
-                let last = rows.last().map(|row| row.object.id.clone());
+                let last = rows.last().map(|(place, _)| place.clone());
                 *from = last.filter(|_| more).map(match backward {
                     true => From::Before,
                     false => From::After,
                 });
-                let spot = |station: &ChargingStation| Spot {
-                    distance: 0,
-                    id: station.id.clone(),
-                };
-                let rows = rows.into_iter().map(|row| (spot(&row.object), row.object));
+                let rows = rows.into_iter().map(|(place, station)| {
+                    let created = place.time(Kind::ChargingStation);
+                    let spot = Spot {
+                        distance: 0,
+                        created: created.unwrap_or(Timestamp::EPOCH),
+                        id: station.id.clone(),
+                    };
+                    (spot, station)
+                });
                 Ok(rows.collect())
             }
             Source::These(spots) => loop {
@@ -165,7 +174,8 @@ impl Store {
                 let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
                 // Of these, some may be gone by now.
                 let mut spots = spots.into_iter();
-                let placed = rows.into_iter().filter_map(|row| {
+                let published = rows.into_iter().filter(|row| row.private.published);
+                let placed = published.filter_map(|row| {
                     let spot = spots.find(|spot| spot.id == row.object.id)?;
                     Some((spot, row.object))
                 });
@@ -191,8 +201,8 @@ impl Store {
         let calendars = self.calendars_of(tenant, read, &window).await?;
         let is_free = |station: &ChargingStation| {
             search.in_order(station).any(|connector| {
-                let whose = connector_calendar(&station.id, &connector.id);
-                calendars.busy(&whose, &window).is_empty()
+                let evse = CalendarOwner::evse_of(&station.id, connector);
+                calendars.busy(&evse, &window).is_empty()
             })
         };
         let free = stations
@@ -224,11 +234,11 @@ impl Store {
         stations: impl Iterator<Item = &'a ChargingStation>,
         window: &Window,
     ) -> Result<Calendars> {
-        let whose = stations.flat_map(|station| {
+        let evses = stations.flat_map(|station| {
             let in_order = station.connectors.iter().filter(|one| one.is_in_order());
-            in_order.map(|connector| connector_calendar(&station.id, &connector.id))
+            in_order.map(|connector| CalendarOwner::evse_of(&station.id, connector))
         });
-        let pages = whose.flat_map(|whose| window.utc_days().map(move |day| (whose.clone(), day)));
+        let pages = evses.flat_map(|evse| window.utc_days().map(move |day| (evse.clone(), day)));
         let pages: Vec<_> = pages.collect();
         self.calendars(tenant.mode, pages).await
     }
@@ -243,8 +253,12 @@ impl Store {
             .await?;
         let spot = |item: &Item| {
             let distance = place.distance(point(item)?)?;
-            let id = Id::from(string(item, "list_sk"));
-            Some(Spot { distance, id })
+            let (_, id) = parse_station(&string(item, "pk"))?;
+            Some(Spot {
+                distance,
+                created: Timestamp::EPOCH,
+                id,
+            })
         };
         Ok(found.iter().flatten().filter_map(spot).collect())
     }
@@ -259,7 +273,8 @@ impl Store {
         Ok(spots)
     }
 
-    /// The nearest of these stations, and the preferred ones of those that are further away.
+    /// The nearest of these stations, and the preferred ones of those that are further away; none that its operator does not
+    /// publish. Also says how many stations there are with those that were not read.
     ///
     /// # Errors
     /// The table's.
@@ -268,62 +283,78 @@ impl Store {
         tenant: &Tenant,
         spots: &[Spot],
         preferred: &[Id],
-    ) -> Result<Vec<ChargingStation>> {
+    ) -> Result<(Vec<ChargingStation>, usize)> {
         let ids: Vec<Id> = spots
             .iter()
             .enumerate()
             .filter(|(n, spot)| *n < MAX_STATIONS || preferred.contains(&spot.id))
             .map(|(_, spot)| spot.id.clone())
             .collect();
-        let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
-        Ok(rows.into_iter().map(|row| row.object).collect())
+        let mut rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
+        rows.retain(|row| row.private.published);
+        let unusable = ids.len() - rows.len();
+        let stations = rows.into_iter().map(|row| row.object).collect();
+        Ok((stations, spots.len() - unusable))
     }
 
     async fn stations_in(&self, mode: Mode, cell: String, size: CellSize) -> Result<Vec<Item>> {
         self.items_in(partition(mode, &cell, size)).await
     }
 
-    /// Adds to the changes that a connector has another status now. It goes through as long as the connector is as it
-    /// was read, whatever happens to the station's others meanwhile.
+    /// Adds to the changes that the connectors of an EVSE have another status now. It goes through as long as they are as
+    /// they were read, whatever happens to the station's other EVSEs meanwhile.
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn set_connector(
+    pub fn set_evse_status(
         &self,
         changes: &mut Changes,
         origin: &Origin,
         station: &ChargingStation,
-        connector: &str,
+        evse: &str,
         status: ConnectorStatus,
     ) -> Result<()> {
-        let mut connectors = station.connectors.iter().enumerate();
-        let found = connectors.find(|(_, one)| one.id == connector);
-        let Some((place, before)) = found.filter(|(_, before)| before.status != status) else {
+        let connectors = station.connectors.iter().enumerate();
+        let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
+        if of_evse.iter().all(|(_, one)| one.status == status) {
             return Ok(());
-        };
-        let available = |status| i8::from(status == ConnectorStatus::Available);
+        }
+        let was_free = of_evse
+            .iter()
+            .all(|(_, one)| one.status == ConnectorStatus::Available);
+        let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
         let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
         let key = Key::Station {
             mode: origin.tenant.mode,
             id: &station.id,
         };
-        let update = Update::builder()
+        let mut sets = Vec::new();
+        let mut conditions = Vec::new();
+        let mut update = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(key_item(key)))
+            .set_key(Some(key_item(key)));
+        for (place, before) in of_evse {
+            let connector = format!("#object.connectors[{place}]");
+            sets.push(format!("{connector}.#status = :status"));
+            conditions.push(format!(
+                "{connector}.id = :id{place} AND {connector}.#status = :before{place}"
+            ));
+            update = update
+                .expression_attribute_values(format!(":id{place}"), s(before.id.as_str()))
+                .expression_attribute_values(format!(":before{place}"), name(before.status)?);
+        }
+        let update = update
             .update_expression(format!(
-                "SET #object.connectors[{place}].#status = :status, #object.updated = :now, #version = #version + :one, \
-                 #object.availability.connectors_available = #object.availability.connectors_available + :more"
+                "SET {}, #object.updated = :now, #version = #version + :one, \
+                 #object.availability.connectors_available = #object.availability.connectors_available + :more",
+                sets.join(", ")
             ))
-            .condition_expression(format!(
-                "#object.connectors[{place}].id = :connector AND #object.connectors[{place}].#status = :before"
-            ))
+            .condition_expression(conditions.join(" AND "))
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#status", "status")
             .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":connector", s(connector))
-            .expression_attribute_values(":before", name(before.status)?)
             .expression_attribute_values(":status", name(status)?)
-            .expression_attribute_values(":more", n(available(status) - available(before.status)))
+            .expression_attribute_values(":more", n(more))
             .expression_attribute_values(":now", s(origin.now.to_string()))
             .expression_attribute_values(":one", n(1));
         changes.push(
@@ -333,32 +364,91 @@ impl Store {
         Ok(())
     }
 
-    /// Writes stations, those that are there already anew. Nobody but the operator of the service does this.
+    /// The station, if there is one and it is published.
     ///
     /// # Errors
-    /// The table's.
+    /// `charging_station_not_found`, or the table cannot be reached.
+    pub async fn published_station(&self, tenant: &Tenant, id: &Id) -> Result<ChargingStation> {
+        let row = self.get::<ChargingStation>(tenant, id).await?;
+        match row.private.published {
+            true => Ok(row.object),
+            false => Err(Error::not_found(Kind::ChargingStation)),
+        }
+    }
+
+    /// The row of a station with the keys of its cells, by which a search around a place finds it.
+    fn station_item(origin: &Origin, row: &Row<ChargingStation>) -> Result<Item> {
+        let mut item = row.to_item(origin)?;
+        let place = row.object.location;
+        for size in [CellSize::Fine, CellSize::Coarse] {
+            let cell =
+                cell_of(place, size).ok_or_else(|| Error::internal("a station at no place"))?;
+            let (_, attribute, value) = partition(origin.tenant.mode, &cell, size).place();
+            if row.private.published {
+                item.insert(attribute.into(), s(value));
+            }
+        }
+        item.insert(
+            "place".into(),
+            serde_dynamo::to_attribute_value(place).map_err(Error::internal)?,
+        );
+        Ok(item)
+    }
+
+    /// Replaces a station as it was read.
+    ///
+    /// # Errors
+    /// `Contended` if the station was changed since, or the table cannot be reached.
+    pub async fn replace_station(&self, origin: &Origin, row: &Row<ChargingStation>) -> Result<()> {
+        let put = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(Self::station_item(origin, row)?))
+            .condition_expression("#version = :version")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":version", n(row.version))
+            .send()
+            .await;
+        match put {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(PutItemError::is_conditional_check_failed_exception) =>
+            {
+                Err(Error::Contended)
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// Writes stations whatever is stored under their ids.
+    ///
+    /// # Errors
+    /// The table cannot be reached.
     pub async fn import_stations(
         &self,
         origin: &Origin,
         stations: Vec<ChargingStation>,
     ) -> Result<()> {
-        let mode = origin.tenant.mode;
+        let rows = stations.into_iter().map(Row::new).collect();
+        self.put_stations(origin, rows).await
+    }
+
+    /// The same with their internal states.
+    ///
+    /// # Errors
+    /// The table cannot be reached.
+    pub async fn put_stations(
+        &self,
+        origin: &Origin,
+        rows: Vec<Row<ChargingStation>>,
+    ) -> Result<()> {
         let mut writes = Vec::new();
-        for station in stations {
-            let place = station.location;
-            let mut item = Row::new(station).to_item(origin)?;
-            for size in [CellSize::Fine, CellSize::Coarse] {
-                let cell =
-                    cell_of(place, size).ok_or_else(|| Error::internal("a station at no place"))?;
-                let (_, attribute, value) = partition(mode, &cell, size).place();
-                item.insert(attribute.into(), s(value));
-            }
-            item.insert(
-                "place".into(),
-                serde_dynamo::to_attribute_value(place).map_err(Error::internal)?,
-            );
+        for row in &rows {
             let put = PutRequest::builder()
-                .set_item(Some(item))
+                .set_item(Some(Self::station_item(origin, row)?))
                 .build()
                 .map_err(Error::internal)?;
             writes.push(WriteRequest::builder().put_request(put).build());
@@ -389,6 +479,11 @@ impl Store {
     }
 }
 
+/// Where a station stands in the list of all stations.
+fn in_list(spot: &Spot) -> Id {
+    spot.id.with_time(Kind::ChargingStation, spot.created)
+}
+
 fn partition(mode: Mode, cell: &str, size: CellSize) -> Partition<'_> {
     match size {
         CellSize::Fine => Partition::Fine { mode, cell },
@@ -402,7 +497,7 @@ fn with_ranges(
     calendars: &Calendars,
 ) -> ChargingStation {
     let range = free_ranges(&station, window, |connector| {
-        calendars.busy(&connector_calendar(&station.id, &connector.id), window)
+        calendars.busy(&CalendarOwner::evse_of(&station.id, connector), window)
     });
     station.availability.range = range;
     station

@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
 use crate::models::driver::Driver;
+use crate::models::event::EventType;
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::PaymentMethod;
-use crate::models::transaction::Transaction;
 use crate::money::Currency;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::time::Timestamp;
@@ -37,6 +37,13 @@ pub struct Funds {
 }
 
 impl<'a> Wallet<'a> {
+    /// The account, driver or fleet that owns the wallet.
+    pub fn owner(self) -> &'a Id {
+        match self {
+            Self::Account(id) | Self::Driver(id) | Self::Fleet(id) => id,
+        }
+    }
+
     /// The wallet a payment method of that type pays from: its owner's.
     pub fn of(method: &'a PaymentMethod, tenant: &'a Tenant) -> Self {
         match (&method.driver, &method.fleet) {
@@ -90,19 +97,49 @@ impl Row<Account> {
         }
         account
     }
+}
 
-    /// Adds what was charged in that mode to the wallet.
-    ///
-    /// # Errors
-    /// The wallet has another currency by now.
-    pub fn top_up(&mut self, mode: Mode, payment: &Transaction, now: Timestamp) -> Result<()> {
-        let balance = match mode {
-            Mode::Test => &mut self.private.test_wallet_balance,
-            Mode::Live => &mut self.object.wallet_balance,
+/// The row of a wallet's owner, with the wallet in it.
+#[derive(Debug, Clone)]
+pub enum WalletOwner {
+    Account(Box<Row<Account>>),
+    Driver(Box<Row<Driver>>),
+    Fleet(Box<Row<Fleet>>),
+}
+
+impl WalletOwner {
+    /// The currency of the wallet.
+    pub fn currency(&self) -> Currency {
+        match self {
+            Self::Account(row) => row.object.default_currency,
+            Self::Driver(row) => row.object.preferences.currency,
+            Self::Fleet(row) => row.object.preferences.default_currency,
+        }
+    }
+
+    fn balance(&self, mode: Mode) -> i64 {
+        match self {
+            Self::Account(row) => row.seen_in(mode).wallet_balance,
+            Self::Driver(row) => row.object.wallet_balance,
+            Self::Fleet(row) => row.object.wallet_balance,
+        }
+    }
+
+    /// Adds money to the wallet of that mode.
+    pub fn credit(&mut self, mode: Mode, amount: i64, now: Timestamp) {
+        let (balance, updated) = match self {
+            Self::Account(row) => match mode {
+                Mode::Test => (
+                    &mut row.private.test_wallet_balance,
+                    &mut row.object.updated,
+                ),
+                Mode::Live => (&mut row.object.wallet_balance, &mut row.object.updated),
+            },
+            Self::Driver(row) => (&mut row.object.wallet_balance, &mut row.object.updated),
+            Self::Fleet(row) => (&mut row.object.wallet_balance, &mut row.object.updated),
         };
-        payment.add_to(balance, self.object.default_currency)?;
-        self.object.updated = now;
-        Ok(())
+        *balance += amount;
+        *updated = now;
     }
 }
 
@@ -112,20 +149,59 @@ impl Store {
     /// # Errors
     /// The table's.
     pub async fn funds(&self, tenant: &Tenant, wallet: Wallet<'_>) -> Result<Option<Funds>> {
+        let owner = self.wallet_owner(tenant, wallet).await?;
+        Ok(owner.map(|owner| Funds {
+            balance: owner.balance(tenant.mode),
+            currency: owner.currency(),
+        }))
+    }
+
+    /// Reads the owner of a wallet to write it; `None` if it was deleted.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn wallet_owner(
+        &self,
+        tenant: &Tenant,
+        wallet: Wallet<'_>,
+    ) -> Result<Option<WalletOwner>> {
         Ok(match wallet {
-            Wallet::Account(id) => self.find::<Account>(tenant, id).await?.map(|row| Funds {
-                balance: row.seen_in(tenant.mode).wallet_balance,
-                currency: row.object.default_currency,
-            }),
-            Wallet::Driver(id) => self.find::<Driver>(tenant, id).await?.map(|row| Funds {
-                balance: row.object.wallet_balance,
-                currency: row.object.preferences.currency,
-            }),
-            Wallet::Fleet(id) => self.find::<Fleet>(tenant, id).await?.map(|row| Funds {
-                balance: row.object.wallet_balance,
-                currency: row.object.preferences.default_currency,
-            }),
+            Wallet::Account(id) => {
+                let row = self.find::<Account>(tenant, id).await?;
+                row.map(|row| WalletOwner::Account(Box::new(row)))
+            }
+            Wallet::Driver(id) => {
+                let row = self.find::<Driver>(tenant, id).await?;
+                row.map(|row| WalletOwner::Driver(Box::new(row)))
+            }
+            Wallet::Fleet(id) => {
+                let row = self.find::<Fleet>(tenant, id).await?;
+                row.map(|row| WalletOwner::Fleet(Box::new(row)))
+            }
         })
+    }
+
+    /// Writes the owner of a wallet that was credited, unless somebody else has written it since it was read.
+    ///
+    /// # Errors
+    /// `Internal` if the row cannot be written as an item.
+    pub fn replace_wallet_owner(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        owner: &WalletOwner,
+    ) -> Result<()> {
+        match owner {
+            WalletOwner::Account(row) => self.replace(changes, origin, row),
+            WalletOwner::Driver(row) => {
+                let row = Row::clone(row).announcing(EventType::DriverUpdated);
+                self.replace(changes, origin, &row)
+            }
+            WalletOwner::Fleet(row) => {
+                let row = Row::clone(row).announcing(EventType::FleetUpdated);
+                self.replace(changes, origin, &row)
+            }
+        }
     }
 
     /// Adds money to a wallet of that currency. The owner's row may not be written otherwise in the same transaction.

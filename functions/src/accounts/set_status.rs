@@ -1,0 +1,69 @@
+//! `set-account-status`: sets the status of an account. Only an operator may invoke it.
+//!
+//! The status holds for every key of the account and of all accounts below it. Authentication reads it with the key, so this
+//! writes one row, and no key or child account can be missed. An instance of the service notices the change within a minute,
+//! the one that makes it at once.
+
+use serde::Deserialize;
+use shared::deployment::{Deployment, Need};
+use shared::models::account::{Account, AccountStatus};
+use shared::origin::{Mode, Origin, Tenant};
+use shared::store::Changes;
+use shared::store::access::Rows;
+use shared::{App, Error, Id, Kind};
+
+use crate::function::{Function, Trigger};
+
+/// The name of the function.
+pub const NAME: &str = "set-account-status";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "Sets the status of an account; for operators",
+    trigger: Trigger::Invocation,
+    deployment: Deployment::of_request()
+        .writing(&[Rows::Of(Kind::Account)])
+        .needing(&[Need::ReadTable]),
+};
+
+/// How often the change is tried again that loses against another write of the account.
+const TRIES: usize = 6;
+
+/// The account and its new status.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetStatus {
+    pub account: Id,
+    pub status: AccountStatus,
+}
+
+/// Sets the status and answers with the account. Any status may follow any other.
+///
+/// # Errors
+/// `account_not_found`; `Unavailable` if DynamoDB cannot be reached.
+pub async fn handle(app: &App, SetStatus { account, status }: SetStatus) -> Result<Account, Error> {
+    for _ in 1..TRIES {
+        match set(app, &account, status).await {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    set(app, &account, status).await
+}
+
+async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error> {
+    // An account has no mode; what is shown is the account as live mode has it.
+    let tenant = Tenant {
+        account: id.clone(),
+        mode: Mode::Live,
+    };
+    let mut row = app.store.load::<Account>(&tenant, id).await?;
+    row.object.status = status;
+    row.object.updated = app.now();
+    let origin = Origin::later(tenant, app.now());
+    let mut changes = Changes::new();
+    app.store.replace(&mut changes, &origin, &row)?;
+    app.store.commit_later(&origin, changes).await?;
+    app.keys.forget_account(id);
+    Ok(row.object)
+}

@@ -1,0 +1,144 @@
+//! What a request that charges is answered with when it cannot be finished.
+
+use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use shared::error::ErrorType;
+use shared::{App, Error, Id};
+use tokio::time::{sleep, timeout};
+
+/// The time for everything that a charging request does: longer than the provider's own time-out of 20 seconds, and short
+/// enough that the answer still arrives before the route's patience ends.
+const LIMIT: Duration = Duration::from_secs(25);
+
+/// How often a request is run that lost against a concurrent change, and the first pause in between.
+const TRIES: u32 = 8;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Which transaction a request may have charged.
+///
+/// It is noted before the write that makes the charge possible, since whether that write took place may remain unknown. A
+/// request that fails with nothing noted has charged nothing.
+#[derive(Debug, Default)]
+pub struct Progress(Mutex<Option<Id>>);
+
+impl Progress {
+    /// From here on this transaction may be charged.
+    pub fn note(&self, transaction: &Id) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(transaction.clone());
+    }
+
+    /// The transaction that may be charged.
+    pub fn transaction(&self) -> Option<Id> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The error that says what is certain about the charge. A refusal says so by itself.
+    fn explain(&self, error: Error) -> Error {
+        match error {
+            // Another request with the same key is at it.
+            Error::Refused(refusal) if refusal.kind == ErrorType::Idempotency => {
+                let error = Error::Refused(refusal);
+                match self.transaction() {
+                    Some(id) if error.status() == 409 => error.with("transaction", id.as_str()),
+                    _ => error,
+                }
+            }
+            Error::Refused(_) | Error::RateLimited { .. } | Error::PaymentInterrupted { .. } => {
+                error
+            }
+            Error::Contended | Error::Unavailable(_) | Error::Internal(_) => {
+                Error::PaymentInterrupted {
+                    transaction: self.transaction(),
+                    cause: Box::new(error),
+                }
+            }
+        }
+    }
+}
+
+/// Runs a request that charges, again when it loses against a concurrent change, and stops it when its time is over.
+///
+/// # Errors
+/// `PaymentInterrupted` in place of `Contended`, `Unavailable` and `Internal`.
+pub async fn within_limit<T, F: Future<Output = Result<T, Error>>>(
+    app: &App,
+    progress: &Progress,
+    run: impl FnMut() -> F,
+) -> Result<T, Error> {
+    within(LIMIT * app.settings.slack, progress, run).await
+}
+
+async fn within<T, F: Future<Output = Result<T, Error>>>(
+    limit: Duration,
+    progress: &Progress,
+    mut run: impl FnMut() -> F,
+) -> Result<T, Error> {
+    let repeated = async {
+        for attempt in 1.. {
+            match run().await {
+                Err(Error::Contended) if attempt < TRIES => sleep(PAUSE * attempt).await,
+                result => return result,
+            }
+        }
+        unreachable!("the loop ends by returning")
+    };
+    let result = timeout(limit, repeated).await;
+    result
+        .unwrap_or_else(|_| Err(Error::unavailable("the request took too long")))
+        .map_err(|error| progress.explain(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::pending;
+
+    use super::*;
+    use shared::Kind;
+    use shared::http::route::CHARGE_PATIENCE;
+
+    #[test]
+    fn the_limit_lies_between_the_providers_time_out_and_the_routes_patience() {
+        assert!(shared::stripe::TOTAL + Duration::from_secs(3) < LIMIT);
+        assert!(LIMIT < CHARGE_PATIENCE && CHARGE_PATIENCE < Duration::from_secs(29));
+    }
+
+    #[tokio::test]
+    async fn a_request_without_end_names_the_transaction_it_may_have_charged() {
+        let short = Duration::from_millis(20);
+        let progress = Progress::default();
+        let id = Id::from_number(Kind::Transaction, 1);
+        for noted in [None, Some(id)] {
+            if let Some(id) = &noted {
+                progress.note(id);
+            }
+            let ended = within(short, &progress, || pending::<Result<(), Error>>()).await;
+            let Err(Error::PaymentInterrupted { transaction, cause }) = ended else {
+                panic!("{ended:?}");
+            };
+            assert_eq!((transaction, cause.status()), (noted, 503));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_loses_against_others_is_run_again_and_a_refusal_stays_as_it_is() {
+        let (progress, runs) = (Progress::default(), Cell::new(0));
+        let ended = within(LIMIT, &progress, || {
+            runs.set(runs.get() + 1);
+            let first = runs.get() == 1;
+            async move {
+                match first {
+                    true => Err::<(), _>(Error::Contended),
+                    false => Err(Error::not_found(Kind::Fleet)),
+                }
+            }
+        });
+        assert_eq!(ended.await.expect_err("a refusal").status(), 404);
+        assert_eq!(runs.get(), 2);
+    }
+}

@@ -1,0 +1,302 @@
+//! Payments: charging and refunding payment methods, so that money moves exactly once.
+//!
+//! # Terms
+//!
+//! - The *provider* (Stripe, or the simulated one of test mode) charges cards and bank accounts. It is not part of a DynamoDB
+//!   transaction. A *wallet* is a number in the row of its owner and moves within the transaction of what it pays for.
+//! - A *charge key* is the provider's idempotency key. It is derived from an object of ours that is written before the charge
+//!   and used for one charge only: the transaction of a top-up, the numbered attempt to pay an invoice, the session, the
+//!   reservation. The client's `Idempotency-Key` has no part in it, since it may be used again after 24 hours.
+//!
+//! # Life of a charge
+//!
+//! 1. What is to be charged is written: for a top-up ([`top_up`]) and for an invoice a `pending` transaction, and in the same
+//!    write an idempotency record that points to it. A session or reservation that is over is in the table anyway.
+//! 2. The provider is asked to charge. No clear answer means that the same charge, with the same key, is repeated later: by
+//!    the repeated request, or a minute after the first one by the queue `give-back` (top-ups), `check-invoice` or
+//!    `settle-session`. A charge that is repeated after the provider may have forgotten its key is searched for first.
+//! 3. The result, the wallet or bill, and the answer to the request are written in one transaction that is conditional on the
+//!    versions read. A top-up whose wallet was deleted or changed its currency is written as *to be refunded* before the
+//!    provider is asked for the refund, so that nobody credits it any more; it ends `failed`.
+//!
+//! A refund that a client asks for is a transaction of its own. It names the charge by its key and the provider's id, so it
+//! needs no payment method. If the provider declines it, it ends `failed`, and the charge can be refunded again.
+//!
+//! # Invariants
+//!
+//! - Every charge at the provider belongs to one transaction of ours, and every transaction to at most one charge.
+//! - A transaction that is pending is found by the sweeper, whatever was lost. None stays pending once the provider answers.
+//! - A wallet is credited once for each `succeeded` top-up and never for another.
+//! - A deleted payment method is kept for 90 days for what fell due before: its charge may have been made already.
+//!
+//! # After a crash
+//!
+//! Before step 1 nothing was charged. Between 1 and 3 the charge may have been made; repeating step 2 finds out without
+//! charging twice. Within step 3 either everything or nothing was written. The answer of an interrupted request says which of
+//! these it is: see [`Progress`].
+
+mod interrupted;
+pub mod top_up;
+
+pub use interrupted::{Progress, within_limit};
+
+use shared::models::event::EventType;
+use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
+use shared::models::transaction::{
+    ChargeSource, Transaction, TransactionPrivate, TransactionStatus,
+};
+use shared::money::Currency;
+use shared::origin::{Mode, Origin};
+use shared::ports::payments::{Charge, KEY_REMEMBERED, Outcome, ProviderMethod, Refund};
+use shared::store::row::Row;
+use shared::store::wallets::{Funds, Wallet};
+use shared::store::{Answer, Changes};
+use shared::{App, Code, Error, Id, Timestamp};
+
+/// What is to be paid.
+#[derive(Debug, Clone)]
+pub struct Bill {
+    /// What the charge key is derived from.
+    pub key: String,
+    /// Minor units of `currency`. An amount of 0 is not charged.
+    pub amount: i64,
+    pub currency: Currency,
+    pub description: String,
+    /// Before which moment nobody can have tried to charge it.
+    pub due_since: Timestamp,
+}
+
+/// How a payment ended, and where the money came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payment {
+    pub outcome: Outcome,
+    pub source: ChargeSource,
+}
+
+impl Payment {
+    pub fn succeeded(&self) -> bool {
+        self.outcome == Outcome::Succeeded
+    }
+
+    /// A payment whose method was deleted so long ago that nothing is known of it.
+    fn without_method(bill: &Bill) -> Self {
+        Self {
+            outcome: Outcome::Declined("payment_method_gone".to_owned()),
+            source: at_provider(bill, None),
+        }
+    }
+}
+
+fn at_provider(bill: &Bill, reference: Option<String>) -> ChargeSource {
+    ChargeSource::Provider {
+        key: bill.key.clone(),
+        reference,
+    }
+}
+
+/// Takes money from any payment method. A card or bank account is charged now. From a wallet the money goes with
+/// `changes`, so those have to be committed where this succeeds; they must not write the wallet owner's row otherwise,
+/// and a commit that is refused as contended means the wallet has changed: look again.
+///
+/// # Errors
+/// 503: the provider is out of reach, or none is configured for live mode.
+pub async fn take(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    method: &Row<PaymentMethod>,
+    bill: &Bill,
+) -> Result<Payment, Error> {
+    let Bill {
+        amount, currency, ..
+    } = bill;
+    if *amount == 0 {
+        return Ok(Payment {
+            outcome: Outcome::Succeeded,
+            source: at_provider(bill, None),
+        });
+    }
+    if method.object.kind != PaymentMethodType::Wallet {
+        return pay(app, origin, method, bill).await;
+    }
+    let wallet = Wallet::of(&method.object, &origin.tenant);
+    let source = ChargeSource::Wallet {
+        owner: wallet.owner().clone(),
+    };
+    let outcome = match app.store.funds(&origin.tenant, wallet).await? {
+        None => Outcome::Declined("wallet_closed".to_owned()),
+        Some(funds) if funds.currency != *currency => {
+            Outcome::Declined("currency_not_supported".to_owned())
+        }
+        Some(funds) if funds.balance < *amount => {
+            Outcome::Declined("insufficient_funds".to_owned())
+        }
+        Some(_) => {
+            let price = Funds {
+                balance: *amount,
+                currency: *currency,
+            };
+            app.store
+                .debit(changes, origin, wallet, price, Error::Contended)?;
+            Outcome::Succeeded
+        }
+    };
+    Ok(Payment { outcome, source })
+}
+
+/// Takes money as [`take`] does, from a payment method that may have been deleted since the bill fell due.
+///
+/// # Errors
+/// Those of [`take`].
+pub async fn take_from(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    method: Option<&Id>,
+    bill: &Bill,
+) -> Result<Payment, Error> {
+    let method = match method {
+        Some(id) => {
+            app.store
+                .payment_method_or_deleted(&origin.tenant, id)
+                .await?
+        }
+        None => None,
+    };
+    match method {
+        Some(method) => take(app, origin, changes, &method, bill).await,
+        None => Ok(Payment::without_method(bill)),
+    }
+}
+
+/// The row of a charge as it ended, announced as `service.succeeded` or `service.failed`.
+pub fn record(transaction: Transaction, payment: &Payment) -> Row<Transaction> {
+    let event = match transaction.status {
+        TransactionStatus::Succeeded => EventType::ServiceSucceeded,
+        TransactionStatus::Failed | TransactionStatus::Pending => EventType::ServiceFailed,
+    };
+    let private = TransactionPrivate::paid_from(payment.source.clone());
+    Row::with_private(transaction, private).announcing(event)
+}
+
+/// Refunds a charge to where it came from. To a wallet the money goes with `changes`, as in [`take`].
+///
+/// # Errors
+/// 503: the provider is out of reach, or none is configured for live mode.
+pub async fn refund(
+    app: &App,
+    origin: &Origin,
+    changes: &mut Changes,
+    refund: &Row<Transaction>,
+) -> Result<Outcome, Error> {
+    let tenant = &origin.tenant;
+    let Transaction {
+        id,
+        amount,
+        currency,
+        ..
+    } = &refund.object;
+    match &refund.private.source {
+        Some(ChargeSource::Provider { key, reference }) => {
+            let refund = Refund {
+                key: Charge::key(tenant, id.as_str()),
+                charge: Charge::key(tenant, key),
+                reference: reference.clone(),
+                amount: *amount,
+                currency: *currency,
+            };
+            app.payments.of(tenant.mode)?.refund(&refund).await
+        }
+        Some(ChargeSource::Wallet { owner }) => {
+            let wallet = Wallet::owned_by(owner)
+                .ok_or_else(|| Error::internal("a wallet that nobody can own"))?;
+            match app.store.funds(tenant, wallet).await? {
+                Some(funds) if funds.currency == *currency => {
+                    let price = Funds {
+                        balance: *amount,
+                        currency: *currency,
+                    };
+                    app.store
+                        .credit(changes, origin, wallet, price, Error::Contended)?;
+                    Ok(Outcome::Succeeded)
+                }
+                Some(_) => Ok(Outcome::Declined("currency_not_supported".to_owned())),
+                None => Ok(Outcome::Declined("wallet_closed".to_owned())),
+            }
+        }
+        None => Err(Error::internal("a refund without its charge")),
+    }
+}
+
+/// Charges a card or bank account, once per key.
+async fn pay(
+    app: &App,
+    origin: &Origin,
+    method: &Row<PaymentMethod>,
+    bill: &Bill,
+) -> Result<Payment, Error> {
+    let tenant = &origin.tenant;
+    let Some(token) = method.private.token.clone() else {
+        return Err(Error::internal("a wallet has no provider to be charged at"));
+    };
+    let charge = Charge {
+        key: Charge::key(tenant, &bill.key),
+        token,
+        customer: method.private.customer.clone(),
+        amount: bill.amount,
+        currency: bill.currency,
+        description: bill.description.clone(),
+        key_expired: key_expired(bill.due_since, origin),
+    };
+    let result = app.payments.of(tenant.mode)?.charge(&charge).await?;
+    Ok(Payment {
+        outcome: result.outcome,
+        source: at_provider(bill, result.reference),
+    })
+}
+
+/// Whether the provider may have forgotten a charge that was first tried at that moment.
+fn key_expired(first: Timestamp, origin: &Origin) -> bool {
+    origin.now.millis_since(first) >= KEY_REMEMBERED
+}
+
+/// What the provider knows of the card or bank account that a new payment method stands for.
+///
+/// # Errors
+/// `payment_method_invalid_input` for a token that the provider does not know, or that stands for no card although the type
+/// is `card`; 503 if the provider cannot be reached.
+pub async fn method_at_provider(
+    app: &App,
+    mode: Mode,
+    kind: PaymentMethodType,
+    token: Option<&str>,
+) -> Result<ProviderMethod, Error> {
+    let Some(token) = token else {
+        return Ok(ProviderMethod::default());
+    };
+    let unknown = || {
+        Code::PaymentMethodInvalidInput
+            .because("The payment provider knows no such card or bank account.")
+            .at("token")
+    };
+    let method = app.payments.of(mode)?.method(token).await?;
+    let fits = |method: &ProviderMethod| kind != PaymentMethodType::Card || method.card.is_some();
+    method.filter(fits).ok_or_else(unknown)
+}
+
+/// The answer to an earlier request with the same idempotency key. A request that charges asks for it first: other
+/// writes find out in their own transaction, but a charge cannot be taken back.
+pub async fn answered(app: &App, origin: &Origin) -> Result<Option<Answer>, Error> {
+    match &origin.idempotency {
+        Some(idempotency) => app.store.recall(origin, idempotency).await,
+        None => Ok(None),
+    }
+}
+
+/// The refusal of a payment that was declined.
+pub fn declined(code: &str) -> Error {
+    Code::PaymentAuthorizationFailed
+        .because("The payment was declined.")
+        .at("payment_method")
+        .with("decline_code", code)
+}

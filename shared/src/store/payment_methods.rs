@@ -1,0 +1,110 @@
+//! Payment methods: those that were deleted, and which account uses a customer of the payment provider.
+//!
+//! A customer of the provider, and each of its tokens, may be used by one account only. The first account that registers a
+//! payment method writes a row for the customer and one for the token, in the transaction that creates the method. The row may
+//! be written again by the same account only, so of two accounts that register the same customer at the same moment one is
+//! refused. The rows stay when the method is deleted: the customer does not change hands.
+
+use aws_sdk_dynamodb::types::Put;
+
+use super::commit::{Changes, Write};
+use super::keys::{Key, Partition};
+use super::row::{Record, Row};
+use super::{Store, key_item, s};
+use crate::error::{Code, Error, Result};
+use crate::id::{Id, Kind};
+use crate::models::payment_method::{DeletedPaymentMethod, PaymentMethod, PaymentMethodPrivate};
+use crate::origin::{Origin, Tenant};
+use crate::time::Timestamp;
+
+impl Record for DeletedPaymentMethod {
+    type Private = PaymentMethodPrivate;
+
+    const KIND: Kind = Kind::PaymentMethod;
+
+    fn id(&self) -> &Id {
+        &self.method.id
+    }
+
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a PaymentMethodPrivate) -> Key<'a> {
+        let id = &self.method.id;
+        Key::DeletedPaymentMethod { tenant, id }
+    }
+
+    fn lists<'a>(&'a self, _: &'a Tenant, _: &'a PaymentMethodPrivate) -> Vec<Partition<'a>> {
+        Vec::new()
+    }
+
+    fn expires(&self) -> Option<Timestamp> {
+        Some(self.kept_until())
+    }
+}
+
+impl Store {
+    /// Deletes a payment method that was read, unless somebody else has written it since. Workers still find it with
+    /// [`Store::payment_method_or_deleted`].
+    ///
+    /// # Errors
+    /// `Internal` if the row cannot be written as an item.
+    pub fn delete_payment_method(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        row: &Row<PaymentMethod>,
+    ) -> Result<()> {
+        self.remove(changes, origin, row)?;
+        let deleted = DeletedPaymentMethod {
+            method: row.object.clone(),
+            deleted: origin.now,
+        };
+        let deleted = Row::with_private(deleted, row.private.clone());
+        self.create(changes, origin, &deleted)
+    }
+
+    /// Reads a payment method to charge what fell due before it was deleted; `None` if it was deleted long ago.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn payment_method_or_deleted(
+        &self,
+        tenant: &Tenant,
+        id: &Id,
+    ) -> Result<Option<Row<PaymentMethod>>> {
+        if let Some(row) = self.find::<PaymentMethod>(tenant, id).await? {
+            return Ok(Some(row));
+        }
+        let key = Key::DeletedPaymentMethod { tenant, id };
+        let Some(item) = self.item(key, true).await? else {
+            return Ok(None);
+        };
+        let row = Row::<DeletedPaymentMethod>::from_item(item)?;
+        Ok(Some(Row::with_private(row.object.method, row.private)))
+    }
+
+    /// Reserves a customer or token of the payment provider for the account. The commit fails with
+    /// `payment_method_invalid_input` if another account of the mode uses it.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn reserve_provider_id(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        id: &str,
+    ) -> Result<()> {
+        let Tenant { account, mode } = &origin.tenant;
+        let mut item = key_item(Key::ProviderId { mode: *mode, id });
+        item.insert("account".into(), s(account.as_str()));
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(item))
+            .condition_expression("attribute_not_exists(pk) OR #account = :account")
+            .expression_attribute_names("#account", "account")
+            .expression_attribute_values(":account", s(account.as_str()));
+        let refusal = Code::PaymentMethodInvalidInput
+            .because("The payment provider's customer of this token belongs to another account.")
+            .at("token");
+        changes.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
+        Ok(())
+    }
+}

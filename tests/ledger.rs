@@ -1,0 +1,170 @@
+//! A payment provider that does as a test says and keeps a ledger of what it charged and refunded.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use local::Options;
+use shared::error::{Error, Result};
+use shared::ports::payments::{
+    Charge, ChargeResult, Outcome, Payments, ProviderMethod, Providers, Refund, Simulated,
+};
+use tokio::sync::watch;
+
+pub struct Ledger {
+    books: Mutex<Books>,
+    /// Whether charges wait.
+    held: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Books {
+    /// Every charge by its key.
+    charges: BTreeMap<String, (Charge, ChargeResult)>,
+    refunds: BTreeMap<String, (Refund, Outcome)>,
+    asked: usize,
+    lost_answers: usize,
+    declined_refunds: usize,
+    delay: Duration,
+}
+
+impl Ledger {
+    /// A new one, with the change of options that has a service use it.
+    pub fn new() -> (Arc<Self>, impl FnOnce(&mut Options)) {
+        let ledger = Arc::new(Self {
+            books: Mutex::default(),
+            held: watch::Sender::new(false),
+        });
+        let providers = Providers::new(ledger.clone(), None);
+        (ledger, |options: &mut Options| options.payments = providers)
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().expect("the books")
+    }
+
+    /// Charges wait until [`Ledger::release`].
+    pub fn hold(&self) {
+        self.held.send_replace(true);
+    }
+
+    pub fn release(&self) {
+        self.held.send_replace(false);
+    }
+
+    /// The next so many charges are made, and nobody learns of it.
+    pub fn lose_answers(&self, answers: usize) {
+        self.books().lost_answers = answers;
+    }
+
+    /// The next so many refunds are declined.
+    pub fn decline_refunds(&self, refunds: usize) {
+        self.books().declined_refunds = refunds;
+    }
+
+    /// Every charge takes so long.
+    pub fn take(&self, delay: Duration) {
+        self.books().delay = delay;
+    }
+
+    /// Waits until so many charges were asked for, repetitions included.
+    pub async fn asked(&self, times: usize) {
+        for _ in 0..4_000 {
+            if self.books().asked >= times {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the provider was not asked {times} times");
+    }
+
+    /// The charges that succeeded, repetitions not counted.
+    pub fn charges(&self) -> usize {
+        let books = self.books();
+        let made = books.charges.values();
+        made.filter(|(_, result)| result.outcome == Outcome::Succeeded)
+            .count()
+    }
+
+    /// The refunds that succeeded.
+    pub fn refunds(&self) -> usize {
+        let books = self.books();
+        let made = books.refunds.values();
+        made.filter(|(_, outcome)| *outcome == Outcome::Succeeded)
+            .count()
+    }
+
+    /// What was charged and not refunded.
+    pub fn balance(&self) -> i64 {
+        let books = self.books();
+        let charged = books.charges.values();
+        let charged = charged.filter(|(_, result)| result.outcome == Outcome::Succeeded);
+        let refunded = books.refunds.values();
+        let refunded = refunded.filter(|(_, outcome)| *outcome == Outcome::Succeeded);
+        charged.map(|(charge, _)| charge.amount).sum::<i64>()
+            - refunded.map(|(refund, _)| refund.amount).sum::<i64>()
+    }
+
+    async fn make(&self, charge: &Charge) -> Result<ChargeResult> {
+        let delay = {
+            let mut books = self.books();
+            books.asked += 1;
+            books.delay
+        };
+        tokio::time::sleep(delay).await;
+        let mut held = self.held.subscribe();
+        held.wait_for(|held| !held)
+            .await
+            .map_err(Error::unavailable)?;
+        let known = self.books().charges.get(&charge.key).cloned();
+        let result = match known {
+            // Stripe refuses another charge under a key that it remembers.
+            Some((first, _)) if first.amount != charge.amount || first.token != charge.token => {
+                return Err(Error::internal("another charge under the same key"));
+            }
+            Some((_, result)) => result,
+            None => {
+                let outcome = Simulated.charge(charge).await?.outcome;
+                let mut books = self.books();
+                let reference = Some(format!("ch_{}", books.charges.len()));
+                let result = ChargeResult { outcome, reference };
+                let entry = (charge.clone(), result.clone());
+                books.charges.entry(charge.key.clone()).or_insert(entry);
+                result
+            }
+        };
+        let mut books = self.books();
+        if books.lost_answers > 0 {
+            books.lost_answers -= 1;
+            return Err(Error::unavailable("the answer was lost"));
+        }
+        Ok(result)
+    }
+}
+
+impl Payments for Ledger {
+    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {
+        Box::pin(self.make(charge))
+    }
+
+    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
+        let mut books = self.books();
+        let known = books.refunds.get(&refund.key);
+        let outcome = match known {
+            Some((_, outcome)) => outcome.clone(),
+            None if books.declined_refunds > 0 => {
+                books.declined_refunds -= 1;
+                Outcome::Declined("insufficient_balance".to_owned())
+            }
+            None => Outcome::Succeeded,
+        };
+        let entry = (refund.clone(), outcome.clone());
+        books.refunds.insert(refund.key.clone(), entry);
+        Box::pin(async { Ok(outcome) })
+    }
+
+    fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
+        Simulated.method(token)
+    }
+}

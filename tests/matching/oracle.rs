@@ -1,0 +1,404 @@
+//! An independent matcher: tries every pair of a window and a connector, and takes the one with the lowest score. It is written
+//! from the interface's description alone, uses none of the service's code, and reads nothing but JSON as the API shows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+/// Milliseconds.
+pub const MINUTE: i64 = 60_000;
+
+/// Decimal numbers are counted in hundred-millionths: prices have at most four places, percentages two.
+const SCALE: i128 = 100_000_000;
+
+/// A request, and the world at the moment of the attempt.
+pub struct World<'a> {
+    /// Milliseconds since 1970.
+    pub now: i64,
+    pub reservation: &'a Value,
+    pub vehicle: &'a Value,
+    pub driver: &'a Value,
+    /// The policies of driver, fleet and vehicle.
+    pub policies: &'a [Value],
+    pub stations: &'a [Value],
+    /// When each of the stations is open.
+    pub hours: &'a [Hours],
+    /// Confirmed reservations.
+    pub booked: &'a [Value],
+}
+
+/// The outcome that the description asks for.
+#[derive(Debug, PartialEq)]
+pub struct Outcome {
+    /// Station, connector and start of the window in milliseconds.
+    pub choice: Option<(String, String, i64)>,
+    pub summary: Value,
+}
+
+/// The minutes in which a station is open.
+pub struct Hours {
+    /// The first minute, in milliseconds.
+    first: i64,
+    open: Vec<bool>,
+}
+
+impl Hours {
+    /// Looks at each of so many minutes.
+    pub fn of(station: &Value, first: i64, minutes: usize) -> Self {
+        let availability = &station["availability"];
+        let ranges = |name: &str| -> Vec<[i64; 2]> {
+            let ranges = list(&availability[name]);
+            let range = |range: &Value| [millis(&range["from"]), millis(&range["until"])];
+            ranges.map(range).collect()
+        };
+        let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+        let regular = list(&availability["opening_hours"]).map(|hours| {
+            let day = days.iter().position(|day| hours["day"] == *day);
+            let (from, until) = (clock(&hours["from"]), clock(&hours["until"]));
+            (day.expect("a day"), from, until)
+        });
+        let rules = Rules {
+            zone: TimeZone::get(text(&station["timezone"])).expect("a time zone"),
+            always: station["capabilities"]["24_7_access"] == true,
+            regular: regular.collect(),
+            openings: ranges("exceptional_openings"),
+            closings: ranges("exceptional_closings"),
+        };
+        let at = |place: usize| first + place as i64 * MINUTE;
+        let open = (0..minutes).map(|place| rules.is_open_at(at(place)));
+        Self {
+            first,
+            open: open.collect(),
+        }
+    }
+
+    fn cover(&self, from: i64, until: i64) -> bool {
+        let place = |at: i64| usize::try_from((at - self.first) / MINUTE).expect("a known minute");
+        self.open[place(from)..place(until)]
+            .iter()
+            .all(|open| *open)
+    }
+}
+
+/// When a station is open, as the API says it.
+struct Rules {
+    zone: TimeZone,
+    always: bool,
+    /// The day, counted from Monday, and two times in minutes of the day.
+    regular: Vec<(usize, i32, i32)>,
+    openings: Vec<[i64; 2]>,
+    closings: Vec<[i64; 2]>,
+}
+
+impl Rules {
+    fn is_open_at(&self, at: i64) -> bool {
+        let within = |range: &[i64; 2]| range[0] <= at && at < range[1];
+        if self.closings.iter().any(within) {
+            return false;
+        }
+        if self.always || self.openings.iter().any(within) {
+            return true;
+        }
+        let local = Timestamp::from_millisecond(at).expect("a time");
+        let local = self.zone.to_datetime(local);
+        let today = local.date().weekday().to_monday_zero_offset() as usize;
+        let yesterday = (today + 6) % 7;
+        let minute = i32::from(local.hour()) * 60 + i32::from(local.minute());
+        self.regular
+            .iter()
+            .any(|&(day, from, until)| match until <= from {
+                // It reaches into the next day.
+                true => (day == today && from <= minute) || (day == yesterday && minute < until),
+                false => day == today && from <= minute && minute < until,
+            })
+    }
+}
+
+/// Minutes of the day.
+fn clock(value: &Value) -> i32 {
+    let (hour, minute) = text(value).split_once(':').expect("a time of day");
+    hour.parse::<i32>().expect("an hour") * 60 + minute.parse::<i32>().expect("a minute")
+}
+
+/// A connector and a window that pass every filter.
+struct Pair<'a> {
+    station: &'a Value,
+    connector: &'a Value,
+    start: i64,
+}
+
+/// Matches the request.
+pub fn matching(world: &World<'_>) -> Outcome {
+    let windows = windows(world);
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    let mut in_radius = 0;
+    for (station, hours) in world.stations.iter().zip(world.hours) {
+        let radius = world.reservation["location"]["radius"].as_f64();
+        if distance(world, station) > radius.expect("a radius") {
+            continue;
+        }
+        in_radius += 1;
+        match of_station(world, station, hours, &windows) {
+            Ok(found) => pairs.extend(found),
+            Err(filter) => *counts.entry(filter).or_default() += 1,
+        }
+    }
+    let mut cheapest: BTreeMap<&str, i128> = BTreeMap::new();
+    for (currency, price) in pairs.iter().filter_map(|pair| price(pair.connector)) {
+        let least = cheapest.entry(currency).or_insert(price);
+        *least = price.min(*least);
+    }
+    let ideal = millis(&world.reservation["ideal_start"]);
+    let best = pairs.iter().min_by_key(|pair| {
+        let shift = (pair.start - ideal).abs() / MINUTE;
+        let (station, connector) = (text(&pair.station["id"]), text(&pair.connector["id"]));
+        let score = score(world, pair, shift, &cheapest);
+        (score, shift, pair.start, station, connector)
+    });
+    let count = |name: &str| counts.get(name).copied().unwrap_or_default();
+    Outcome {
+        choice: best.map(|pair| {
+            let (station, connector) = (text(&pair.station["id"]), text(&pair.connector["id"]));
+            (station.to_owned(), connector.to_owned(), pair.start)
+        }),
+        summary: json!({"stations_in_radius": in_radius, "refused": {
+            "not_reservable": count("not_reservable"), "connector_type": count("connector_type"),
+            "out_of_order": count("out_of_order"), "price": count("price"), "closed": count("closed"),
+            "policy": count("policy"), "booked": count("booked"), "not_considered": count("not_considered")}}),
+    }
+}
+
+/// The starts of all windows: the ideal one, and the others in steps of five minutes. None has begun more than a minute ago.
+fn windows(world: &World<'_>) -> Vec<i64> {
+    let one = world.reservation;
+    let (start, end) = (millis(&one["ideal_start"]), millis(&one["ideal_end"]));
+    let earliest = match &one["earliest_start"] {
+        Value::Null => start,
+        earliest => millis(earliest),
+    };
+    let latest = match &one["latest_end"] {
+        Value::Null => end,
+        latest => millis(latest),
+    };
+    let step = 5 * MINUTE;
+    let steps = -2_016_i64..=2_016;
+    let starts = steps.map(|steps| start + steps * step);
+    starts
+        .filter(|from| earliest <= *from && from + (end - start) <= latest)
+        .filter(|from| world.now - MINUTE <= *from)
+        .collect()
+}
+
+/// The pairs of a station, or the first filter that none of its connectors passes.
+fn of_station<'a>(
+    world: &World<'a>,
+    station: &'a Value,
+    hours: &Hours,
+    windows: &[i64],
+) -> Result<Vec<Pair<'a>>, &'static str> {
+    let one = world.reservation;
+    let length = millis(&one["ideal_end"]) - millis(&one["ideal_start"]);
+    let mut connectors: Vec<&Value> = list(&station["connectors"]).collect();
+    let in_service = station["status"] == "active" && station["capabilities"]["reservable"] == true;
+    connectors.retain(|connector| in_service && connector["reservable"] == true);
+    if connectors.is_empty() {
+        return Err("not_reservable");
+    }
+    let standard = &world.vehicle["charging_standard"];
+    connectors.retain(|connector| {
+        connector["type"] == *standard && list(&one["connector_type"]).any(|kind| kind == standard)
+    });
+    if connectors.is_empty() {
+        return Err("connector_type");
+    }
+    connectors.retain(|connector| {
+        !["faulted", "unavailable", "unknown"].contains(&text(&connector["status"]))
+    });
+    if connectors.is_empty() {
+        return Err("out_of_order");
+    }
+    let preferences = &world.driver["preferences"];
+    connectors.retain(|connector| {
+        let currency = text(&preferences["currency"]);
+        is_within(connector, &preferences["max_price_per_kwh"], currency)
+    });
+    if connectors.is_empty() {
+        return Err("price");
+    }
+    if windows.is_empty() {
+        return Err("not_considered");
+    }
+    let open: Vec<i64> = windows
+        .iter()
+        .copied()
+        .filter(|from| hours.cover(*from, from + length))
+        .collect();
+    if open.is_empty() {
+        return Err("closed");
+    }
+    connectors.retain(|connector| {
+        world.policies.iter().all(|policy| {
+            let rules = &policy["rules"];
+            let denied = list(&rules["denied_operators"]).any(|one| *one == station["operator"]);
+            !denied
+                && is_within(
+                    connector,
+                    &rules["max_price_per_kwh"],
+                    text(&one["currency"]),
+                )
+        })
+    });
+    if connectors.is_empty() {
+        return Err("policy");
+    }
+    let mut pairs = Vec::new();
+    for connector in connectors {
+        for start in &open {
+            if is_free(world, station, connector, *start, start + length) {
+                pairs.push(Pair {
+                    station,
+                    connector,
+                    start: *start,
+                });
+            }
+        }
+    }
+    match pairs.is_empty() {
+        true => Err("booked"),
+        false => Ok(pairs),
+    }
+}
+
+/// Whether nobody else has the vehicle, or any connector of the same EVSE.
+fn is_free(world: &World<'_>, station: &Value, connector: &Value, from: i64, until: i64) -> bool {
+    let siblings: BTreeSet<&str> = list(&station["connectors"])
+        .filter(|one| one["evse"] == connector["evse"])
+        .map(|one| text(&one["id"]))
+        .collect();
+    world.booked.iter().all(|booked| {
+        let same_evse = booked["charging_station"] == station["id"]
+            && siblings.contains(text(&booked["connector"]));
+        let same_vehicle = booked["vehicle"] == world.vehicle["id"];
+        let (begins, ends) = (
+            millis(&booked["reserved_start"]),
+            millis(&booked["reserved_end"]),
+        );
+        !(same_evse || same_vehicle) || ends <= from || until <= begins
+    })
+}
+
+/// Whether every ENERGY price of the connector is within a cap in that currency. An unknown price is: this is test mode.
+fn is_within(connector: &Value, cap: &Value, currency: &str) -> bool {
+    let Some(cap) = cap.as_f64() else {
+        return true;
+    };
+    let cap = (cap * 10_000.0).round() as i128 * (SCALE / 10_000);
+    energy(connector).all(|price| text(&price["currency"]) == currency && gross(price) <= cap)
+}
+
+fn energy(connector: &Value) -> impl Iterator<Item = &Value> {
+    list(&connector["pricing"]).filter(|price| price["type"] == "ENERGY")
+}
+
+/// The highest ENERGY price with tax, in whole minor units, half of one rounded up, and its currency.
+fn price(connector: &Value) -> Option<(&str, i128)> {
+    let highest = energy(connector).max_by_key(|price| gross(price))?;
+    let whole = (gross(highest) + SCALE / 2) / SCALE;
+    Some((text(&highest["currency"]), whole))
+}
+
+/// A price with tax.
+fn gross(price: &Value) -> i128 {
+    let exact = match price["price_decimal"].as_str() {
+        Some(exact) => decimal(exact, 4),
+        None => i128::from(price["price"].as_i64().expect("a price")) * 10_000,
+    };
+    let percent = match price["tax"].as_str() {
+        Some("none") => 0,
+        _ => decimal(text(&price["tax_percent"]), 2),
+    };
+    match price["tax_included"] == true {
+        true => exact * (SCALE / 10_000),
+        false => exact * (10_000 + percent),
+    }
+}
+
+/// A decimal number, counted in units of so many places.
+fn decimal(text: &str, places: usize) -> i128 {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{fraction:0<places$}");
+    digits.parse().expect("a decimal number")
+}
+
+fn score(world: &World<'_>, pair: &Pair<'_>, shift: i64, cheapest: &BTreeMap<&str, i128>) -> i128 {
+    let preferences = &world.driver["preferences"];
+    let mut score = i128::from(shift) * 10;
+    score += (distance(world, pair.station) / 100.0).floor() as i128;
+    if let Some((currency, price)) = price(pair.connector) {
+        score += (price - cheapest[currency]) * 5;
+    }
+    if list(&preferences["preferred_charging_stations"]).any(|id| *id == pair.station["id"]) {
+        score -= 200;
+    }
+    if list(&preferences["preferred_cpos"]).any(|name| *name == pair.station["operator"]) {
+        score -= 100;
+    }
+    let power = pair.connector["power"].as_f64().expect("a power");
+    let class = match power {
+        slow if slow < 43.0 => "slow",
+        fast if fast < 150.0 => "fast",
+        _ => "ultra_fast",
+    };
+    let wanted = text(&preferences["charging_speed"]);
+    if wanted != "any" && wanted != class {
+        score += 100;
+    }
+    if pair.connector["status"] == "occupied" {
+        score += 50;
+    }
+    score
+}
+
+/// Metres on the great circle between the request's location and a station: the angle between the two as vectors from the
+/// middle of the earth.
+fn distance(world: &World<'_>, station: &Value) -> f64 {
+    let vector = |point: &Value| {
+        let degrees = |name: &str| point[name].as_f64().expect("degrees").to_radians();
+        let (latitude, longitude) = (degrees("latitude"), degrees("longitude"));
+        [
+            latitude.cos() * longitude.cos(),
+            latitude.cos() * longitude.sin(),
+            latitude.sin(),
+        ]
+    };
+    let (a, b) = (
+        vector(&world.reservation["location"]),
+        vector(&station["location"]),
+    );
+    let cross = [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ];
+    let dot: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+    let sine = cross.iter().map(|part| part * part).sum::<f64>().sqrt();
+    // The mean radius of the earth (IUGG).
+    6_371_008.8 * sine.atan2(dot)
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
+/// Milliseconds since 1970.
+pub fn millis(value: &Value) -> i64 {
+    let at: Timestamp = text(value).parse().expect("a time");
+    at.as_millisecond()
+}

@@ -1,0 +1,246 @@
+//! A payment provider with faults that keeps books.
+//!
+//! It refuses, loses its answer, or takes longer than every time-out and charges only after it was asked several times more. It
+//! remembers idempotency keys for 24 hours, and every other one for longer, as Stripe promises. Up to two refunds of a charge
+//! are declined. What it does it has another provider do, which has no faults: the simulated one, or Stripe.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use futures::future::BoxFuture;
+use shared::Timestamp;
+use shared::error::{Error, Result};
+use shared::ports::Clock;
+use shared::ports::payments::{
+    Charge, ChargeResult, Outcome, Payments, ProviderMethod, Refund, Simulated,
+};
+use shared::time::HOUR;
+use tests::clock::Hand;
+use tests::faulty::Dice;
+
+/// How long every key is remembered, and how long some are, in milliseconds.
+const REMEMBERED: i64 = 24 * HOUR;
+const REMEMBERED_LONGER: i64 = 72 * HOUR;
+
+pub struct Till {
+    dice: Dice,
+    clock: OnceLock<Arc<Hand>>,
+    behind: Arc<dyn Payments>,
+    /// What the tokens of test mode are called by the provider behind.
+    tokens: BTreeMap<String, String>,
+    books: Mutex<Books>,
+}
+
+#[derive(Default)]
+pub struct Books {
+    /// By their keys.
+    pub charges: BTreeMap<String, Made>,
+    /// By their keys, declined ones included.
+    pub refunds: BTreeMap<String, (Refund, Outcome)>,
+    /// Charges that take longer than every time-out: how often they are asked for until they are made.
+    under_way: BTreeMap<String, u64>,
+    pub faults: BTreeMap<&'static str, u64>,
+}
+
+/// A charge that was made or declined.
+#[derive(Debug, Clone)]
+pub struct Made {
+    pub charge: Charge,
+    pub result: ChargeResult,
+    at: Timestamp,
+}
+
+impl Made {
+    pub fn succeeded(&self) -> bool {
+        self.result.outcome == Outcome::Succeeded
+    }
+}
+
+impl Books {
+    /// The refund of a charge that succeeded.
+    pub fn refund_of(&self, key: &str) -> Option<&Refund> {
+        let mut refunds = self.refunds.values();
+        refunds
+            .find(|(refund, outcome)| refund.charge == key && *outcome == Outcome::Succeeded)
+            .map(|(refund, _)| refund)
+    }
+
+    fn count(&mut self, fault: &'static str) -> Error {
+        *self.faults.entry(fault).or_default() += 1;
+        Error::unavailable(format!("on purpose: {fault}"))
+    }
+}
+
+impl Till {
+    pub fn new(seed: u64) -> Self {
+        Self::before(seed, Arc::new(Simulated), BTreeMap::new())
+    }
+
+    /// In front of another provider.
+    pub fn before(seed: u64, behind: Arc<dyn Payments>, tokens: BTreeMap<String, String>) -> Self {
+        Self {
+            dice: Dice::new(seed),
+            clock: OnceLock::new(),
+            behind,
+            tokens,
+            books: Mutex::default(),
+        }
+    }
+
+    pub fn go_by(&self, clock: Arc<Hand>) {
+        drop(self.clock.set(clock));
+    }
+
+    pub fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().expect("the books")
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.get().expect("a clock").now()
+    }
+
+    fn fails(&self, percent: u64, fault: &'static str) -> Result<()> {
+        match self.dice.percent(percent) {
+            true => Err(self.books().count(fault)),
+            false => Ok(()),
+        }
+    }
+
+    /// The result of a charge that the provider remembers, or finds because it was asked to search.
+    fn known(&self, charge: &Charge) -> Option<ChargeResult> {
+        let books = self.books();
+        let made = books.charges.get(&charge.key)?;
+        let longer = charge.key.ends_with(|last: char| last.is_ascii_digit());
+        let remembered = if longer {
+            REMEMBERED_LONGER
+        } else {
+            REMEMBERED
+        };
+        if self.now().millis_since(made.at) < remembered {
+            let same = Charge {
+                key_expired: made.charge.key_expired,
+                ..charge.clone()
+            };
+            assert_eq!(made.charge, same, "another charge under the same key");
+            return Some(made.result.clone());
+        }
+        charge.key_expired.then(|| made.result.clone())
+    }
+
+    async fn make(&self, charge: &Charge) -> Result<ChargeResult> {
+        let token = self.tokens.get(&charge.token);
+        let asked = Charge {
+            token: token.unwrap_or(&charge.token).clone(),
+            key_expired: false,
+            ..charge.clone()
+        };
+        let result = self.behind.charge(&asked).await?;
+        let made = Made {
+            charge: charge.clone(),
+            result: result.clone(),
+            at: self.now(),
+        };
+        let before = self.books().charges.insert(charge.key.clone(), made);
+        assert!(before.is_none(), "charged twice: {charge:?}");
+        Ok(result)
+    }
+}
+
+impl Payments for Till {
+    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {
+        Box::pin(async move {
+            self.fails(6, "refused")?;
+            let asked = {
+                let mut books = self.books();
+                match books.under_way.get_mut(&charge.key) {
+                    Some(0) | None => books.under_way.remove(&charge.key),
+                    Some(left) => {
+                        *left -= 1;
+                        return Err(books.count("still under way"));
+                    }
+                }
+            };
+            let result = match self.known(charge) {
+                Some(result) => result,
+                None => {
+                    if asked.is_none() && self.dice.percent(10) {
+                        let asks = self.dice.below(4);
+                        let mut books = self.books();
+                        books.under_way.insert(charge.key.clone(), asks);
+                        return Err(books.count("slower than every time-out"));
+                    }
+                    self.make(charge).await?
+                }
+            };
+            self.fails(12, "answer lost")?;
+            Ok(result)
+        })
+    }
+
+    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
+        Box::pin(async move {
+            self.fails(6, "refused")?;
+            let known = self.books().refunds.get(&refund.key).cloned();
+            let outcome = match known {
+                Some((first, outcome)) => {
+                    assert_eq!(&first, refund, "another refund under the same key");
+                    outcome
+                }
+                None => {
+                    let outcome = self.new_refund(refund).await?;
+                    let entry = (refund.clone(), outcome.clone());
+                    self.books().refunds.insert(refund.key.clone(), entry);
+                    outcome
+                }
+            };
+            self.fails(12, "answer lost")?;
+            Ok(outcome)
+        })
+    }
+
+    fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
+        Simulated.method(token)
+    }
+}
+
+impl Till {
+    async fn new_refund(&self, refund: &Refund) -> Result<Outcome> {
+        let (reference, declined) = {
+            let books = self.books();
+            let made = books.charges.get(&refund.charge);
+            let made = made.unwrap_or_else(|| panic!("a refund of no charge: {refund:?}"));
+            assert!(
+                made.succeeded(),
+                "a refund of what was declined: {refund:?}"
+            );
+            let (amount, currency) = (made.charge.amount, made.charge.currency);
+            assert_eq!((amount, currency), (refund.amount, refund.currency));
+            assert!(
+                books.refund_of(&refund.charge).is_none(),
+                "refunded twice: {refund:?}"
+            );
+            if refund.reference.is_some() {
+                assert_eq!(refund.reference, made.result.reference);
+            }
+            let before = books.refunds.values();
+            let declined = before
+                .filter(|(one, _)| one.charge == refund.charge)
+                .count();
+            (made.result.reference.clone(), declined)
+        };
+        if declined < 2 && self.dice.percent(20) {
+            self.books().count("refund declined");
+            return Ok(Outcome::Declined("insufficient_balance".into()));
+        }
+        let asked = Refund {
+            reference,
+            ..refund.clone()
+        };
+        self.behind.refund(&asked).await
+    }
+
+    /// The keys of all charges.
+    pub fn keys(&self) -> BTreeSet<String> {
+        self.books().charges.keys().cloned().collect()
+    }
+}
