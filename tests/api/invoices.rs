@@ -923,6 +923,7 @@ async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
         act(&app.alice, &id, "finalize", json!({}))
             .await
             .expect(200);
+        // The attempt has its transaction, pending, from the beginning.
         let before = app.transactions(&app.alice).await.len();
         begin(&app, &id, first).await;
         assert_eq!(act(&app.alice, &id, "void", json!({})).await.status, 409);
