@@ -1,8 +1,9 @@
 //! Identifiers: a prefix that tells the kind, and a version-7 UUID as 32 hexadecimal digits, so that ids sort by
 //! creation. The table of prefixes here is the only one.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -117,19 +118,33 @@ resources! {
 #[serde(transparent)]
 pub struct Id(String);
 
+/// How many seconds keep their counter for new ids.
+const KEPT_COUNTERS: usize = 32;
+
 impl Id {
-    /// A new id. Ids made by one process sort in the order they were made, also within a millisecond.
+    /// A new id. Ids that one process makes for the same second sort in the order they were made, also within a millisecond.
+    ///
+    /// The time in an id is that of `now`, even if ids of a later time were made before: rows are found by it. So each second
+    /// has a counter of its own, and the last few are kept.
     pub fn new(kind: Kind, now: Timestamp) -> Self {
-        static ORDER: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
+        static COUNTERS: Mutex<VecDeque<(u64, ContextV7)>> = Mutex::new(VecDeque::new());
         let millis = now.unix_millis().max(0);
         let (seconds, nanos) = (
             millis.unsigned_abs() / 1000,
             (millis % 1000) as u32 * 1_000_000,
         );
-        let order = ORDER
+        let mut counters = COUNTERS
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let uuid = Uuid::new_v7(uuid::Timestamp::from_unix(&*order, seconds, nanos));
+        let place = counters.iter().position(|(second, _)| *second == seconds);
+        let (_, counter) = place
+            .and_then(|place| counters.remove(place))
+            .unwrap_or_else(|| (seconds, ContextV7::new()));
+        let uuid = Uuid::new_v7(uuid::Timestamp::from_unix(&counter, seconds, nanos));
+        counters.push_back((seconds, counter));
+        if counters.len() > KEPT_COUNTERS {
+            counters.pop_front();
+        }
         Self::from_number(kind, uuid.as_u128())
     }
 
@@ -232,6 +247,15 @@ mod tests {
         assert!(ids.is_sorted());
         assert!(ids[0].number(Kind::Fleet) >= Some(Id::first_number(now)));
         assert!(Id::new(Kind::Fleet, now.plus_millis(1)) > ids[999]);
+    }
+
+    #[test]
+    fn an_id_has_the_time_it_was_made_for_although_later_ones_were_made_before() {
+        let now = Timestamp::from_unix_millis(1_782_000_000_123);
+        drop(Id::new(Kind::Fleet, now.plus_millis(86_400_000)));
+        let id = Id::new(Kind::Fleet, now).number(Kind::Fleet);
+        let next = Id::first_number(now.plus_millis(1000));
+        assert!(id >= Some(Id::first_number(now)) && id < Some(next));
     }
 
     #[test]

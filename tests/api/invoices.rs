@@ -923,9 +923,10 @@ async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
         act(&app.alice, &id, "finalize", json!({}))
             .await
             .expect(200);
+        // The attempt has its transaction, pending, from the beginning.
+        let before = app.transactions(&app.alice).await.len();
         begin(&app, &id, first).await;
         assert_eq!(act(&app.alice, &id, "void", json!({})).await.status, 409);
-        let before = app.transactions(&app.alice).await.len();
         let paid = act(&app.alice, &id, "pay", json!({"payment_method": second})).await;
         let paid = paid.expect(200).body;
         assert_eq!(

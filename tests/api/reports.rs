@@ -469,7 +469,7 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
         (&shown["reservation"], &reserved["charging_session"]),
         (&reserved["id"], &shown["id"])
     );
-    assert_eq!(shown["invoice"], invoice["id"]);
+    assert_eq!(shown["invoice"], invoice["id"], "{shown} {invoice}");
     // The session: its lines add up.
     let number = |object: &Value, name: &str| object[name].as_i64().expect("a number");
     let lines = shown["cost_breakdown"].as_array().expect("lines");

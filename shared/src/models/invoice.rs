@@ -29,7 +29,7 @@ use crate::time::{DAY, MINUTE, Timestamp};
 /// How many line items an invoice shows; the others are on pages of their own.
 pub const SHOWN_LINES: usize = 100;
 /// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
-const SHOWN_BYTES: usize = 64 * 1024;
+const SHOWN_BYTES: usize = 96 * 1024;
 /// How long after its creation an invoice is due, in milliseconds.
 const TERM: i64 = 30 * DAY;
 const LONGEST_PERIOD: i64 = 366 * DAY;
