@@ -254,7 +254,14 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
 /// the id of a request.
 pub fn steady(mut shown: Value) -> Value {
     let moving: &[&str] = match shown["object"].as_str() {
-        Some("charging_session") => &["amount_due", "energy_consumed", "updated"],
+        Some("charging_session") => &[
+            "amount_due",
+            "cost_breakdown",
+            "energy_consumed",
+            "net",
+            "tax",
+            "updated",
+        ],
         Some("charging_station") => &["availability"],
         Some("report") => &["url"],
         Some("error") => &["request"],
