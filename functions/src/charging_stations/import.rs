@@ -30,7 +30,7 @@ pub const FUNCTION: Function = Function {
         .memory(1024)
         .timeout(900)
         .writing(&[Rows::Of(Kind::ChargingStation)])
-        .needing(&[Need::BatchWrites, Need::ReadStations]),
+        .needing(&[Need::BatchWrites, Need::ReadStations, Need::ReadTable]),
 };
 
 /// How many stations are read at a time.
