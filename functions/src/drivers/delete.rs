@@ -7,11 +7,10 @@ use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
-use shared::size::Size;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
-use shared::{App, Error, Kind, Origin};
+use shared::{App, Error, Kind};
 
 use crate::references;
 
@@ -24,9 +23,6 @@ pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Reso
 
 /// How many rows one transaction may touch besides the driver, its event and the idempotency record.
 const MAX_ROWS: usize = 97;
-
-/// How large the rows of vehicles in one transaction are at most, together, in bytes.
-const MAX_ROWS_SIZE: usize = 3_000_000;
 
 pub async fn handle(
     caller: Caller,
@@ -49,21 +45,14 @@ pub async fn handle(
     }
     let answer = caller.deleted(&id, Kind::Driver)?;
     let mut changes = Changes::new();
-    let mut room = MAX_ROWS_SIZE;
-    for mut vehicle in store.get_all::<Vehicle>(caller.tenant(), vehicles).await? {
+    let mut vehicles = store.get_all::<Vehicle>(caller.tenant(), vehicles).await?;
+    for vehicle in &mut vehicles {
         vehicle.object.forget_driver(&id, caller.now());
-        let size = Size::of(&vehicle.object)?.bytes;
-        if size > room {
-            // DynamoDB takes at most 4 MB in one transaction. A crash between two leaves a driver whom some vehicles no longer
-            // name, and who can be deleted again.
-            let rows = std::mem::take(&mut changes);
-            let earlier = Origin::later(origin.tenant.clone(), origin.now);
-            store.commit_later(&earlier, rows).await?;
-            room = MAX_ROWS_SIZE;
-        }
-        room = room.saturating_sub(size);
-        store.replace(&mut changes, origin, &vehicle)?;
     }
+    // A crash between two parts leaves a driver whom some vehicles no longer name, and who can be deleted again.
+    store
+        .replace_in_parts(&mut changes, origin, &vehicles)
+        .await?;
     for fleet in fleets {
         store.leave(&mut changes, origin, fleet, &id)?;
         store.count(

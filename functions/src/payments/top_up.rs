@@ -139,7 +139,7 @@ pub async fn finish(app: &App, origin: &Origin, row: Row<Transaction>) -> Result
     }
 }
 
-/// Takes a top-up from whatever stage it is at to its end, and answers the caller, if there is one.
+/// Finishes a top-up from whatever stage it has reached, and makes the response if a caller waits for one.
 async fn settle(
     app: &App,
     origin: &Origin,

@@ -7,11 +7,10 @@ use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::size::Size;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::store::{Answer, Changes};
-use shared::{App, Error, Kind, Origin};
+use shared::{App, Error, Kind};
 
 use crate::references;
 
@@ -22,9 +21,6 @@ pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Re
         Rows::Of(Kind::Fleet),
         Rows::Of(Kind::Event),
     ]);
-
-/// How large the rows of drivers in one transaction are at most, together, in bytes.
-const MAX_ROWS_SIZE: usize = 3_000_000;
 
 pub async fn handle(
     caller: Caller,
@@ -37,24 +33,16 @@ pub async fn handle(
     references::not_charging(&app, origin, Kind::Vehicle, &id).await?;
     let answer = caller.deleted(&id, Kind::Vehicle)?;
     let mut changes = Changes::new();
-    let mut room = MAX_ROWS_SIZE;
-    for mut driver in store
+    let mut drivers = store
         .get_all::<Driver>(caller.tenant(), &row.object.drivers)
-        .await?
-    {
+        .await?;
+    for driver in &mut drivers {
         driver.object.forget_vehicle(&id, caller.now());
-        let size = Size::of(&driver.object)?.bytes;
-        if size > room {
-            // DynamoDB takes at most 4 MB in one transaction. A crash between two leaves a vehicle that some of its drivers
-            // no longer name, and that can be deleted again.
-            let rows = std::mem::take(&mut changes);
-            let earlier = Origin::later(origin.tenant.clone(), origin.now);
-            store.commit_later(&earlier, rows).await?;
-            room = MAX_ROWS_SIZE;
-        }
-        room = room.saturating_sub(size);
-        store.replace(&mut changes, origin, &driver)?;
     }
+    // A crash between two parts leaves a vehicle that some of its drivers no longer name, and that can be deleted again.
+    store
+        .replace_in_parts(&mut changes, origin, &drivers)
+        .await?;
     if let Some(telemetry) = store
         .find::<VehicleTelemetry>(caller.tenant(), &row.object.telemetry)
         .await?

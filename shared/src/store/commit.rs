@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::event::EventType;
 use crate::origin::Origin;
+use crate::size::Size;
 
 /// Changes that are written together. Each knows what it means when its condition fails.
 #[derive(Debug, Default)]
@@ -43,6 +44,10 @@ pub(super) enum Refused {
 /// How often a transaction is tried that collides with others, and the longest first pause between.
 const TRIES: u32 = 7;
 const PAUSE: Duration = Duration::from_millis(12);
+
+/// How large the rows are together, in bytes of JSON, that one transaction of [`Store::replace_in_parts`] replaces: DynamoDB
+/// accepts 4 MB.
+const PART: usize = 3_000_000;
 
 impl Changes {
     pub fn new() -> Self {
@@ -100,6 +105,35 @@ impl Store {
             Write::Put(put.build().map_err(Error::internal)?),
             Error::Contended,
         );
+        Ok(())
+    }
+
+    /// Adds rows that were read to the changes, as [`Store::replace`] does, and commits the changes so far whenever the next row
+    /// would make the transaction larger than DynamoDB accepts.
+    ///
+    /// What is committed earlier stays if the request is refused or interrupted later, so this is only for changes that may be made
+    /// in parts and repeated, such as removing a deleted object's id from other objects.
+    ///
+    /// # Errors
+    /// A row cannot be written as an item; what the failed condition of an earlier part means; `Unavailable` if DynamoDB cannot be
+    /// reached.
+    pub async fn replace_in_parts<T: Record>(
+        &self,
+        changes: &mut Changes,
+        origin: &Origin,
+        rows: &[Row<T>],
+    ) -> Result<()> {
+        let mut room = PART;
+        for row in rows {
+            let size = Size::of(&row.object)?.bytes;
+            if size > room {
+                let earlier = Origin::later(origin.tenant.clone(), origin.now);
+                self.commit_later(&earlier, std::mem::take(changes)).await?;
+                room = PART;
+            }
+            room = room.saturating_sub(size);
+            self.replace(changes, origin, row)?;
+        }
         Ok(())
     }
 

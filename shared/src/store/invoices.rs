@@ -157,7 +157,7 @@ impl Store {
     /// touches and is paid.
     ///
     /// # Errors
-    /// The table's.
+    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
     pub async fn fees_within(
         &self,
         tenant: &Tenant,
