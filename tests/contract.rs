@@ -30,7 +30,8 @@ static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
         for (method, operation) in item.as_object().expect("operations") {
             let responses = operation["responses"].as_object().expect("responses");
             let answers = responses.iter().map(|(status, response)| {
-                let answer = (response.clone(), OnceLock::new());
+                let schema = &resolved(response)["content"]["application/json"]["schema"];
+                let answer = (schema.clone(), OnceLock::new());
                 (status.parse().expect("a status"), answer)
             });
             operations.push(Operation {
@@ -43,11 +44,23 @@ static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
     operations
 });
 
-fn validator(response: &Value) -> Validator {
-    let shared = response["$ref"]
-        .as_str()
-        .and_then(|path| DOCUMENT.pointer(&path[1..]));
-    let schema = &shared.unwrap_or(response)["content"]["application/json"]["schema"];
+/// The target of a reference, or what is written in its place.
+pub fn resolved(value: &'static Value) -> &'static Value {
+    let shared = value["$ref"].as_str();
+    let shared = shared.and_then(|path| DOCUMENT.pointer(&path[1..]));
+    shared.unwrap_or(value)
+}
+
+/// Where a value is not as a schema of the document says.
+pub fn faults(schema: &Value, value: &Value) -> Vec<String> {
+    let validator = validator(schema);
+    let faults = validator.iter_errors(value);
+    faults
+        .map(|fault| format!("{} at {}", fault, fault.instance_path()))
+        .collect()
+}
+
+fn validator(schema: &Value) -> Validator {
     let whole = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "allOf": [schema],
         "components": {"schemas": DOCUMENT["components"]["schemas"]}});
     jsonschema::options()
@@ -74,13 +87,13 @@ pub fn check(method: &str, path: &str, status: u16, body: &Value) {
     else {
         return;
     };
-    let Some((response, validator_of)) = operation.answers.get(&status) else {
+    let Some((schema, validator_of)) = operation.answers.get(&status) else {
         panic!(
             "the OpenAPI document has no status {status} for {method} {path}; if it is out of date, run \
              `cargo run -p generate openapi`: {body}"
         );
     };
-    let validator = validator_of.get_or_init(|| validator(response));
+    let validator = validator_of.get_or_init(|| validator(schema));
     let faults: Vec<_> = validator
         .iter_errors(body)
         .map(|fault| format!("{} at {}", fault, fault.instance_path()))
