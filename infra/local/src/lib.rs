@@ -10,6 +10,7 @@ mod engine;
 mod files;
 mod guard;
 mod inbox;
+mod requests;
 mod stations;
 mod streams;
 mod timeline;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
@@ -29,6 +30,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
+use functions::charging_stations::import::Imported;
 use serde::{Deserialize, Serialize};
 use shared::app::{App, Quotas, Settings, TABLE};
 use shared::error::{Error, Result};
@@ -53,6 +55,7 @@ use crate::engine::{Engine, Moved};
 use crate::files::Folder;
 use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
+use crate::requests::Requests;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 
@@ -152,6 +155,12 @@ struct Account {
     api_key: String,
     /// In hexadecimal.
     page_secret: String,
+}
+
+/// The response of `GET /_local/clock`.
+#[derive(Debug, Serialize)]
+struct Time {
+    now: shared::Timestamp,
 }
 
 /// The body of `POST /_local/clock`.
@@ -437,14 +446,22 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes, the clock, the files and the inbox.
+/// The routes of the service, and those of a local run: the clock, the files, the inbox, the requests, stations and accounts.
 fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc<Inbox>) -> Router {
-    let service = functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge));
+    let requests = Arc::new(Requests::new(app.clock.clone()));
+    let service = functions::router(app.clone())
+        .layer(from_fn_with_state(engine.clone(), nudge))
+        .layer(from_fn_with_state(requests.clone(), requests::log));
     Router::new()
-        .route("/_local/clock", post(advance))
+        .route("/_local/clock", get(time).post(advance))
         .with_state(engine.clone())
         .route("/_local/account_status", post(set_account_status))
+        .route(
+            stations::ROUTE,
+            post(load_stations).layer(DefaultBodyLimit::max(stations::MAX_BODY)),
+        )
         .with_state(app.clone())
+        .route(requests::ROUTE, get(requests::list).with_state(requests))
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
@@ -481,6 +498,20 @@ async fn set_account_status(
     set.await.map(Json).map_err(shown)
 }
 
+/// `POST /_local/stations`: loads stations from OCPI objects, as the function `import-stations` does on AWS.
+async fn load_stations(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body: axum::body::Bytes,
+) -> Result<Json<Imported>, Answer> {
+    let loaded = async {
+        check_json(&headers)?;
+        stations::load(&app, shared::http::body::read(&body, None)?).await
+    };
+    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
+    loaded.await.map(Json).map_err(shown)
+}
+
 /// A page of another origin can send other content types without asking first.
 fn check_json(headers: &HeaderMap) -> Result<()> {
     match shared::http::body::is_json(headers) {
@@ -489,6 +520,12 @@ fn check_json(headers: &HeaderMap) -> Result<()> {
             "The body must have the content type application/json.",
         )),
     }
+}
+
+/// `GET /_local/clock`: the time of everything in the process.
+async fn time(State(engine): State<Arc<Engine>>) -> Json<Time> {
+    let now = engine.now();
+    Json(Time { now })
 }
 
 /// `POST /_local/clock`: moves the time, for everything in the process.
