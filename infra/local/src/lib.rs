@@ -33,6 +33,7 @@ use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::Imported;
 use serde::{Deserialize, Serialize};
 use shared::app::{App, Quotas, Settings, TABLE};
+use shared::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
 use shared::error::{Error, Result};
 use shared::http::Versions;
 use shared::http::errors;
@@ -155,6 +156,10 @@ struct Account {
     api_key: String,
     /// In hexadecimal.
     page_secret: String,
+    /// The keys that secrets in rows are encrypted with, as in the variable `ENCRYPTION_KEYS`. None in folders of releases that
+    /// did not encrypt them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encryption_keys: Option<String>,
 }
 
 /// The response of `GET /_local/clock`.
@@ -244,7 +249,7 @@ impl Running {
 
         let clock = Arc::new(LocalClock::open(&folder)?);
         let timeline = Arc::new(Timeline::new(clock.clone()));
-        let known: Option<Account> = if made {
+        let mut known: Option<Account> = if made {
             None
         } else {
             folder.read(files::CREDENTIALS)?
@@ -252,6 +257,10 @@ impl Running {
         let page_secret = match &known {
             Some(known) => known.check(&folder)?,
             None => random()?,
+        };
+        let master_secrets = match &mut known {
+            Some(known) => known.master_secrets(&folder)?,
+            None => hex::encode(random()?),
         };
         let downloads = Arc::new(Downloads::new(
             folder.path(),
@@ -261,6 +270,7 @@ impl Running {
         ));
         let settings = Settings {
             page_secret: page_secret.clone(),
+            encryption_keys: EncryptionKeys::new(&master_secrets)?,
             base_url: None,
             rates: Rates {
                 test: options.rate,
@@ -285,7 +295,7 @@ impl Running {
         let known = match known {
             Some(known) => known,
             None => {
-                let made = make_account(&app, &page_secret).await?;
+                let made = make_account(&app, &page_secret, master_secrets).await?;
                 folder.write(files::CREDENTIALS, &made)?;
                 made
             }
@@ -429,14 +439,34 @@ impl Account {
                 folder.damaged(files::CREDENTIALS, &message)
             })
     }
+
+    /// The master secrets of encryption. A folder that has none is given one.
+    fn master_secrets(&mut self, folder: &Folder) -> Result<String> {
+        if let Some(master_secrets) = &self.encryption_keys {
+            return match EncryptionKeys::new(master_secrets) {
+                Ok(_) => Ok(master_secrets.clone()),
+                Err(_) => {
+                    let message = format!(
+                        "encryption_keys is not a list of keys of at least {MIN_MASTER_SECRET} characters"
+                    );
+                    Err(folder.damaged(files::CREDENTIALS, &message))
+                }
+            };
+        }
+        let made = hex::encode(random()?);
+        self.encryption_keys = Some(made.clone());
+        folder.write(files::CREDENTIALS, self)?;
+        Ok(made)
+    }
 }
 
-async fn make_account(app: &App, page_secret: &[u8]) -> Result<Account> {
+async fn make_account(app: &App, page_secret: &[u8], master_secrets: String) -> Result<Account> {
     let made = bootstrap::handle(app, account(Mode::Test)?).await?;
     Ok(Account {
         account: made.account.id,
         api_key: made.api_key.secret.unwrap_or_default(),
         page_secret: hex::encode(page_secret),
+        encryption_keys: Some(master_secrets),
     })
 }
 
