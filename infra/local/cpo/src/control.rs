@@ -55,6 +55,15 @@ async fn refuse_pages(request: Request, next: Next) -> Response {
     }
 }
 
+/// Why an operation was refused.
+struct Refused(StatusCode, String);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        failed(self.0, &self.1)
+    }
+}
+
 fn failed(status: StatusCode, message: &str) -> Response {
     (
         status,
@@ -100,7 +109,7 @@ fn kilo(units: u64) -> f64 {
 }
 
 /// Reads a JSON body of exactly these members.
-fn read<T: serde::de::DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, Response> {
+fn read<T: serde::de::DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, Refused> {
     let kind = headers
         .get(header::CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok())
@@ -108,10 +117,10 @@ fn read<T: serde::de::DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Res
     // A page of another origin can send other content types without asking first.
     if kind.split(';').next().map(str::trim) != Some("application/json") {
         let message = "The body must have the content type application/json.";
-        return Err(failed(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+        return Err(Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message.into()));
     }
     serde_json::from_slice(body)
-        .map_err(|error| failed(StatusCode::BAD_REQUEST, &error.to_string()))
+        .map_err(|error| Refused(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 #[derive(Deserialize)]
@@ -146,7 +155,7 @@ struct PlugIn {
 async fn tap(Shared(network): Net, headers: HeaderMap, body: axum::body::Bytes) -> Response {
     let Card { evse, uid, kind } = match read(&headers, &body) {
         Ok(card) => card,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     let tap = network.change(|state, _| state.tap(&evse, &uid, &kind));
     let refuse = |why: &str| {
@@ -221,7 +230,7 @@ async fn plug_in(Shared(network): Net, headers: HeaderMap, body: axum::body::Byt
         max_kw,
     } = match read(&headers, &body) {
         Ok(read) => read,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into_response(),
     };
     let usual = Vehicle::default();
     let units = |given: Option<f64>, usual: u64| {
@@ -274,7 +283,7 @@ fn at_evse(
     act: impl FnOnce(&mut State, &str, jiff::Timestamp) -> Result<(), String>,
 ) -> Response {
     match read::<AtEvse>(headers, body) {
-        Err(refused) => refused,
+        Err(refused) => refused.into_response(),
         Ok(AtEvse { evse }) => {
             let done = network.change(|state, now| act(state, &evse, now));
             shown(network, done)
@@ -289,7 +298,7 @@ async fn next_command(
     body: axum::body::Bytes,
 ) -> Response {
     match read::<Behaviour>(&headers, &body) {
-        Err(refused) => refused,
+        Err(refused) => refused.into_response(),
         Ok(behaviour) => {
             network.change(|state, _| state.next_commands.push_back(behaviour));
             shown(&network, Ok(()))

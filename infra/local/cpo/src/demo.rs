@@ -90,51 +90,63 @@ const CARD_ONLY: Model = Model {
     ..AC
 };
 
+/// A location.
+struct Site {
+    id: &'static str,
+    name: &'static str,
+    address: &'static str,
+    postal_code: &'static str,
+    /// Latitude and longitude.
+    coordinates: [&'static str; 2],
+    evses: &'static [Model],
+}
+
+const SITES: [Site; 4] = [
+    Site {
+        id: "1001",
+        name: "Demo Network Trafalgar Square",
+        address: "1 Trafalgar Square",
+        postal_code: "WC2N 5DN",
+        coordinates: ["51.508000", "-0.128000"],
+        evses: &[AC, AC],
+    },
+    Site {
+        id: "1002",
+        name: "Demo Network Southwark",
+        address: "20 Southwark Street",
+        postal_code: "SE1 1TJ",
+        coordinates: ["51.505000", "-0.092000"],
+        evses: &[DC, DC],
+    },
+    Site {
+        id: "1003",
+        name: "Demo Network Euston Road",
+        address: "120 Euston Road",
+        postal_code: "NW1 2AL",
+        coordinates: ["51.528000", "-0.130000"],
+        evses: &[AC_NIGHT, AC_NIGHT],
+    },
+    Site {
+        id: "1004",
+        name: "Demo Network Green Park",
+        address: "60 Piccadilly",
+        postal_code: "W1J 0DJ",
+        coordinates: ["51.507000", "-0.141000"],
+        evses: &[CARD_ONLY],
+    },
+];
+
 /// The locations. Their EVSEs are free, and their ids are those of the location with a number.
 pub fn locations(now: jiff::Timestamp) -> Vec<Value> {
     let now = text(now);
-    let sites: [(&str, &str, &str, &str, &str, &str, &[Model]); 4] = [
-        (
-            "1001",
-            "Demo Network Trafalgar Square",
-            "1 Trafalgar Square",
-            "WC2N 5DN",
-            "51.508000",
-            "-0.128000",
-            &[AC, AC],
-        ),
-        (
-            "1002",
-            "Demo Network Southwark",
-            "20 Southwark Street",
-            "SE1 1TJ",
-            "51.505000",
-            "-0.092000",
-            &[DC, DC],
-        ),
-        (
-            "1003",
-            "Demo Network Euston Road",
-            "120 Euston Road",
-            "NW1 2AL",
-            "51.528000",
-            "-0.130000",
-            &[AC_NIGHT, AC_NIGHT],
-        ),
-        (
-            "1004",
-            "Demo Network Green Park",
-            "60 Piccadilly",
-            "W1J 0DJ",
-            "51.507000",
-            "-0.141000",
-            &[CARD_ONLY],
-        ),
-    ];
-    let sites = sites.into_iter().map(|(id, name, address, postal_code, latitude, longitude, models)| {
-        let evses: Vec<Value> = (1..).zip(models).map(|(number, model)| evse(id, number, model, &now)).collect();
-        json!({"country_code": COUNTRY_CODE, "party_id": PARTY_ID, "id": id, "publish": true, "name": name,
-            "address": address, "city": "London", "postal_code": postal_code, "country": "GBR",
+    let sites = SITES.iter().map(|site| {
+        let evses: Vec<Value> = (1..)
+            .zip(site.evses)
+            .map(|(number, model)| evse(site.id, number, model, &now))
+            .collect();
+        let [latitude, longitude] = site.coordinates;
+        json!({"country_code": COUNTRY_CODE, "party_id": PARTY_ID, "id": site.id, "publish": true, "name": site.name,
+            "address": site.address, "city": "London", "postal_code": site.postal_code, "country": "GBR",
             "coordinates": {"latitude": latitude, "longitude": longitude}, "parking_type": "ON_STREET", "evses": evses,
             "operator": {"name": crate::NAME}, "time_zone": "Europe/London",
             "opening_times": {"twentyfourseven": true}, "charging_when_closed": true, "last_updated": now})

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{OriginalUri, Path, Query, Request, State as Shared};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
@@ -77,7 +77,7 @@ struct Reply {
     code: u16,
     message: Option<String>,
     data: Option<Value>,
-    headers: HeaderMap,
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Reply {
@@ -87,7 +87,7 @@ impl Reply {
             code,
             message: None,
             data,
-            headers: HeaderMap::new(),
+            headers: Vec::new(),
         }
     }
 
@@ -124,7 +124,13 @@ impl Reply {
         if let Some(data) = self.data {
             body["data"] = data;
         }
-        (self.http, self.headers, axum::Json(body)).into_response()
+        let mut response = (self.http, axum::Json(body)).into_response();
+        for (name, value) in self.headers {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
     }
 }
 
@@ -328,11 +334,7 @@ fn page(
     let (total, limit) = (all.len(), limit.clamp(1, PAGE));
     let page: Vec<Value> = all.into_iter().skip(offset).take(limit).collect();
     let mut answer = Reply::data(Value::Array(page));
-    let mut add = |name: &'static str, value: String| {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            answer.headers.insert(name, value);
-        }
-    };
+    let mut add = |name: &'static str, value: String| answer.headers.push((name, value));
     add("x-total-count", total.to_string());
     add("x-limit", PAGE.to_string());
     if offset + limit < total {
