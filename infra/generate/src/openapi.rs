@@ -14,8 +14,9 @@ use functions::Endpoint;
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::error::Code;
-use shared::http::{Conditional, Method, Route, Shows, expand, version};
+use shared::http::{Conditional, Method, Route, Shows, expand};
 use shared::models::event::EventType;
+use shared::version;
 
 use self::names::capital;
 use self::schemas::Components;
@@ -202,7 +203,7 @@ fn scopes(route: &Route) -> Value {
 
 fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     let route = &endpoint.route;
-    let takes = (endpoint.takes)();
+    let spec = (endpoint.request_spec)();
     let mut operation = json!({
         "operationId": names::operation_id(route),
         "summary": summary(route),
@@ -218,7 +219,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
         responses.insert(status.to_string(), error);
     }
     operation["responses"] = Value::Object(responses);
-    if let Some(body) = takes.body {
+    if let Some(body) = spec.body {
         let (schema, required) = components.body(route, body);
         operation["requestBody"] = json!({"required": required, "content":
             {"application/json": {"schema": schema, "example": examples::body(route)}}});
@@ -274,7 +275,7 @@ fn quoted(word: &str) -> String {
 fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec<Value> {
     let route = &endpoint.route;
     let mut list = Vec::new();
-    if (endpoint.takes)().id {
+    if (endpoint.request_spec)().id {
         let kind = route
             .scope
             .resource()
@@ -383,11 +384,11 @@ fn query_parameter(route: &Route, name: &str, components: &mut Components) -> Va
         ),
         "available" => described(
             json!({"type": "boolean"}),
-            "Has a connector that is free now, or has none.",
+            "Whether a connector is free now.",
         ),
         "reservable" => described(
             json!({"type": "boolean"}),
-            "Takes reservations, or does not.",
+            "Whether the station can be reserved.",
         ),
         "from" => described(
             json!({"type": "string", "format": "date-time"}),

@@ -18,7 +18,7 @@ type Codes = BTreeSet<Option<&'static str>>;
 /// What an operation may refuse with: codes by status.
 pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     let route = &endpoint.route;
-    let takes = (endpoint.takes)();
+    let spec = (endpoint.request_spec)();
     let mut refusals: BTreeMap<u16, Codes> = BTreeMap::new();
     for status in [400, 401, 403, 500, 503] {
         refusals.entry(status).or_default().insert(None);
@@ -28,7 +28,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
         refusals.entry(409).or_default().insert(None);
     }
     let mut codes = vec![Code::RateLimitExceeded, Code::AccountNotFound];
-    codes.extend(takes.body.and_then(|body| body.invalid));
+    codes.extend(spec.body.and_then(|body| body.invalid));
     codes.extend(expand::is_taken(route).then_some(Code::UnsupportedExpandValue));
     codes.extend(route.refuses);
     let named = |name: &&str| Kind::ALL.iter().find(|kind| kind.name() == *name);
@@ -39,7 +39,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
             .filter_map(named)
             .filter_map(|kind| kind.not_found()),
     );
-    if takes.id {
+    if spec.id {
         let own = route.scope.resource().map(|resource| resource.kind());
         let code = own.and_then(Kind::not_found);
         match code {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use functions::takes::{BodyType, Schemas};
+use functions::request_spec::{BodyType, Schemas};
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::http::{Route, expand};
