@@ -70,7 +70,7 @@ impl Work {
             Message::Deliver { tenant, event, .. } => (tenant, event),
             Message::GenerateReport { tenant, report } => (tenant, report),
             Message::CheckInvoice { tenant, invoice } => (tenant, invoice),
-            Message::RefundTransaction {
+            Message::SettleTransaction {
                 tenant,
                 transaction,
             } => (tenant, transaction),

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::{Json, Router, routing::get};
+use axum::routing::get;
+use axum::{Json, Router};
 use serde::Serialize;
-use shared::error::{Error, ErrorType, Refusal};
-use shared::http::errors;
+use shared::Id;
 use shared::ports::Clock;
-use shared::{Id, Kind};
+
+use crate::guard::forbidden;
 
 const ROUTE: &str = "/_local/session";
 
@@ -37,25 +38,16 @@ struct SignedIn<'a> {
 
 /// A router of the session.
 pub fn router(session: Session) -> Router {
-    Router::new()
-        .route(ROUTE, get(sign_in))
-        .with_state(session)
+    Router::new().route(ROUTE, get(sign_in)).with_state(session)
 }
 
 async fn sign_in(State(session): State<Session>, headers: HeaderMap) -> Response {
     let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
     let own = sites.next().is_some_and(|site| site == "same-origin") && sites.next().is_none();
     if !own {
-        let error = Error::Refused(Box::new(Refusal {
-            status: 403,
-            kind: ErrorType::InvalidRequest,
-            code: None,
-            message: "Only the web page of this port is signed in. Use the key that the terminal shows.".into(),
-            param: None,
-            details: Vec::new(),
-        }));
-        let id = Id::new(Kind::Request, session.clock.now());
-        return errors::answer(&error, &id, "").into_response();
+        let message =
+            "Only the web page of this port is signed in. Use the key that the terminal shows.";
+        return forbidden(&*session.clock, message.into());
     }
     let signed_in = SignedIn {
         account: &session.account,
