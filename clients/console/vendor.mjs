@@ -42,16 +42,45 @@ const DETAIL = 0.006;
 const atlas = simplify(presimplify(JSON.parse(read('world-atlas/countries-50m.json'))), DETAIL);
 const { countries } = atlas.objects;
 
-/** A line as whole units: the first point, then the distance from each point to the next. */
-function encode(line) {
-  const points = line.map(([longitude, latitude]) => [Math.round(longitude * SCALE), Math.round(latitude * SCALE)]);
+const WHOLE = 360 * SCALE;
+
+/** A line in whole units. A line that crosses the 180th meridian goes on beyond it rather than around the earth. */
+function continuous(line) {
+  let before = null;
+  return line.map(([longitude, latitude]) => {
+    let x = Math.round(longitude * SCALE);
+    if (before !== null) x -= WHOLE * Math.round((x - before) / WHOLE);
+    before = x;
+    return [x, Math.round(latitude * SCALE)];
+  });
+}
+
+/** A ring, closed below the south pole if it goes around it, as that of Antarctica does. */
+function closed(ring) {
+  const points = continuous(ring);
+  const [first, last] = [points[0], points[points.length - 1]];
+  return first[0] === last[0] ? points : [...points, [last[0], -89 * SCALE], [first[0], -89 * SCALE]];
+}
+
+/** The line, and if it goes beyond a meridian of 180 degrees once more where it comes in on the other side. */
+function copies(points) {
+  const xs = points.map(([x]) => x);
+  const moved = [Math.max(...xs) > WHOLE / 2 && -WHOLE, Math.min(...xs) < -WHOLE / 2 && WHOLE].filter(Boolean);
+  return [0, ...moved].map((by) => points.map(([x, y]) => [x + by, y]));
+}
+
+/** Points as one list: the first point, then the distance from each point to the next. */
+function encode(points) {
   const moved = points.filter(([x, y], index) => !index || x !== points[index - 1][0] || y !== points[index - 1][1]);
   return moved.flatMap(([x, y], index) => (index ? [x - moved[index - 1][0], y - moved[index - 1][1]] : [x, y]));
 }
 
-const rings = merge(atlas, countries.geometries).coordinates.map((polygon) => polygon.map(encode));
-const land = rings.map((polygon) => polygon.filter((ring) => ring.length >= 8)).filter((polygon) => polygon.length);
-const borders = mesh(atlas, countries, (one, other) => one !== other).coordinates.map(encode);
+const outlines = merge(atlas, countries.geometries).coordinates.flatMap(([outline, ...lakes]) => {
+  const rings = lakes.map((lake) => encode(continuous(lake)));
+  return copies(closed(outline)).map((points) => [encode(points), ...rings]);
+});
+const land = outlines.map((polygon) => polygon.filter((ring) => ring.length >= 8)).filter((polygon) => polygon.length);
+const borders = mesh(atlas, countries, (one, other) => one !== other).coordinates.flatMap((line) => copies(continuous(line)).map(encode));
 write(
   'world.js',
   `// The coastline and the borders of Natural Earth 1:50m, simplified; written by vendor.mjs. See world.LICENSE.txt.

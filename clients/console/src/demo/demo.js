@@ -13,7 +13,7 @@ const VEHICLES = 20;
 const DEPOT = { latitude: 51.507, longitude: -0.128 };
 
 /** The hours of a day at which vehicles charge, counted from the hour in which the demo was started. */
-const WAVES = [3, 9, 16];
+const WAVES = [4, 14];
 
 /** How many vehicles charge in a wave, and how many requests are sent at a time. */
 const WAVE = 5;
@@ -110,17 +110,16 @@ async function addEndpoint(post) {
 async function chargeTogether(post, vehicles, start, signal) {
   const made = await each(vehicles, (vehicle) => post('/v1/reservations', reservation(vehicle, start)).catch(unlessRefused));
   await advanceTo(start - 5 * MINUTE);
-  const confirmed = await each(made, (one) => one && patiently(() => request('GET', `/v1/reservations/${one.id}`), signal));
-  const sessions = await each(confirmed, async (one) => {
-    if (one?.status !== 'confirmed') return null;
-    const { charging_station, connector, driver, vehicle } = one;
+  const ids = new Set(made.map((one) => one?.id));
+  const page = await patiently(() => request('GET', '/v1/reservations?status=confirmed&limit=100'), signal);
+  const confirmed = page.data.filter((/** @type {any} */ one) => ids.has(one.id));
+  const sessions = await each(confirmed, async (/** @type {any} */ { charging_station, connector, driver, vehicle }) => {
     return post('/v1/charging_sessions', { charging_station, connector, driver, vehicle }).catch(unlessRefused);
   });
   await advanceTo(start + 35 * MINUTE);
   await each(sessions, async (session) => {
     if (!session) return;
     await post(`/v1/charging_sessions/${session.id}/stop`, {}).catch(unlessRefused);
-    await post(`/v1/vehicles/${session.vehicle}/telemetry`, { battery: { level: 80, status: 'idle' } });
   });
 }
 

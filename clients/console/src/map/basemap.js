@@ -1,6 +1,7 @@
 // The ground of the map without internet: land and borders of Natural Earth, and a graticule with its degrees.
 
 import { BORDERS, LAND, SCALE } from '../../vendor/world.js';
+import { coloursOf } from '../ui/colours.js';
 
 /**
  * The points of a line of the bundled data, as pairs of latitude and longitude.
@@ -43,11 +44,10 @@ export function addBasemap(L, map) {
   for (const layer of [land, borders, graticule, labels]) layer.addTo(map);
 
   const paint = () => {
-    const style = getComputedStyle(document.documentElement);
-    const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-    land.setStyle({ fillColor: colour('--land'), fillOpacity: 1, color: colour('--coast') });
-    borders.setStyle({ color: colour('--border-line') });
-    drawGraticule(colour('--graticule'));
+    const colour = coloursOf({ land: '--land', coast: '--coast', border: '--border-line', graticule: '--graticule' });
+    land.setStyle({ fillColor: colour.land, fillOpacity: 1, color: colour.coast });
+    borders.setStyle({ color: colour.border });
+    drawGraticule(colour.graticule);
   };
   const drawGraticule = (/** @type {string} */ color) => {
     graticule.clearLayers();

@@ -9,7 +9,6 @@ let loading = null;
 
 /** Leaflet, which makes itself a global variable. @returns {Promise<any>} */
 function leaflet() {
-  // @ts-expect-error the file is a script rather than a module
   loading ??= import('../../vendor/leaflet.js').then(() => /** @type {any} */ (globalThis).L);
   return loading;
 }

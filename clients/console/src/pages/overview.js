@@ -34,8 +34,7 @@ export function Overview() {
     <${ResourceError} resource=${fleets} />
     ${fresh
       ? html`<${Empty} title="There is no fleet yet">
-          <p>Load a demo fleet to look around, or begin with your own: first a <a href=${link('/fleets', { new: 1 })}>fleet</a>, then its
-          <a href="#/vehicles">vehicles</a> and <a href="#/drivers">drivers</a>.</p>
+          <p>Load a demo fleet to look around, or begin with your own: first a <a href=${link('/fleets', { new: 1 })}>fleet</a>, then its <a href="#/vehicles">vehicles</a> and <a href="#/drivers">drivers</a>.</p>
           <button type="button" class="primary" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>
         </${Empty}>`
       : null}
