@@ -6,6 +6,9 @@ import { useCallback, useEffect, useRef, useState } from '../ui/html.js';
 /** How long after a passing error the same request is sent again, in seconds, unless the service says. */
 const RETRY = 5;
 
+/** How often a page that is not visible reads again, in milliseconds. */
+const HIDDEN = 60_000;
+
 /**
  * @template T
  * @typedef {{ data: T | null, error: ApiError | null, loading: boolean, retryAt: number | null, reload: () => void }} Resource
@@ -45,7 +48,7 @@ export function useRead(read, inputs, { every = null } = {}) {
         const data = await latest.current(own.signal);
         if (own.signal.aborted) return;
         setState({ data, error: null, loading: false, retryAt: null, key });
-        if (every) plan(every);
+        if (every) plan(document.visibilityState === 'visible' ? every : HIDDEN);
       } catch (error) {
         if (own.signal.aborted || ended) return;
         const shown = error instanceof ApiError ? error : new ApiError('server', String(error));

@@ -1,7 +1,7 @@
 // The demo fleet: twenty vehicles in London with a week of charging. Everything is made through the public API. The week passes on
 // the test clock of the local runner, which is a week ahead afterwards; elsewhere there is no history.
 
-import { ApiError, request } from '../api/client.js';
+import { ApiError, newIdempotencyKey, request } from '../api/client.js';
 import { advance, hasTestClock, now } from '../state/clock.js';
 
 const MINUTE = 60;
@@ -13,10 +13,10 @@ const VEHICLES = 20;
 const DEPOT = { latitude: 51.507, longitude: -0.128 };
 
 /** The hours of a day at which vehicles charge, counted from the hour in which the demo was started. */
-const WAVES = [4, 14];
+const WAVES = [9];
 
-/** How many vehicles charge in a wave, and how many requests are sent at a time. */
-const WAVE = 5;
+/** How many vehicles charge at such an hour, and how many requests are sent at a time. */
+const WAVE = 6;
 const AT_A_TIME = 4;
 
 const MODELS = [
@@ -33,7 +33,10 @@ const DRIVERS = ['Ada Byron', 'Grace Hopper', 'Katherine Johnson', 'Edsger Dijks
  * @returns {Promise<{ fleet: any, invoice: any | null }>}
  */
 export async function loadDemo(progress, signal) {
-  const post = (/** @type {string} */ path, /** @type {unknown} */ body) => patiently(() => request('POST', path, body, { quiet: true }), signal);
+  const post = (/** @type {string} */ path, /** @type {unknown} */ body) => {
+    const idempotencyKey = newIdempotencyKey();
+    return patiently(() => request('POST', path, body, { idempotencyKey, quiet: true }), signal);
+  };
 
   progress('The fleet, its policy and its payment method', 0.02);
   const policy = await post('/v1/policies', { name: 'At most 70 pence per kWh', rules: { max_price_per_kwh: 70 }, description: 'Made with the demo fleet.' });
@@ -150,7 +153,7 @@ function unlessRefused(error) {
 }
 
 /**
- * Tries again when the service asks to wait.
+ * Tries again after an error that passes, such as too many requests.
  * @template T
  * @param {() => Promise<T>} work
  * @param {AbortSignal} signal
@@ -162,7 +165,7 @@ async function patiently(work, signal) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof ApiError) || error.kind !== 'limited' || tries >= 10) throw error;
+      if (!(error instanceof ApiError) || !error.passes || tries >= 5) throw error;
       await new Promise((resolve) => setTimeout(resolve, 1000 * (error.retryAfter ?? 1)));
     }
   }

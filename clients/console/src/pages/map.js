@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { useRead } from '../api/resource.js';
-import { Empty, Field, PageHead, Select } from '../ui/elements.js';
+import { Empty, Field, Loading, PageHead, Select } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
 import { MapView, showAll } from '../map/map-view.js';
 import { CONDITIONS, MOST, condition, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
@@ -162,7 +162,8 @@ const LISTED = 50;
 
 /** @param {{ stations: Station[], read: boolean }} props */
 function StationList({ stations, read }) {
-  if (read && stations.length === 0) {
+  if (!read) return html`<${Loading} what="stations" />`;
+  if (stations.length === 0) {
     return html`<${Empty} title="No station here"><p>Zoom out, or change the filters.</p></${Empty}>`;
   }
   return html`<h2>${stations.length} stations</h2>

@@ -3,9 +3,8 @@
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { readPages, useRead } from '../api/resource.js';
-import { Empty, Loading, PageHead, Status, Time } from '../ui/elements.js';
+import { Empty, PageHead, Status, Time } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
-import { Ref } from '../ui/objects.js';
 import { energy, money, number, timeWindow } from '../format.js';
 import { now } from '../state/clock.js';
 import { link } from '../router.js';
@@ -45,7 +44,7 @@ export function Overview() {
 function Card(/** @type {{ title: string, resource: import('../api/resource.js').Resource<any>, more?: string, children?: any }} */ { title, resource, more, children }) {
   return html`<section class="card"><header><h2>${title}</h2>${more ? html`<a href=${more}>All</a>` : null}</header>
     <${ResourceError} resource=${resource} />
-    ${resource.data === null ? resource.loading && html`<${Loading} what=${title.toLowerCase()} />` : children}
+    ${resource.data === null ? resource.loading && html`<p class="loading" role="status">Loading…</p>` : children}
   </section>`;
 }
 
