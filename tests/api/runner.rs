@@ -155,7 +155,11 @@ async fn work_that_is_due_later_is_listed_in_its_order() {
     let app = start().await;
     let crew = app.crew(&app.alice).await;
     let reservation = app.reservation(&crew, 120);
-    let reservation = app.alice.post("/v1/reservations", reservation).await.expect(200);
+    let reservation = app
+        .alice
+        .post("/v1/reservations", reservation)
+        .await
+        .expect(200);
     app.drain().await;
     let due = app.anon.get("/_local/due").await.expect(200).body;
     let work = due["data"].as_array().expect("work");

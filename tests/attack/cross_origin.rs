@@ -203,9 +203,7 @@ async fn only_the_page_of_the_port_itself_is_signed_in() {
     let app = start().await;
     let key = &app.running().api_key;
     let session = async |headers: &[(&str, &str)]| {
-        app.anon
-            .send("GET", "/_local/session", None, headers)
-            .await
+        app.anon.send("GET", "/_local/session", None, headers).await
     };
     let own = ("sec-fetch-site", "same-origin");
     let signed_in = session(&[own]).await.expect(200);
@@ -230,10 +228,7 @@ async fn only_the_page_of_the_port_itself_is_signed_in() {
         assert_unreadable(&answer, "a refused session");
     }
     for method in ["POST", "OPTIONS"] {
-        let answer = app
-            .anon
-            .send(method, "/_local/session", None, &[own])
-            .await;
+        let answer = app.anon.send(method, "/_local/session", None, &[own]).await;
         assert_eq!(answer.status, 405, "{method}");
         assert!(!answer.text.contains(key), "{method}");
     }

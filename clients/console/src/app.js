@@ -80,7 +80,7 @@ function Header() {
   const at = useNow(1000);
   const clock = html`<span class="clock-label">Service time</span> <time datetime=${new Date(at).toISOString()} title=${exactMoment(at)}>${moment(at)}</time>`;
   return html`<header class="top">
-    <a class="brand" href="#/"><img src="icon.svg" alt="" width="24" height="24" /> Fleet Charging</a>
+    <a class="brand" href="#/" aria-label="Fleet Charging"><img src="icon.svg" alt="" width="24" height="24" /> Fleet Charging</a>
     <div class="top-right">
       ${hasTestClock() ? html`<a class="clock" href="#/developers/clock">${clock}</a>` : html`<span class="clock">${clock}</span>`}
       <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>

@@ -65,7 +65,7 @@ function Invoice({ id }) {
     if (await remove.run()) go('#/invoices');
   };
   const columns = [
-    { label: 'Item', cell: (/** @type {any} */ one) => (one.charging_session ? html`<a href=${link(`/sessions/${one.charging_session}`)}>${one.description}</a>` : one.description) },
+    { label: 'Item', cell: (/** @type {any} */ one) => (one.charging_session ? html`<a href=${link(`/sessions/${one.charging_session}`)} title=${one.description}>${one.station_name ?? one.description}</a>` : one.description) },
     { label: 'When', cell: (/** @type {any} */ one) => html`<${Time} at=${one.started} />` },
     { label: 'Vehicle', cell: (/** @type {any} */ one) => one.registration_plate ?? '–' },
     { label: 'Duration', number: true, cell: (/** @type {any} */ one) => (one.duration_seconds ? duration(one.duration_seconds) : '–') },

@@ -5,7 +5,8 @@ import { request } from '../api/client.js';
 import { useAction } from '../api/resource.js';
 import { Field, PageHead, Select } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
-import { MapView } from '../map/map-view.js';
+import { MapView, showAll } from '../map/map-view.js';
+import { drawStations, readStations } from '../map/stations.js';
 import { Picker } from '../forms/picker.js';
 import { distance, duration, fromLocalInput, localInput } from '../format.js';
 import { now } from '../state/clock.js';
@@ -124,11 +125,13 @@ function PlacePicker({ place, radius, onPlace }) {
   latest.current = onPlace;
   const onMap = (/** @type {import('../map/map-view.js').MapHandle} */ made) => {
     layer.current = made.L.layerGroup().addTo(made.map);
+    const controller = showStations(made, (station) => latest.current([station.location.latitude, station.location.longitude]));
     made.map.on('click', (/** @type {any} */ event) => {
       const { lat, lng } = event.latlng.wrap();
       latest.current([Number(lat.toFixed(5)), Number(lng.toFixed(5))]);
     });
     setHandle(made);
+    return () => controller.abort();
   };
   useEffect(() => {
     if (!handle) return;
@@ -140,4 +143,25 @@ function PlacePicker({ place, radius, onPlace }) {
     map.fitBounds(circle.getBounds());
   }, [handle, place?.[0], place?.[1], radius]);
   return html`<${MapView} label="Place of the reservation: click to choose it" onMap=${onMap} />`;
+}
+
+/**
+ * Shows the reservable stations of the visible area, now and whenever the map was moved.
+ * @param {import('../map/map-view.js').MapHandle} handle
+ * @param {(station: import('../../types').ChargingStation) => void} onSelect
+ * @returns {AbortController} stops reading
+ */
+function showStations(handle, onSelect) {
+  const controller = new AbortController();
+  const layer = handle.L.layerGroup().addTo(handle.map);
+  const show = async () => {
+    const { stations } = await readStations(handle.map, { reservable: true }, controller.signal);
+    showAll(handle, stations.map(({ location }) => [location.latitude, location.longitude]));
+    drawStations(handle, layer, stations, { onSelect });
+  };
+  // Without stations the place can be chosen all the same.
+  const tryToShow = () => void show().catch(() => {});
+  handle.map.on('moveend', tryToShow);
+  tryToShow();
+  return controller;
 }

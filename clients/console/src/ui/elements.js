@@ -41,9 +41,13 @@ export async function copy(text, what) {
 export const CopyButton = (/** @type {{ text: string, what: string, children?: any }} */ { text, what, children }) =>
   html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${`Copy ${what}`}>${children ?? 'Copy'}</button>`;
 
+/** Two sheets, the sign for copying. */
+const CopyMark = () => html`<svg width="13" height="13" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">
+  <rect x="5.5" y="5.5" width="9" height="9" rx="1.5" /><path d="M10.5 2.5v-1h-9v9h1" /></svg>`;
+
 /** An id, shortened for the eye, whole for the clipboard. */
 export const Id = (/** @type {{ id: string }} */ { id }) => html`<span class="id"><code title=${id}>${shortId(id)}</code>
-  <button type="button" class="quiet tiny" onClick=${() => copy(id, 'Id')} aria-label=${`Copy the id ${id}`}>⧉</button></span>`;
+  <button type="button" class="quiet tiny" onClick=${() => copy(id, 'Id')} aria-label=${`Copy the id ${id}`}><${CopyMark} /></button></span>`;
 
 /** @param {string} id */
 export function shortId(id) {
