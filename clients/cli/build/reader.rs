@@ -187,13 +187,18 @@ impl Reader<'_> {
         Ok((self.plain(&content["schema"])?, self.example(content)?))
     }
 
-    /// A value for a parameter of a path: its example, or the id in the example of the object that the path leads to.
+    /// A value for a parameter of a path: its example, or the id in the example of the object that the path leads to, or
+    /// of the first object of the list that it is in.
     fn sample_argument(&self, path: &str, argument: &Field) -> Result<String, String> {
         let name = format!("{{{}}}", argument.path[0]);
         let up_to = path.find(&name).map_or(path.len(), |at| at + name.len());
         let retrieve = &self.document["paths"][&path[..up_to]]["get"];
-        let (_, example) = self.success(retrieve)?;
-        let id = example.and_then(|example| example["id"].as_str().map(str::to_owned));
+        let (_, object) = self.success(retrieve)?;
+        let parent = path[..up_to].trim_end_matches(&name).trim_end_matches('/');
+        let (_, page) = self.success(&self.document["paths"][parent]["get"])?;
+        let id = |example: &Value| example["id"].as_str().map(str::to_owned);
+        let of_object = object.as_ref().and_then(id);
+        let id = of_object.or_else(|| id(&page.as_ref()?["data"][0]));
         Ok(id.unwrap_or_else(|| "ID".into()))
     }
 

@@ -112,11 +112,18 @@ pub static EVENTS: &[Event] = &[
         "reservation.updated",
         "creates a reservation and changes its end",
     ),
-    event(
+    later(
         "service.failed",
-        "tops up a wallet with a card that is declined",
+        "charges for 20 minutes, to be paid with a card that is declined",
     ),
-    event("service.succeeded", "tops up a wallet"),
+    later(
+        "service.refunded",
+        "charges for 20 minutes, paid with a card, and refunds it",
+    ),
+    later(
+        "service.succeeded",
+        "charges for 20 minutes, paid with a card",
+    ),
     event("vehicle.created", "creates a vehicle"),
     event("vehicle.deleted", "creates a vehicle and deletes it"),
     event("vehicle.updated", "creates a vehicle and changes its plate"),
@@ -345,8 +352,7 @@ impl Stage<'_> {
             name if name.starts_with("service.") => self.payment(name).await,
             name if name.starts_with("charging_session.") => {
                 let crew = self.crew().await?;
-                let plug = self.free_plug().await?;
-                let session = self.start(&crew, &plug, None).await?;
+                let session = self.start_anywhere(&crew, None).await?;
                 if name.ends_with(".completed") {
                     self.stop(&session).await?;
                 }
@@ -458,14 +464,16 @@ impl Stage<'_> {
                 "tok_success"
             })
             .await?;
-        let plug = self.free_plug().await?;
-        let session = self.start(&crew, &plug, Some(&card)).await?;
+        let session = self.start_anywhere(&crew, Some(&card)).await?;
         move_clock(self.context, CHARGE).await?;
         self.stop(&session).await?;
         let transaction = self.transaction_of(&card).await?;
         if name == "service.refunded" {
-            self.post(&format!("/v1/transactions/{transaction}/refund"), json!({}))
+            // The refund is a transaction of its own.
+            let refund = self
+                .post(&format!("/v1/transactions/{transaction}/refund"), json!({}))
                 .await?;
+            return Ok(refund["id"].as_str().unwrap_or_default().to_owned());
         }
         Ok(transaction)
     }
@@ -488,8 +496,8 @@ impl Stage<'_> {
         )))
     }
 
-    /// The first free connector of the vehicles' plug at a station that can be reserved and is always open.
-    async fn free_plug(&self) -> Result<Plug, Failure> {
+    /// The free connectors of the vehicles' plug at stations that can be reserved and are always open, one of each station.
+    async fn free_plugs(&self) -> Result<Vec<Plug>, Failure> {
         let request = Request::get("/v1/charging_stations")
             .with("available", "true")
             .with("reservable", "true")
@@ -497,21 +505,41 @@ impl Stage<'_> {
             .with("limit", "100");
         let page = self.context.client.send(&request).await?.body;
         let stations = page["data"].as_array().into_iter().flatten();
-        for station in stations.filter(|station| station["capabilities"]["24_7_access"] == true) {
+        let open = stations.filter(|station| station["capabilities"]["24_7_access"] == true);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let plugs = open.filter_map(|station| {
             let mut connectors = station["connectors"].as_array().into_iter().flatten();
-            let free = |one: &&Value| one["type"] == STANDARD && one["status"] == "available";
-            if let Some(connector) = connectors.find(free) {
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                return Ok(Plug {
-                    station: text(&station["id"]),
-                    connector: text(&connector["id"]),
-                    location: station["location"].clone(),
-                });
+            let connector =
+                connectors.find(|one| one["type"] == STANDARD && one["status"] == "available")?;
+            Some(Plug {
+                station: text(&station["id"]),
+                connector: text(&connector["id"]),
+                location: station["location"].clone(),
+            })
+        });
+        let plugs: Vec<Plug> = plugs.collect();
+        match plugs.is_empty() {
+            false => Ok(plugs),
+            true => Err(Failure::Local(format!(
+                "no station has a free {STANDARD} connector; load stations first"
+            ))),
+        }
+    }
+
+    /// Starts a session at the first connector that no reservation needs.
+    async fn start_anywhere(&mut self, crew: &Crew, card: Option<&str>) -> Result<String, Failure> {
+        let mut refused = Failure::local("no station has a free connector");
+        for plug in self.free_plugs().await? {
+            match self.start(crew, &plug, card).await {
+                Err(Failure::Refused(refusal))
+                    if refusal.member("code") == Some("charging_session_conflict") =>
+                {
+                    refused = Failure::Refused(refusal);
+                }
+                started => return started,
             }
         }
-        Err(Failure::Local(format!(
-            "no station has a free {STANDARD} connector; load stations first"
-        )))
+        Err(refused)
     }
 
     async fn start(
@@ -528,14 +556,22 @@ impl Stage<'_> {
         self.create("charging_sessions", body).await
     }
 
+    /// Stops a session, unless it has ended by itself, as when its connector is reserved for another vehicle.
     async fn stop(&self, session: &str) -> Result<(), Failure> {
         let path = format!("/v1/charging_sessions/{session}/stop");
-        self.post(&path, json!({})).await.map(drop)
+        match self.post(&path, json!({})).await {
+            Err(Failure::Refused(refusal))
+                if refusal.member("code") == Some("charging_session_state_conflict") =>
+            {
+                Ok(())
+            }
+            stopped => stopped.map(drop),
+        }
     }
 
     async fn reservation(&mut self, name: &str) -> Result<String, Failure> {
         let crew = self.crew().await?;
-        let mut area = self.free_plug().await?.location;
+        let mut area = self.free_plugs().await?.swap_remove(0).location;
         area["radius"] = 5_000.into();
         // Reservations are confirmed about 30 minutes before they begin, so one that begins sooner is confirmed at once.
         let minutes = match name {
@@ -604,8 +640,7 @@ impl Stage<'_> {
     async fn invoice(&mut self, name: &str) -> Result<String, Failure> {
         let begin = self.context.client.now().await?;
         let crew = self.crew().await?;
-        let plug = self.free_plug().await?;
-        let session = self.start(&crew, &plug, None).await?;
+        let session = self.start_anywhere(&crew, None).await?;
         move_clock(self.context, CHARGE).await?;
         self.stop(&session).await?;
         let session = self

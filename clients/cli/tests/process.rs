@@ -648,3 +648,12 @@ fn a_dry_run_lists_every_bad_line_and_sends_nothing() {
     assert!(server.seen().is_empty());
     assert!(!Path::new(&format!("{file}.journal")).exists());
 }
+
+#[test]
+fn the_readme_lists_the_exit_codes_as_the_tool_does() {
+    let readme = include_str!("../README.md");
+    for (code, meaning) in fleet::failure::EXIT_CODES {
+        let row = format!("| {code} | {meaning} |");
+        assert!(readme.contains(&row), "{row}");
+    }
+}
