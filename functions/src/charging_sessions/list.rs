@@ -85,7 +85,6 @@ pub async fn handle(
         .await?;
     let operation = Operation::of(tenant.mode);
     for row in &mut found.rows {
-        let session = row.object.clone();
         row.object = row.live(operation, context.now());
     }
     page::respond(&context, &query, found)

@@ -2,11 +2,10 @@
 //! finalized a day later; when a reporting period is over, asks for its report. A period without sessions has neither.
 
 use shared::deployment::Deployment;
-use shared::models::fleet::{Fleet, FleetInternal};
+use shared::models::fleet::Fleet;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 
-use shared::models::stored::Stored;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 

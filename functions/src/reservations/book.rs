@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use shared::charging::calendar::{CalendarOwner, Window};
-use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
-use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
+use shared::charging::matching::{self, Candidate, MatchSummary};
+use shared::models::reservation::{FailedReason, Reservation};
 use shared::models::stored::Stored;
 use shared::origin::Origin;
 use shared::store::calendars::{Booked, CalendarHold, Calendars};

@@ -59,13 +59,13 @@ pub async fn handle(
     let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
     let plan = PolicyContext {
         station: None,
-        area: Some(reservation.location.circle()),
-        windows: &matching::windows(&reservation, context.now()),
+        area: Some(reservation.object.location.circle()),
+        windows: &matching::windows(&reservation.object, context.now()),
         currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
     let made = Allowed {
-        object: &reservation,
+        object: &reservation.object,
         policy_warnings: policies::check(&rules, &plan)?,
     };
     let response = context.respond(&made)?;

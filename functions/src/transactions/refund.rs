@@ -6,7 +6,6 @@ use shared::Response;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
 use shared::{App, Error};
 

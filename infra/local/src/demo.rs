@@ -74,7 +74,7 @@ pub async fn create(app: &App) -> Result<()> {
     let movement = Movement {
         kind: TransactionType::Charge,
         amount: 1_250,
-        currency: driver.preferences.currency,
+        currency: driver.object.preferences.currency,
         description: "Charging".into(),
         payment_method: Some(method.id.clone()),
         driver: Some(driver.object.id.clone()),

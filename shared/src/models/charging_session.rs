@@ -1058,7 +1058,7 @@ mod tests {
     #[test]
     fn in_live_mode_nothing_is_simulated() {
         let mut scene = scene();
-        let mut session = scene.start(json!({"payment_method": "pm_1"})).unwrap();
+        let session = scene.start(json!({"payment_method": "pm_1"})).unwrap();
         scene.mode = Mode::Live;
         let conflict = Some(Code::ChargingSessionConflict);
         assert_eq!(scene.refusal(), (conflict, "charging_station".to_owned()));
