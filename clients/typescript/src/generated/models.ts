@@ -41,7 +41,7 @@ export type ApiKey = Schemas["ApiKey"];
 /** The body of `POST /v1/api_keys`. */
 export type ApiKeyCreateParams = Schemas["ApiKeyCreateParams"];
 
-/** The circle in which a station is sought. */
+/** The circle in which a station is searched. */
 export type Area = Schemas["Area"];
 
 export type Availability = Schemas["Availability"];
@@ -140,7 +140,7 @@ export type DriverTopUpParams = Schemas["DriverTopUpParams"];
 /** The body of `POST /v1/drivers/{id}`. */
 export type DriverUpdateParams = Schemas["DriverUpdateParams"];
 
-/** Why a session ends at a moment that nobody chose. */
+/** Why a session ends by itself. */
 export type EndReason = Schemas["EndReason"];
 
 export type EndpointStatus = Schemas["EndpointStatus"];

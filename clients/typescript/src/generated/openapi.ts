@@ -63,7 +63,7 @@ export interface paths {
         put?: never;
         /**
          * Top up an account
-         * @description Charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the wallet changes meanwhile, the charge is refunded and the answer is 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
+         * @description Charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the wallet changes during the charge, it is refunded and the response is 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
          */
         post: operations["topUpAccount"];
         delete?: never;
@@ -235,7 +235,7 @@ export interface paths {
         put?: never;
         /**
          * Create a driver
-         * @description Makes a driver, attached to no fleet yet.
+         * @description Creates a driver that is not attached to a fleet.
          */
         post: operations["createDriver"];
         delete?: never;
@@ -264,7 +264,7 @@ export interface paths {
         post: operations["updateDriver"];
         /**
          * Delete a driver
-         * @description Removes a driver whom no reservation waits for, who is not charging and whose wallet is empty, from fleets and vehicles too.
+         * @description Deletes a driver without open reservations, without an active session and with an empty wallet, from fleets and vehicles too.
          */
         delete: operations["deleteDriver"];
         options?: never;
@@ -323,7 +323,7 @@ export interface paths {
         put?: never;
         /**
          * Top up a driver
-         * @description Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of the wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
+         * @description Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of the wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
          */
         post: operations["topUpDriver"];
         delete?: never;
@@ -343,7 +343,7 @@ export interface paths {
         put?: never;
         /**
          * Create an estimation
-         * @description Tells what charging a vehicle at a station would take and cost.
+         * @description Estimates the duration and cost of charging a vehicle at a station.
          */
         post: operations["createEstimation"];
         delete?: never;
@@ -495,7 +495,7 @@ export interface paths {
         put?: never;
         /**
          * Top up a fleet
-         * @description Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of its wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
+         * @description Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of its wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
          */
         post: operations["topUpFleet"];
         delete?: never;
@@ -680,7 +680,7 @@ export interface paths {
         post: operations["updatePaymentMethod"];
         /**
          * Delete a payment method
-         * @description Deletes a payment method that is nobody's default and that no active session or open reservation pays with. What fell due before is still charged to it.
+         * @description Deletes a payment method that is not a default and that no active session or open reservation pays with. What fell due before is still charged to it.
          */
         delete: operations["deletePaymentMethod"];
         options?: never;
@@ -755,7 +755,7 @@ export interface paths {
         put?: never;
         /**
          * Create a report
-         * @description Asks for a report; its file is made in the background.
+         * @description Creates a report. Its file is generated in the background.
          */
         post: operations["createReport"];
         delete?: never;
@@ -843,7 +843,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a reservation
-         * @description Cancels a pending or confirmed reservation and gives its time back.
+         * @description Cancels a pending or confirmed reservation and releases its window.
          */
         post: operations["cancelReservation"];
         delete?: never;
@@ -927,7 +927,7 @@ export interface paths {
         put?: never;
         /**
          * Create a vehicle
-         * @description Makes a vehicle of a fleet, and tells its drivers.
+         * @description Creates a vehicle in a fleet, and adds it to its drivers.
          */
         post: operations["createVehicle"];
         delete?: never;
@@ -956,7 +956,7 @@ export interface paths {
         post: operations["updateVehicle"];
         /**
          * Delete a vehicle
-         * @description Removes a vehicle that no reservation waits for and that is not charging, with its telemetry.
+         * @description Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry.
          */
         delete: operations["deleteVehicle"];
         options?: never;
@@ -2094,7 +2094,7 @@ export interface components {
             /** @description Null on the first page. */
             previous_page_url: string | null;
         };
-        /** @description The circle in which a station is sought. */
+        /** @description The circle in which a station is searched. */
         Area: {
             latitude: number;
             longitude: number;
@@ -2134,7 +2134,7 @@ export interface components {
             /** @description In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the whole day. */
             opening_hours: components["schemas"]["OpeningHours"][];
             /**
-             * @description When a connector is free while the station is open, by what is promised so far. Retrieved, a station shows the
+             * @description When a connector is free while the station is open, by the reservations made so far. A retrieved station shows the
              *     coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is empty.
              */
             range: components["schemas"]["AvailabilityRange"][];
@@ -3060,7 +3060,7 @@ export interface components {
         /** @description The operation takes no parameters: the body is an empty object, or is left out. */
         EmptyBody: Record<string, never>;
         /**
-         * @description Why a session ends at a moment that nobody chose.
+         * @description Why a session ends by itself.
          * @enum {string}
          */
         EndReason: "session_limit" | "station_closing" | "reservation" | "maximum_duration";
@@ -4732,7 +4732,7 @@ export interface components {
             earliest_start: string | null;
             failed_reason: components["schemas"]["FailedReason"] | null;
             /**
-             * @description What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
+             * @description How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
              *     nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
              */
             fee_due: number;
@@ -4745,7 +4745,7 @@ export interface components {
             /** Format: date-time */
             latest_end: string | null;
             location: components["schemas"]["Area"];
-            /** @description What the last attempt to confirm saw: how many stations were in the radius, and what refused them. */
+            /** @description The result of the last attempt to confirm: how many stations were in the radius, and why they were refused. */
             match_summary: components["schemas"]["MatchSummary"] | null;
             /** @description Key-value pairs that belong to the client; empty when unset. */
             metadata: {
@@ -4964,7 +4964,7 @@ export interface components {
             earliest_start: string | null;
             failed_reason: components["schemas"]["FailedReason"] | null;
             /**
-             * @description What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
+             * @description How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
              *     nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
              */
             fee_due: number;
@@ -4977,7 +4977,7 @@ export interface components {
             /** Format: date-time */
             latest_end: string | null;
             location: components["schemas"]["Area"];
-            /** @description What the last attempt to confirm saw: how many stations were in the radius, and what refused them. */
+            /** @description The result of the last attempt to confirm: how many stations were in the radius, and why they were refused. */
             match_summary: components["schemas"]["MatchSummary"] | null;
             /** @description Key-value pairs that belong to the client; empty when unset. */
             metadata: {

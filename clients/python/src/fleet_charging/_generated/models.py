@@ -180,7 +180,7 @@ class ApiKeyCreateParams(TypedDict):
 
 
 class Area(ApiObject):
-    """The circle in which a station is sought."""
+    """The circle in which a station is searched."""
     __slots__ = ()
 
     latitude: float
@@ -190,7 +190,7 @@ class Area(ApiObject):
 
 
 class AreaParams(TypedDict):
-    """The circle in which a station is sought."""
+    """The circle in which a station is searched."""
     latitude: float
     longitude: float
     radius: int
@@ -218,8 +218,9 @@ class Availability(ApiObject):
     whole day.
     """
     range: list[AvailabilityRange]
-    """When a connector is free while the station is open, by what is promised so far. Retrieved, a station shows
-    the coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is empty.
+    """When a connector is free while the station is open, by the reservations made so far. A retrieved station
+    shows the coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is
+    empty.
     """
 
 
@@ -699,7 +700,7 @@ class DriverUpdateParams(TypedDict):
 
 
 EndReason = Literal["session_limit", "station_closing", "reservation", "maximum_duration"]
-"""Why a session ends at a moment that nobody chose."""
+"""Why a session ends by itself."""
 
 EndpointStatus = Literal["enabled", "disabled"]
 
@@ -1518,7 +1519,7 @@ class Reservation(ApiObject):
     earliest_start: str | None
     failed_reason: FailedReason | None
     fee_due: int
-    """What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on;
+    """How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on;
     nothing before, nor after a failure or a free cancellation. Once the reservation is over, it is charged to
     `payment_method`.
     """
@@ -1529,7 +1530,9 @@ class Reservation(ApiObject):
     latest_end: str | None
     location: Area
     match_summary: MatchSummary | None
-    """What the last attempt to confirm saw: how many stations were in the radius, and what refused them."""
+    """The result of the last attempt to confirm: how many stations were in the radius, and why they were
+    refused.
+    """
     metadata: dict[str, str]
     """Key-value pairs that belong to the client; empty when unset."""
     object: Literal["reservation"]
