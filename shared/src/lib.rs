@@ -15,8 +15,10 @@ pub mod aws;
 pub mod charging;
 pub mod deployment;
 pub mod encryption;
+pub mod environment;
 pub mod error;
 pub mod events;
+pub mod fields;
 pub mod http;
 pub mod id;
 pub mod metrics;
@@ -32,6 +34,7 @@ pub mod store;
 pub mod stripe;
 pub mod time;
 pub mod version;
+pub mod window;
 
 pub use app::App;
 pub use error::{Code, Error};

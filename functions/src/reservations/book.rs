@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use shared::charging::calendar::{CalendarOwner, Window};
+use shared::charging::calendar::CalendarOwner;
 use shared::charging::matching::{self, Candidate, MatchSummary};
 use shared::models::reservation::{FailedReason, Reservation};
 use shared::models::stored::Stored;
 use shared::origin::Origin;
 use shared::store::calendars::{Booked, CalendarHold, Calendars};
+use shared::window::Window;
 use shared::{App, Error};
 
 use super::confirm::record_failure;

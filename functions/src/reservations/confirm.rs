@@ -1,7 +1,6 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to move a confirmed one
 //! whose connector is out of order.
 
-use shared::charging::calendar::Window;
 use shared::charging::matching::{self, MatchRequest, MatchSummary};
 use shared::charging::policies::{Limits, PolicyContext};
 use shared::charging::search::NearbyStation;
@@ -16,6 +15,7 @@ use shared::models::vehicle::Vehicle;
 use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
+use shared::window::Window;
 
 use shared::models::stored::Stored;
 use shared::store::access::Rows;

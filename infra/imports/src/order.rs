@@ -4,6 +4,7 @@
 const PARTS: &[&[&str]] = &[
     &[
         "encryption",
+        "environment",
         "error",
         "id",
         "money",
@@ -13,6 +14,7 @@ const PARTS: &[&[&str]] = &[
         "size",
         "time",
         "version",
+        "window",
     ],
     &["fields"],
     &["metrics", "models"],

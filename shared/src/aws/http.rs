@@ -72,7 +72,7 @@ fn tls() -> ClientConfig {
 /// The certificates of the one file in which Amazon Linux has them. Reading it as any file of keys and certificates would take
 /// as long as all the rest of a cold start.
 fn bundle() -> Option<Vec<CertificateDer<'static>>> {
-    let path = super::variable("SSL_CERT_FILE").unwrap_or_else(|| BUNDLE.into());
+    let path = crate::environment::variable("SSL_CERT_FILE").unwrap_or_else(|| BUNDLE.into());
     let found = certificates(&std::fs::read_to_string(path).ok()?)?;
     (!found.is_empty()).then_some(found)
 }

@@ -35,7 +35,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::calendar::{CalendarOwner, Window};
+use super::calendar::CalendarOwner;
 use super::geo::distance_meters;
 use super::opening_hours;
 use super::policies::Limits;
@@ -49,6 +49,7 @@ use crate::models::vehicle::ConnectorType;
 use crate::money::Currency;
 use crate::origin::Mode;
 use crate::time::{MINUTE, Timestamp};
+use crate::window::Window;
 
 /// The steps in which a window may be shifted, in milliseconds.
 const STEP: i64 = 5 * MINUTE;

@@ -21,7 +21,6 @@ use super::list::{Cursor, Page, PageRequest, page_of_ids};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::calendar::Window;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
@@ -31,6 +30,7 @@ use crate::money::Currency;
 use crate::operation::Operation;
 use crate::origin::{Origin, Tenant};
 use crate::time::{SECOND, Timestamp};
+use crate::window::Window;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
 /// idempotency record are two.

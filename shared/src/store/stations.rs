@@ -11,7 +11,7 @@ use super::list::{Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::calendar::{CalendarOwner, Window};
+use crate::charging::calendar::CalendarOwner;
 use crate::charging::geo::{CellSize, cell_of};
 use crate::charging::search::{Circle, NearbyStation, Place, Search, free_ranges};
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ use crate::models::charging_station::{ChargingStation, ConnectorStatus, Point};
 use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::time::Timestamp;
+use crate::window::Window;
 
 /// How many stations a narrowed search reads at a time.
 const AT_A_TIME: usize = 100;
