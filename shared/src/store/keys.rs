@@ -17,7 +17,7 @@
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
-//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
+//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>#<chst>` |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
@@ -174,10 +174,8 @@ pub enum Partition<'a> {
     Children { parent: &'a Id },
     /// All stations of a mode.
     Stations { mode: Mode },
-    /// The stations in a small cell.
-    Fine { mode: Mode, cell: &'a str },
-    /// The stations in a large cell.
-    Coarse { mode: Mode, cell: &'a str },
+    /// The stations in a region, in the order of their cells.
+    Region { mode: Mode, region: &'a str },
 }
 
 impl Partition<'_> {
@@ -201,8 +199,7 @@ impl Partition<'_> {
                 "list_pk",
                 format!("{mode}#{}", Kind::ChargingStation.name()),
             ),
-            Self::Fine { mode, cell } => ("fine", "fine_pk", format!("{mode}#{cell}")),
-            Self::Coarse { mode, cell } => ("coarse", "coarse_pk", format!("{mode}#{cell}")),
+            Self::Region { mode, region } => ("cell", "cell_pk", format!("{mode}#{region}")),
         }
     }
 }
@@ -230,6 +227,27 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
 /// Whether a row under an invoice's `pk` is what its lines belong to: the invoice, or that it is in the making.
 pub fn heads_invoice(sk: &str) -> bool {
     matches!(sk, ALONE | MAKING)
+}
+
+/// The attribute that orders the stations of a region.
+pub const CELL: &str = "cell_sk";
+
+/// Where a station stands among the stations of its region. The cell is the name of an H3 cell of resolution 8.
+pub fn station_in_cell(cell: &str, id: &Id) -> String {
+    format!("{cell}#{id}")
+}
+
+/// The bounds between which the stations of these cells stand, and of all cells that are named between them.
+pub fn stations_between(first: &str, last: &str) -> (String, String) {
+    // What follows a cell's name begins with `#`, which comes before `$`.
+    (format!("{first}#"), format!("{last}$"))
+}
+
+/// The id in what [`station_in_cell`] made.
+pub fn parse_station_in_cell(value: &str) -> Option<Id> {
+    let (_, id) = value.split_once('#')?;
+    let id = Id::from(id);
+    id.is(Kind::ChargingStation).then_some(id)
 }
 
 /// The mode and id of a station's `pk`.
