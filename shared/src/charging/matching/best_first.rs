@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{Outline, operator_checksum};
 use super::score::{Merits, POINTS_PER_MINOR_UNIT, Price};
-use super::{Assignment, Candidate, Filter, MatchRequest, MatchSummary};
+use super::{Assignment, Candidate, MatchRequest, MatchSummary};
 use crate::charging::calendar::{CalendarOwner, Window};
 use crate::charging::geo::distance_meters;
 use crate::id::Id;
@@ -264,7 +264,7 @@ impl<'a> BestFirst<'a> {
         for station in &stations {
             match super::candidates_of(station, &self.allowed, self.request) {
                 Ok(candidates) => self.candidates.extend(candidates),
-                Err(filter) => *filter.counted_in(&mut self.summary.refused) += 1,
+                Err(filter) => *filter.count_in(&mut self.summary.refused) += 1,
             }
         }
     }
