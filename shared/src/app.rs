@@ -4,11 +4,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::aws;
+use crate::deployment::CONNECTIONS;
+use crate::encryption::EncryptionKeys;
 use crate::error::{Error, Result};
 use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
-use crate::http::version::Versions;
 use crate::metrics::Metrics;
 use crate::models::webhook_endpoint::Targets;
 use crate::ports::files::Files;
@@ -16,6 +17,7 @@ use crate::ports::payments::Providers;
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
 use crate::time::Timestamp;
+use crate::version::Versions;
 
 /// Shared by all requests of a process. Cloning it is cheap.
 #[derive(Clone)]
@@ -40,6 +42,9 @@ pub const TABLE: &str = "fleet-charging";
 /// What page tokens are authenticated with where the table is on this machine and no secret is configured.
 const LOCAL_PAGE_SECRET: &str = "for local runs: nobody else reads these pages";
 
+/// What secrets in rows are encrypted with where the table is on this machine and no key is configured.
+const LOCAL_ENCRYPTION_KEY: &str = "for local runs: anybody can decrypt these rows";
+
 /// How much an account may have together with all accounts below it.
 #[derive(Debug, Clone, Copy)]
 pub struct Quotas {
@@ -63,6 +68,8 @@ impl Default for Quotas {
 pub struct Settings {
     /// What page tokens are authenticated with: at least 32 bytes, the same for every function of a deployment.
     pub page_secret: Vec<u8>,
+    /// What secrets in rows are encrypted with. Functions that show and use no secret have no keys.
+    pub encryption_keys: EncryptionKeys,
     /// The address clients use, such as `https://api.example.com`; without it, the request's host.
     pub base_url: Option<String>,
     pub rates: Rates,
@@ -78,16 +85,21 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`, `RATE_LIVE`,
-    /// `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `ENCRYPTION_KEYS`, `BASE_URL`, `RATE_TEST`,
+    /// `RATE_LIVE`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// # Errors
-    /// `PAGE_SECRET` is too short, or is missing while the table is not on this machine; a number is malformed.
+    /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short, or `PAGE_SECRET` is missing while the table is not on this
+    /// machine; a number is malformed.
     pub fn from_env() -> Result<Self> {
-        let page_secret = page_secret(aws::variable("PAGE_SECRET"), aws::endpoint().as_deref())?;
+        let endpoint = aws::endpoint();
+        let page_secret = page_secret(aws::variable("PAGE_SECRET"), endpoint.as_deref())?;
+        let encryption_keys =
+            encryption_keys(aws::variable("ENCRYPTION_KEYS"), endpoint.as_deref())?;
         let (standard, quotas) = (Rates::default(), Quotas::default());
         Ok(Self {
             page_secret,
+            encryption_keys,
             base_url: aws::variable("BASE_URL"),
             rates: Rates {
                 test: number("RATE_TEST")?.unwrap_or(standard.test),
@@ -122,6 +134,16 @@ fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Vec
             "PAGE_SECRET must be set to at least 32 random characters, the same for every function of the deployment: only \
              a table at a loopback endpoint (AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:...) can do without",
         )),
+    }
+}
+
+/// The keys that secrets in rows are encrypted with. Without configured ones, a table at a loopback address may use the
+/// constant that is in the source code; a function of a deployment has none, because it does not need any.
+fn encryption_keys(configured: Option<String>, endpoint: Option<&str>) -> Result<EncryptionKeys> {
+    match configured {
+        Some(master_secrets) => EncryptionKeys::new(&master_secrets),
+        None if endpoint.is_some_and(is_loopback) => EncryptionKeys::new(LOCAL_ENCRYPTION_KEY),
+        None => Ok(EncryptionKeys::none()),
     }
 }
 
@@ -171,16 +193,18 @@ impl App {
     }
 
     /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment.
-    /// It is connected to the table already: at its start a function has a whole processor, later its memory's share.
+    /// So many connections to the table are open already: at its start a function has a whole processor, later the share of
+    /// its memory.
     ///
     /// # Errors
     /// A setting that is missing or malformed.
-    pub async fn from_env() -> Result<Self> {
+    pub async fn from_env(connections: usize) -> Result<Self> {
         let http = aws::Http::default();
-        aws::connect(&http).await;
+        aws::connect(&http, connections).await;
         let config = aws::config_over(http.clone());
+        let of_table = aws::config_over(http.with_calls_at_once(CONNECTIONS));
         let table = aws::variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
-        let store = Store::new(aws::dynamodb(&config), table);
+        let store = Store::new(aws::dynamodb(&of_table), table);
         let queue = Arc::new(aws::Sqs::from_env(&config));
         let schedules = Arc::new(aws::Scheduler::from_env(&config));
         Ok(Self::new(
@@ -247,5 +271,18 @@ mod tests {
         }
         let short = page_secret(Some("s".repeat(31)), Some("http://127.0.0.1:8000"));
         assert!(short.is_err());
+    }
+
+    #[test]
+    fn only_a_table_on_this_machine_does_without_encryption_keys() {
+        let local = encryption_keys(None, Some("http://127.0.0.1:8000")).unwrap();
+        assert!(local.encrypt("row", "secret").is_ok());
+        for endpoint in [None, Some("https://dynamodb.eu-west-1.amazonaws.com")] {
+            let none = encryption_keys(None, endpoint).unwrap();
+            assert!(none.encrypt("row", "secret").is_err());
+            let configured = encryption_keys(Some("k".repeat(32)), endpoint).unwrap();
+            assert!(configured.encrypt("row", "secret").is_ok());
+            assert!(encryption_keys(Some("short".into()), endpoint).is_err());
+        }
     }
 }

@@ -7,12 +7,14 @@
 //! - [`http`]: the edge: authentication, errors, pages, versions, rate limit, extractors.
 //! - [`events`]: the outbox, event rendering, webhook signatures and targets.
 //! - [`deployment`]: the size and permissions of a function, from which the template is generated.
+//! - [`encryption`]: encryption of secrets that rows hold.
 //! - [`ports`]: what is needed from outside besides the table; [`aws`] is those ports on AWS, [`stripe`] payments in live mode.
 
 pub mod app;
 pub mod aws;
 pub mod charging;
 pub mod deployment;
+pub mod encryption;
 pub mod error;
 pub mod events;
 pub mod http;
@@ -24,13 +26,16 @@ pub mod ocpi;
 pub mod operation;
 pub mod origin;
 pub mod ports;
+pub mod response;
 pub mod size;
 pub mod store;
 pub mod stripe;
 pub mod time;
+pub mod version;
 
 pub use app::App;
 pub use error::{Code, Error};
 pub use id::{Id, Kind};
 pub use origin::{Mode, Origin, Tenant};
+pub use response::Response;
 pub use time::Timestamp;

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use jiff::civil::Date;
 use shared::charging::calendar::{CalendarOwner, Window};
 use shared::charging::matching::best_first::{BestFirst, IndexedStation, Match, Step};
 use shared::charging::matching::{MatchRequest, MatchSummary};
@@ -18,8 +17,8 @@ pub struct Matcher<'a> {
     tenant: &'a Tenant,
     request: &'a MatchRequest<'a>,
     search: BestFirst<'a>,
-    /// The days of the calendars that are read.
-    days: BTreeSet<Date>,
+    /// The windows on whose days calendars are read.
+    windows: Vec<Window>,
     calendars: Calendars,
     /// How many stations of the radius are not connected to a network.
     not_connected: u32,
@@ -44,7 +43,7 @@ impl<'a> Matcher<'a> {
             tenant,
             request,
             search: BestFirst::new(request, stations, wanted),
-            days: request.windows.iter().flat_map(Window::utc_days).collect(),
+            windows: request.windows.to_vec(),
             calendars: Calendars::default(),
             not_connected: u32::try_from(not_connected).unwrap_or(u32::MAX),
         }
@@ -76,8 +75,8 @@ impl<'a> Matcher<'a> {
         owners: Vec<CalendarOwner>,
         more: &[Window],
     ) -> Result<(), Error> {
-        self.days.extend(more.iter().flat_map(Window::utc_days));
-        let days = &self.days;
+        self.windows.extend(more);
+        let days: BTreeSet<_> = self.windows.iter().flat_map(Window::utc_days).collect();
         let pages = owners
             .iter()
             .flat_map(|owner| days.iter().map(|day| (owner.clone(), *day)));

@@ -3,14 +3,17 @@
 /// The parts of `shared/src`, from the lowest to the highest. All of `functions` comes after them.
 const PARTS: &[&[&str]] = &[
     &[
+        "encryption",
         "error",
         "id",
         "metrics",
         "money",
         "operation",
         "origin",
+        "response",
         "size",
         "time",
+        "version",
     ],
     &["fields"],
     &["models"],

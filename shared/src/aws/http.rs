@@ -162,7 +162,7 @@ impl HttpConnector for Http {
                 .map_err(|error| ConnectorError::io(error.into()))?;
             if permit.is_some() {
                 // The connection is free again when the whole response has been read.
-                let body = Body::new(std::mem::take(response.body_mut()));
+                let body = Body::new(std::mem::replace(response.body_mut(), SdkBody::taken()));
                 let body = to_bytes(body, usize::MAX)
                     .await
                     .map_err(|error| ConnectorError::io(error.into()))?;

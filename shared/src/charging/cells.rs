@@ -258,13 +258,17 @@ mod tests {
         let turn =
             (bearing.sin() * angle.sin() * lat.cos()).atan2(angle.cos() - lat.sin() * to.sin());
         let longitude = (lng + turn).to_degrees();
-        at(to.to_degrees(), (longitude + 540.0).rem_euclid(360.0) - 180.0)
+        at(
+            to.to_degrees(),
+            (longitude + 540.0).rem_euclid(360.0) - 180.0,
+        )
     }
 
     fn covers(ranges: &[CellRange], point: Point) -> bool {
         let CellKey { region, cell } = key(point).unwrap();
         ranges.iter().any(|range| {
-            range.region == region && (range.first.as_str()..=range.last.as_str()).contains(&cell.as_str())
+            range.region == region
+                && (range.first.as_str()..=range.last.as_str()).contains(&cell.as_str())
         })
     }
 
@@ -384,7 +388,10 @@ mod tests {
         };
         let meters = (10f64.powf(numbers.next() * 5.0) as u32).max(1);
         let center = match n % 6 {
-            0 => at(numbers.next() * 180.0 - 90.0, numbers.next() * 360.0 - 180.0),
+            0 => at(
+                numbers.next() * 180.0 - 90.0,
+                numbers.next() * 360.0 - 180.0,
+            ),
             _ => near(numbers, 2.0 * f64::from(meters)),
         };
         let circle = Circle { center, meters };
@@ -418,7 +425,12 @@ mod tests {
         for n in 0..2_000 {
             let place = search(n, numbers);
             let mut found = Vec::new();
-            for CellRange { region, first, last } in cover(&place) {
+            for CellRange {
+                region,
+                first,
+                last,
+            } in cover(&place)
+            {
                 let before = |name: &str, or_equal: bool| {
                     index.partition_point(|(r, cell, _)| {
                         let order = (r.as_str(), cell.as_str()).cmp(&(&region, name));
@@ -439,14 +451,20 @@ mod tests {
             empty += usize::from(want.is_empty());
         }
         assert!(found_in_all > 20_000, "{found_in_all} stations were found");
-        assert!((100..1_900).contains(&empty), "{empty} searches found nothing");
+        assert!(
+            (100..1_900).contains(&empty),
+            "{empty} searches found nothing"
+        );
     }
 
     #[test]
     fn a_route_of_two_thousand_kilometres_takes_at_most_eight_ranges() {
         let numbers = &mut Numbers(7);
         for _ in 0..200 {
-            let from = at((2.0 * numbers.next() - 1.0).asin().to_degrees(), numbers.next() * 360.0 - 180.0);
+            let from = at(
+                (2.0 * numbers.next() - 1.0).asin().to_degrees(),
+                numbers.next() * 360.0 - 180.0,
+            );
             let route = Route {
                 from,
                 to: destination(from, 1_999_000.0, numbers.next() * TAU),

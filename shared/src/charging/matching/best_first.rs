@@ -180,7 +180,7 @@ impl Pair<'_> {
     }
 
     /// What decides between pairs of equal score.
-    fn tie_break(&self) -> impl Ord {
+    fn tie_break(&self) -> impl Ord + use<> {
         (
             self.merits.shift,
             self.window.from,
@@ -226,7 +226,9 @@ impl<'a> BestFirst<'a> {
             let prefers = |operator: &str| operator_checksum(operator) == outline.operator;
             let merits = Merits {
                 meters: distance_meters(center, station.location) as i64,
-                preferred_station: preferences.preferred_charging_stations.contains(&station.id),
+                preferred_station: preferences
+                    .preferred_charging_stations
+                    .contains(&station.id),
                 preferred_network: preferences
                     .preferred_cpos
                     .iter()
@@ -390,7 +392,10 @@ impl<'a> BestFirst<'a> {
         let preferred = super::preferred_window(self.request.reservation);
         let (mut pairs, mut open) = (Vec::new(), Vec::new());
         for candidate in &self.candidates {
-            let calendar = self.calendars.get(&candidate.evse()).filter(|_| vehicle.is_some());
+            let calendar = self
+                .calendars
+                .get(&candidate.evse())
+                .filter(|_| vehicle.is_some());
             // The windows are in the order of their shift, so the first that is free makes the best pair.
             let best = candidate.windows.iter().copied().find(|place| {
                 let is_open = |taken: &Vec<Window>| is_free(taken, &windows[*place]);
@@ -501,7 +506,8 @@ impl<'a> State<'a> {
             let price = prospect.price?;
             let known = self.prices.known.get(&price.currency);
             let is_cheaper = known.is_none_or(|known| price.minor_units < *known);
-            (undecided.contains(&price.currency) && is_cheaper).then_some((*open, price.minor_units))
+            (undecided.contains(&price.currency) && is_cheaper)
+                .then_some((*open, price.minor_units))
         });
         sorted(open.collect())
     }

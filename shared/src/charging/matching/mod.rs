@@ -473,7 +473,7 @@ mod tests {
             at("2026-03-02T08:00:00Z"),
         );
         let policies = [policy.unwrap()];
-        let plan = crate::charging::policies::Plan {
+        let plan = crate::charging::policies::PolicyContext {
             station: None,
             area: None,
             windows: &windows,
@@ -556,7 +556,7 @@ mod tests {
         preferences.preferred_cpos = vec!["Liked".to_owned().try_into().unwrap()];
         let reservation = reservation(json!({}));
         let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
-        let plan = crate::charging::policies::Plan {
+        let plan = crate::charging::policies::PolicyContext {
             station: None,
             area: None,
             windows: &windows,
@@ -628,7 +628,7 @@ mod tests {
         busy: &[u128],
     ) -> (Option<Assignment>, MatchSummary) {
         let windows = windows(reservation, at("2026-03-02T09:30:00Z"));
-        let plan = crate::charging::policies::Plan {
+        let plan = crate::charging::policies::PolicyContext {
             station: None,
             area: None,
             windows: &windows,
@@ -759,9 +759,7 @@ mod tests {
                 matched(&stations, &reservation, &preferences(), Mode::Test, busy);
             assert_eq!(summary.refused.booked, busy.len() as u32);
             assert_eq!(summary.stations_in_radius, 4);
-            best.unwrap()
-                .station
-                .number(crate::Kind::ChargingStation)
+            best.unwrap().station.number(crate::Kind::ChargingStation)
         };
         assert_eq!(best(&[]), Some(1));
         // Without it, the other one in dollars is the cheapest of its currency.

@@ -70,7 +70,11 @@ impl fmt::Display for Outline {
                 SpeedClass::UltraFast => 'u',
             };
             write!(f, " {plug}{speed}")?;
-            if let Some(Price { currency, minor_units }) = price {
+            if let Some(Price {
+                currency,
+                minor_units,
+            }) = price
+            {
                 write!(f, "{minor_units}{}", currency.as_str())?;
             }
         }
@@ -147,8 +151,16 @@ mod tests {
             (Plug::Matched(ConnectorType::Type2), 22.0, price("usd", 45)),
             (Plug::Matched(ConnectorType::Type2), 11.0, price("usd", 45)),
             (Plug::Matched(ConnectorType::Ccs), 50.0, Vec::new()),
-            (Plug::Matched(ConnectorType::Chademo), 150.0, price("jpy", 0)),
-            (Plug::Other("IEC_60309_2_three_32".into()), 22.0, price("usd", 1)),
+            (
+                Plug::Matched(ConnectorType::Chademo),
+                150.0,
+                price("jpy", 0),
+            ),
+            (
+                Plug::Other("IEC_60309_2_three_32".into()),
+                22.0,
+                price("usd", 1),
+            ),
         ];
         station.operator = "Voltway".into();
         station.connectors = vec![station.connectors[0].clone(); kinds.len()];
@@ -163,8 +175,19 @@ mod tests {
         connectors.sort_unstable();
         assert_eq!(connectors, ["Cf", "Mu0jpy", "Ts45usd"]);
         assert_eq!(text.parse(), Ok(outline));
-        for malformed in ["", "x", "9b2f00a1 X", "9b2f00a1 Ts45", "9b2f00a1 Ts45abc", "9b2f00a1 "] {
-            assert_eq!(malformed.parse::<Outline>(), Err(Malformed), "{malformed:?}");
+        for malformed in [
+            "",
+            "x",
+            "9b2f00a1 X",
+            "9b2f00a1 Ts45",
+            "9b2f00a1 Ts45abc",
+            "9b2f00a1 ",
+        ] {
+            assert_eq!(
+                malformed.parse::<Outline>(),
+                Err(Malformed),
+                "{malformed:?}"
+            );
         }
         assert_eq!("0000000a".parse::<Outline>().unwrap().connectors.len(), 0);
     }

@@ -112,7 +112,11 @@ mod tests {
             (ChargingSpeed::UltraFast, 149.9, true),
             (ChargingSpeed::UltraFast, 150.0, false),
         ] {
-            assert_eq!(SpeedClass::of(power).misses(speed), missed, "{speed:?} {power}");
+            assert_eq!(
+                SpeedClass::of(power).misses(speed),
+                missed,
+                "{speed:?} {power}"
+            );
         }
     }
 }
