@@ -533,7 +533,7 @@ async fn load_stations(
     State(app): State<App>,
     headers: HeaderMap,
     body: axum::body::Bytes,
-) -> Result<Json<Imported>, Answer> {
+) -> Result<Json<Imported>, Response> {
     let loaded = async {
         check_json(&headers)?;
         stations::load(&app, shared::http::body::read(&body, None)?).await
