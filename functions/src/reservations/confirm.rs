@@ -22,7 +22,7 @@ use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use super::book::{Booking, book};
-use super::matcher::Matcher;
+use super::matcher::{Matcher, first_stations};
 use crate::function::Function;
 use crate::policies;
 
@@ -192,23 +192,32 @@ async fn attempt(
             .await?
             .map(|row| row.object),
     };
-    let rules = policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
-    let plan = PolicyContext {
+    let context = PolicyContext {
         station: None,
         area: None,
         windows: &windows,
         currency: row.object.currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
-    let request = MatchRequest {
+    let without_policies = MatchRequest {
         reservation: &row.object,
         standard: vehicle.charging_standard,
         preferences: &driver.preferences,
         windows: &windows,
-        limits: &Limits::new(&rules, &plan),
+        limits: &Limits::new(&[], &context),
         mode: tenant.mode,
     };
-    let matcher = Matcher::new(app, tenant, &request, seen.stations, 1);
+    let first = first_stations(tenant, &without_policies, &seen.stations);
+    let (rules, stations) = tokio::try_join!(
+        policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
+        app.store.published_stations(tenant, &first),
+    )?;
+    let request = MatchRequest {
+        limits: &Limits::new(&rules, &context),
+        ..without_policies
+    };
+    let mut matcher = Matcher::new(app, tenant, &request, &seen.stations, 1);
+    matcher.add_stations(&first, stations);
     match book(app, origin, &row, matcher).await? {
         Booking::Settled => Ok(false),
         Booking::NoMatch(reason, summary) => miss(app, origin, row, reason, Some(summary)).await,

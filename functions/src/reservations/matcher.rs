@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use shared::charging::calendar::{CalendarOwner, Window};
-use shared::charging::matching::best_first::{BestFirst, IndexedStation, Match, Step};
+use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
 use shared::charging::matching::{MatchRequest, MatchSummary};
+use shared::models::charging_station::ChargingStation;
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
-use shared::{App, Error};
+use shared::{App, Error, Id};
 
 /// A search and what was read for it.
 pub struct Matcher<'a> {
@@ -24,20 +25,36 @@ pub struct Matcher<'a> {
     not_connected: u32,
 }
 
+/// The stations of the radius that are operated, and those that are not connected to a network. The latter are not matched.
+fn connected<'a>(
+    tenant: &Tenant,
+    stations: &'a [IndexedStation],
+) -> (&'a [IndexedStation], &'a [IndexedStation]) {
+    match Operation::of(tenant.mode).is_operated() {
+        true => (stations, &[]),
+        false => (&[], stations),
+    }
+}
+
+/// The stations that the search reads first. They do not depend on the limits of the request.
+pub fn first_stations(
+    tenant: &Tenant,
+    request: &MatchRequest<'_>,
+    stations: &[IndexedStation],
+) -> Vec<Id> {
+    best_first::first_stations(request, connected(tenant, stations).0)
+}
+
 impl<'a> Matcher<'a> {
     /// A search for the best matches, so many as are wanted, among the stations of the radius.
     pub fn new(
         app: &'a App,
         tenant: &'a Tenant,
         request: &'a MatchRequest<'a>,
-        stations: Vec<IndexedStation>,
+        stations: &[IndexedStation],
         wanted: usize,
     ) -> Self {
-        // Stations that nothing operates are not matched.
-        let (stations, not_connected) = match Operation::of(tenant.mode).is_operated() {
-            true => (stations, 0),
-            false => (Vec::new(), stations.len()),
-        };
+        let (stations, not_connected) = connected(tenant, stations);
         Self {
             app,
             tenant,
@@ -45,8 +62,13 @@ impl<'a> Matcher<'a> {
             search: BestFirst::new(request, stations, wanted),
             windows: request.windows.to_vec(),
             calendars: Calendars::default(),
-            not_connected: u32::try_from(not_connected).unwrap_or(u32::MAX),
+            not_connected: u32::try_from(not_connected.len()).unwrap_or(u32::MAX),
         }
+    }
+
+    /// Adds stations that were read already: those of the ids `asked` that are published.
+    pub fn add_stations(&mut self, asked: &[Id], stations: Vec<ChargingStation>) {
+        self.search.add_stations(asked, stations);
     }
 
     /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved.

@@ -3,7 +3,7 @@
 //! Terms. A *cell* is a hexagon (in twelve places a pentagon) of the H3 grid. Every cell is divided into seven cells of the
 //! next finer resolution. A station lies in one cell of resolution 8, about 0.9 km from edge to edge; the *region* of the
 //! station is the cell of resolution 1 above it, about 700 km from edge to edge. The region is the hash key of the index, and
-//! the fine cell begins the range key. The names of the fine cells of a coarser cell are consecutive, so any cell of
+//! the fine cell is the range key. The names of the fine cells of a coarser cell are consecutive, so any cell of
 //! resolution 1 to 8 is one range of keys, and neighbours are often consecutive too.
 //!
 //! Covering a place. [`cover`] descends from the coarsest cells to a resolution that fits the size of the place and leaves out

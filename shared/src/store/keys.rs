@@ -17,7 +17,7 @@
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
-//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>#<chst>` |
+//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
@@ -229,26 +229,9 @@ pub fn heads_invoice(sk: &str) -> bool {
     matches!(sk, ALONE | MAKING)
 }
 
-/// The attribute that orders the stations of a region.
+/// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. Stations of one cell have the
+/// same, because entries of an index need not differ in their keys, and the id is in `pk` already.
 pub const CELL: &str = "cell_sk";
-
-/// Where a station stands among the stations of its region. The cell is the name of an H3 cell of resolution 8.
-pub fn station_in_cell(cell: &str, id: &Id) -> String {
-    format!("{cell}#{id}")
-}
-
-/// The bounds between which the stations of these cells stand, and of all cells that are named between them.
-pub fn stations_between(first: &str, last: &str) -> (String, String) {
-    // What follows a cell's name begins with `#`, which comes before `$`.
-    (format!("{first}#"), format!("{last}$"))
-}
-
-/// The id in what [`station_in_cell`] made.
-pub fn parse_station_in_cell(value: &str) -> Option<Id> {
-    let (_, id) = value.split_once('#')?;
-    let id = Id::from(id);
-    id.is(Kind::ChargingStation).then_some(id)
-}
 
 /// The mode and id of a station's `pk`.
 pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {

@@ -6,7 +6,7 @@ use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use super::calendars::Calendars;
-use super::keys::{self, Key, Partition, parse_station_in_cell, station_in_cell, stations_between};
+use super::keys::{self, Key, Partition, parse_station};
 use super::list::{Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
@@ -253,12 +253,12 @@ impl Store {
 
     /// The stations of a place by their entries in the index, in no particular order.
     async fn spots(&self, tenant: &Tenant, place: &Place) -> Result<Vec<NearbyStation>> {
-        let entries = self.in_cells(tenant.mode, place, &["place"]).await?;
+        let entries = self.in_cells(tenant.mode, place, "pk, place").await?;
         let spot = |entry: &Item| {
             Some(NearbyStation {
                 distance: place.distance(point(entry)?)?,
                 created: Timestamp::EPOCH,
-                id: parse_station_in_cell(string(entry, keys::CELL))?,
+                id: id(entry)?,
             })
         };
         Ok(entries.iter().filter_map(spot).collect())
@@ -275,13 +275,13 @@ impl Store {
     ) -> Result<Vec<IndexedStation>> {
         let place = Place::Circle(circle);
         let entries = self
-            .in_cells(tenant.mode, &place, &["place", "outline"])
+            .in_cells(tenant.mode, &place, "pk, place, outline")
             .await?;
         let station = |entry: &Item| {
             let location = point(entry)?;
             place.distance(location)?;
             Some(IndexedStation {
-                id: parse_station_in_cell(string(entry, keys::CELL))?,
+                id: id(entry)?,
                 location,
                 outline: string(entry, "outline").parse().ok(),
             })
@@ -289,8 +289,8 @@ impl Store {
         Ok(entries.iter().filter_map(station).collect())
     }
 
-    /// The entries of the cells that cover a place: these attributes and the key.
-    async fn in_cells(&self, mode: Mode, place: &Place, attributes: &[&str]) -> Result<Vec<Item>> {
+    /// These attributes of the entries in the cells that cover a place.
+    async fn in_cells(&self, mode: Mode, place: &Place, attributes: &str) -> Result<Vec<Item>> {
         let ranges = cells::cover(place);
         let at_once = ranges.len().max(1);
         let found: Vec<Vec<Item>> = stream::iter(ranges)
@@ -301,29 +301,23 @@ impl Store {
         Ok(found.into_iter().flatten().collect())
     }
 
-    async fn in_range(
-        &self,
-        mode: Mode,
-        range: CellRange,
-        attributes: &[&str],
-    ) -> Result<Vec<Item>> {
+    async fn in_range(&self, mode: Mode, range: CellRange, attributes: &str) -> Result<Vec<Item>> {
         let CellRange {
             region,
             first,
             last,
         } = &range;
         let (index, attribute, value) = Partition::Region { mode, region }.place();
-        let (low, high) = stations_between(first, last);
         let entries = self.client.query().table_name(&self.table);
         let entries = entries
             .index_name(index)
-            .key_condition_expression("#pk = :pk AND #sk BETWEEN :low AND :high")
-            .projection_expression(format!("#sk, {}", attributes.join(", ")))
-            .expression_attribute_names("#pk", attribute)
-            .expression_attribute_names("#sk", keys::CELL)
-            .expression_attribute_values(":pk", s(value))
-            .expression_attribute_values(":low", s(low))
-            .expression_attribute_values(":high", s(high))
+            .key_condition_expression("#region = :region AND #cell BETWEEN :first AND :last")
+            .projection_expression(attributes)
+            .expression_attribute_names("#region", attribute)
+            .expression_attribute_names("#cell", keys::CELL)
+            .expression_attribute_values(":region", s(value))
+            .expression_attribute_values(":first", s(first))
+            .expression_attribute_values(":last", s(last))
             .into_paginator()
             .items()
             .send();
@@ -376,7 +370,7 @@ impl Store {
         }
         .place();
         item.insert(attribute.into(), s(value));
-        item.insert(keys::CELL.into(), s(station_in_cell(&cell, &station.id)));
+        item.insert(keys::CELL.into(), s(cell));
         item.insert("place".into(), s(format!("{latitude},{longitude}")));
         item.insert("outline".into(), s(Outline::of(station).to_string()));
         Ok(item)
@@ -548,6 +542,11 @@ fn with_ranges(
     });
     station.availability.range = range;
     station
+}
+
+/// The station of an entry of the index.
+fn id(entry: &Item) -> Option<Id> {
+    parse_station(string(entry, "pk")).map(|(_, id)| id)
 }
 
 /// The position in an entry of the index: latitude and longitude.

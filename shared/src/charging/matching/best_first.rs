@@ -22,7 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outline::{Outline, operator_checksum};
+use super::outline::{ConnectorKind, Outline, operator_checksum};
 use super::score::{Merits, POINTS_PER_MINOR_UNIT, Price};
 use super::{Assignment, Candidate, MatchRequest, MatchSummary};
 use crate::charging::calendar::{CalendarOwner, Window};
@@ -127,6 +127,52 @@ struct Prices {
     possible: BTreeMap<Currency, i64>,
 }
 
+/// The stations that a search reads first. Policies do not change which these are, so both can be read at the same time, for a
+/// request that has no limits yet.
+pub fn first_stations(request: &MatchRequest<'_>, stations: &[IndexedStation]) -> Vec<Id> {
+    match BestFirst::new(request, stations, 1).next() {
+        Step::ReadStations(ids) => ids,
+        Step::ReadCalendars(_) | Step::Stop => Vec::new(),
+    }
+}
+
+impl Unread {
+    fn of(station: &IndexedStation, request: &MatchRequest<'_>) -> Self {
+        let preferences = request.preferences;
+        let center = request.reservation.location.center();
+        let kinds = station.outline.as_ref().map(|outline| {
+            let prefers = |operator: &str| operator_checksum(operator) == outline.operator;
+            let mut networks = preferences.preferred_cpos.iter();
+            let merits = Merits {
+                meters: distance_meters(center, station.location) as i64,
+                preferred_station: preferences
+                    .preferred_charging_stations
+                    .contains(&station.id),
+                preferred_network: networks.any(|operator| prefers(operator.as_str())),
+                ..Merits::default()
+            };
+            let prospect = |kind: &ConnectorKind| {
+                let speed_missed = kind.speed.misses(preferences.charging_speed);
+                let merits = Merits {
+                    speed_missed,
+                    ..merits
+                };
+                Prospect {
+                    base: merits.score(),
+                    price: kind.price,
+                }
+            };
+            let fitting = outline.connectors.iter();
+            let fitting = fitting.filter(|kind| kind.plug == request.standard);
+            fitting.map(prospect).collect()
+        });
+        Self {
+            id: station.id.clone(),
+            kinds,
+        }
+    }
+}
+
 impl Prospect {
     /// Points that order prospects of one currency, or without a price.
     fn total(&self) -> i64 {
@@ -192,11 +238,7 @@ impl Pair<'_> {
 
 impl<'a> BestFirst<'a> {
     /// A search for the best pairs, so many as are wanted, among the stations of the radius.
-    pub fn new(
-        request: &'a MatchRequest<'a>,
-        stations: Vec<IndexedStation>,
-        wanted: usize,
-    ) -> Self {
+    pub fn new(request: &'a MatchRequest<'a>, stations: &[IndexedStation], wanted: usize) -> Self {
         let allowed = request.windows.iter();
         let mut search = Self {
             request,
@@ -212,46 +254,10 @@ impl<'a> BestFirst<'a> {
         };
         search.summary.stations_in_radius = count(stations.len());
         search.unread = stations
-            .into_iter()
-            .map(|station| search.unread(station))
+            .iter()
+            .map(|station| Unread::of(station, request))
             .collect();
         search
-    }
-
-    fn unread(&self, station: IndexedStation) -> Unread {
-        let request = self.request;
-        let preferences = request.preferences;
-        let center = request.reservation.location.center();
-        let kinds = station.outline.map(|outline| {
-            let prefers = |operator: &str| operator_checksum(operator) == outline.operator;
-            let merits = Merits {
-                meters: distance_meters(center, station.location) as i64,
-                preferred_station: preferences
-                    .preferred_charging_stations
-                    .contains(&station.id),
-                preferred_network: preferences
-                    .preferred_cpos
-                    .iter()
-                    .any(|operator| prefers(operator.as_str())),
-                ..Merits::default()
-            };
-            let fitting = outline.connectors.iter();
-            let fitting = fitting.filter(|kind| kind.plug == request.standard);
-            fitting
-                .map(|kind| Prospect {
-                    base: Merits {
-                        speed_missed: kind.speed.misses(preferences.charging_speed),
-                        ..merits
-                    }
-                    .score(),
-                    price: kind.price,
-                })
-                .collect()
-        });
-        Unread {
-            id: station.id,
-            kinds,
-        }
     }
 
     /// Adds stations that were read. `asked` are the ids that were asked for; those that are missing from `stations` no longer

@@ -399,7 +399,7 @@ mod tests {
             location: station.location,
             outline: None,
         });
-        let mut search = BestFirst::new(request, entries.collect(), wanted);
+        let mut search = BestFirst::new(request, &entries.collect::<Vec<_>>(), wanted);
         loop {
             match search.next() {
                 Step::ReadStations(ids) => {
