@@ -102,18 +102,17 @@ async fn look_ahead(
 }
 
 async fn look(app: &App, tenant: &Tenant, wish: ReservationRequest) -> Result<Seen, Error> {
-    let fleet = async {
-        match &wish.fleet {
-            Some(fleet) => app.store.find::<Fleet>(tenant, fleet).await,
-            None => Ok(None),
-        }
-    };
-    let (driver, vehicle, fleet, stations) = tokio::try_join!(
-        app.store.find::<Driver>(tenant, &wish.driver),
-        app.store.find::<Vehicle>(tenant, &wish.vehicle),
-        fleet,
+    let ids = [&wish.driver, &wish.vehicle].into_iter().chain(&wish.fleet);
+    let (mut found, stations) = tokio::try_join!(
+        app.store.find_together(tenant, ids),
         app.store.indexed_stations(tenant, wish.location.circle()),
     )?;
+    let driver = found.take::<Driver>(&wish.driver)?;
+    let vehicle = found.take::<Vehicle>(&wish.vehicle)?;
+    let fleet = match &wish.fleet {
+        Some(fleet) => found.take::<Fleet>(fleet)?,
+        None => None,
+    };
     Ok(Seen {
         wish,
         driver: driver.map(|row| row.object),
