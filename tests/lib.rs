@@ -129,6 +129,8 @@ impl TestApp {
             memory: true,
             store: std::env::var("STORE_URL").ok(),
             tariffs: None,
+            tiles: None,
+            tiles_attribution: None,
             stations: None,
             rate: 100_000,
             reservation_fee: 0,

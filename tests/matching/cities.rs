@@ -219,7 +219,7 @@ impl City {
         let policies: Vec<Policy> = self
             .policies
             .iter()
-            .map(|body| Policy::new(read(body), at(-60)).expect("a policy"))
+            .map(|body| Policy::new(read(body), at(-60)).expect("a policy").object)
             .collect();
         let stations: Vec<ChargingStation> =
             self.stations.iter().map(|station| read(station)).collect();

@@ -1,9 +1,8 @@
 //! Booking the best match, for an attempt to confirm. [`shared::charging::matching`] describes how it is chosen.
 
 use shared::charging::calendar::CalendarOwner;
-use shared::charging::matching::{Assignment, MatchSummary};
-use shared::models::event::EventType;
-use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
+use shared::charging::matching::MatchSummary;
+use shared::models::reservation::{FailedReason, Reservation};
 use shared::models::stored::Stored;
 use shared::origin::Origin;
 use shared::store::calendars::{Booked, CalendarHold};
@@ -35,7 +34,7 @@ pub(super) async fn book(
     mut matcher: Matcher<'_>,
 ) -> Result<Booking, Error> {
     // What is reserved now is released in the transaction that books another connector.
-    let before = CalendarHold::of_reservation(&row.object, &row.internal);
+    let before = CalendarHold::of_reservation(row);
     let reserved = before.as_ref().map(|hold| hold.window);
     if let Some(hold) = &before {
         let owners = hold.owners.to_vec();
@@ -51,7 +50,8 @@ pub(super) async fn book(
             };
             return Ok(Booking::NoMatch(reason, summary));
         };
-        let mut confirmed = confirmed(origin, row, &assignment, summary);
+        let mut confirmed = row.clone();
+        confirmed.confirm(&assignment, summary, origin.now);
         let calendars = matcher.calendars();
         let booked = app
             .store
@@ -75,23 +75,4 @@ pub(super) async fn book(
     Err(Error::unavailable(
         "the calendars changed faster than they could be read",
     ))
-}
-
-/// The reservation as it is confirmed or moved, with the event recorded.
-fn confirmed(
-    origin: &Origin,
-    row: &Stored<Reservation>,
-    assignment: &Assignment,
-    summary: MatchSummary,
-) -> Stored<Reservation> {
-    let mut row = row.clone();
-    let (reservation, internal) = (&mut row.object, &mut row.internal);
-    let kind = if reservation.status == ReservationStatus::Confirmed {
-        reservation.assign(assignment, summary, internal, origin.now);
-        EventType::ReservationReassigned
-    } else {
-        reservation.confirm(assignment, summary, internal, origin.now);
-        EventType::ReservationConfirmed
-    };
-    row.recording(kind)
 }
