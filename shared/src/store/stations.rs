@@ -40,7 +40,7 @@ impl Store {
     /// One page of the stations that a search finds.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn search(
         &self,
         tenant: &Tenant,
@@ -223,7 +223,7 @@ impl Store {
     /// The station with the times in which it is free, within a window.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn with_free_times(
         &self,
         tenant: &Tenant,
@@ -411,7 +411,7 @@ impl Store {
     /// Writes stations whatever is stored under their ids.
     ///
     /// # Errors
-    /// The table cannot be reached.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn import_stations(
         &self,
         origin: &Origin,
@@ -424,7 +424,7 @@ impl Store {
     /// The same with their internal states.
     ///
     /// # Errors
-    /// The table cannot be reached.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn put_stations(
         &self,
         origin: &Origin,
@@ -469,7 +469,7 @@ impl UnitOfWork<'_> {
     /// they were read, whatever happens to the station's other EVSEs meanwhile.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn set_evse_status(
         &mut self,
         station: &ChargingStation,
