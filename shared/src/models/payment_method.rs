@@ -7,13 +7,13 @@ use utoipa::ToSchema;
 use super::body::RequestBody;
 use super::driver::Driver;
 use super::stored::Object;
+use super::test_token::{is_test_token, test_tokens};
 use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::fields::card::Card;
 use crate::fields::metadata::{Metadata, MetadataChange};
 use crate::id::{Id, Kind};
 use crate::origin::Mode;
-use super::test_token::{is_test_token, test_tokens};
 use crate::time::{DAY, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -2,8 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::fields::card::Card;
 use super::transaction::PaymentOutcome;
+use crate::fields::card::Card;
 
 /// A token of test mode: what its charges are declined with, and the card it stands for.
 pub struct TestToken {
