@@ -6,9 +6,10 @@
 
 use serde::Deserialize;
 use shared::deployment::{Deployment, Need};
+use shared::function_scope;
 use shared::models::account::{Account, AccountStatus};
 use shared::origin::{Mode, Origin, Tenant};
-use shared::store::Changes;
+
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
@@ -41,7 +42,14 @@ pub struct SetStatus {
 ///
 /// # Errors
 /// `account_not_found`; `Unavailable` if DynamoDB cannot be reached.
-pub async fn handle(app: &App, SetStatus { account, status }: SetStatus) -> Result<Account, Error> {
+pub async fn handle(app: &App, invocation: SetStatus) -> Result<Account, Error> {
+    function_scope::within(NAME, set_until_uncontended(app, invocation)).await
+}
+
+async fn set_until_uncontended(
+    app: &App,
+    SetStatus { account, status }: SetStatus,
+) -> Result<Account, Error> {
     for _ in 1..TRIES {
         match set(app, &account, status).await {
             Err(Error::Contended) => {}
@@ -60,10 +68,10 @@ async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error
     let mut row = app.store.load::<Account>(&tenant, id).await?;
     row.object.status = status;
     row.object.updated = app.now();
-    let origin = Origin::later(tenant, app.now());
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &origin, &row)?;
-    app.store.commit_later(&origin, changes).await?;
+    let origin = Origin::background(tenant, app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.save(&mut row)?;
+    tx.commit_without_response().await?;
     app.keys.forget_account(id);
     Ok(row.object)
 }

@@ -78,7 +78,6 @@ fn variables(one: &Function) -> String {
                     let variable = work.function().replace('-', "_").to_uppercase();
                     let queue = format!("{}Queue", pascal(work.function()));
                     out += &format!("{variable}_QUEUE_URL: !Ref {queue}Url\n");
-                    out += &format!("{variable}_QUEUE_ARN: !Ref {queue}Arn\n");
                 }
                 if one.trigger() == Some(Trigger::Stream) {
                     out += "RELAY_DEAD_LETTERS_URL: !Ref RelayDeadLettersUrl\n";
