@@ -189,6 +189,7 @@ impl App {
         files: Arc<dyn Files>,
         settings: Settings,
     ) -> Self {
+        let store = store.with_encryption_keys(settings.encryption_keys.clone());
         let rates = RateLimiter::new(settings.rates);
         let sender = Sender::new(settings.targets);
         Self(Arc::new(Parts {

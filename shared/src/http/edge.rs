@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
+use tracing::Instrument as _;
 
 use super::auth::{Principal, authenticate};
 use super::body::MAX_BODY;
@@ -46,10 +47,30 @@ struct AuthenticatedRequest {
 #[derive(Clone)]
 struct Rendered(String);
 
-/// Around the router: the request id, the key, the headers of every response, errors in their shape, and one line of log.
-pub async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// By what API Gateway and X-Ray know a request: an extension of requests that come from there.
+#[derive(Debug, Clone, Default)]
+pub struct Correlation {
+    /// The id of the request in the access log of API Gateway.
+    pub gateway_request: String,
+    /// The id of the trace in X-Ray, if there is one.
+    pub trace: Option<String>,
+}
+
+/// Around the router: the request id, the key, the headers of every response, errors in their shape, and one line of log. Every
+/// line that is logged on the way has the ids of the request.
+pub async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+    let id = Id::new(Kind::Request, app.now());
+    let correlation = request.extensions().get::<Correlation>().cloned();
+    let Correlation {
+        gateway_request,
+        trace,
+    } = correlation.unwrap_or_default();
+    let span = tracing::info_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
+    identified(app, request, next, id).instrument(span).await
+}
+
+async fn identified(app: App, mut request: Request, next: Next, id: Id) -> Response {
     let now = app.now();
-    let id = Id::new(Kind::Request, now);
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let base_url = base_url(&app, request.headers());

@@ -43,10 +43,11 @@ pub fn render(stack: &Stack, functions: &[Function]) -> String {
             name(part),
             stack.name
         );
+        // By name: a reference to the function, which refers to the alarm, would be a cycle before the SAM transform.
         for (n, one) in chunk.iter().enumerate() {
             out += &format!(
-                "        - {{ Id: m{n}, ReturnData: false, MetricStat: {{ Metric: {{ Namespace: AWS/Lambda, MetricName: Errors, Dimensions: [{{ Name: FunctionName, Value: !Ref {} }}] }}, Period: 60, Stat: Sum }} }}\n",
-                one.id()
+                "        - {{ Id: m{n}, ReturnData: false, MetricStat: {{ Metric: {{ Namespace: AWS/Lambda, MetricName: Errors, Dimensions: [{{ Name: FunctionName, Value: !Sub '${{Service}}-{}' }}] }}, Period: 60, Stat: Sum }} }}\n",
+                one.name()
             );
         }
     }
