@@ -88,7 +88,9 @@ async fn serve() -> Result<(), Error> {
 /// The id of an invocation's trace in X-Ray: the root of `Root=1-…;Parent=…;Sampled=…`.
 fn trace_of(context: &Context) -> Option<String> {
     let header = context.xray_trace_id.as_deref()?;
-    let root = header.split(';').find_map(|part| part.strip_prefix("Root="));
+    let root = header
+        .split(';')
+        .find_map(|part| part.strip_prefix("Root="));
     Some(root.unwrap_or(header).to_owned())
 }
 
@@ -108,7 +110,13 @@ async fn on_stream(
             new: image(change.new_image),
         };
         let (pk, sk) = change.key();
-        let span = tracing::info_span!("change", row.pk = pk, row.sk = sk, sequence_number = number, trace.id = trace);
+        let span = tracing::info_span!(
+            "change",
+            row.pk = pk,
+            row.sk = sk,
+            sequence_number = number,
+            trace.id = trace
+        );
         if let Err(error) = relay::handle(app, &change).instrument(span.clone()).await {
             span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
             let mut failure = DynamoDbBatchItemFailure::default();
@@ -144,7 +152,9 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
                 let (tenant, object) = Message::subject(&message);
                 span.record("account.id", tracing::field::display(&tenant.account));
                 span.record("object.id", tracing::field::display(object));
-                functions::work(app, &message).instrument(span.clone()).await
+                functions::work(app, &message)
+                    .instrument(span.clone())
+                    .await
             }
             Err(error) => Err(error),
         };

@@ -463,7 +463,11 @@ async fn all_rows(app: &TestApp) -> String {
     settings.set_endpoint_url(Some(app.running().store_url.clone()));
     let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
     let scan = table.scan().table_name(&app.running().table);
-    let rows = scan.into_paginator().items().send().collect::<Result<Vec<_>, _>>();
+    let rows = scan
+        .into_paginator()
+        .items()
+        .send()
+        .collect::<Result<Vec<_>, _>>();
     format!("{:?}", rows.await.expect("the rows"))
 }
 
@@ -480,11 +484,19 @@ async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let create = json!({"url": receiver.url, "enabled_events": ["*"]});
-    let made = repeatable(&app.alice, "/v1/webhook_endpoints", create.clone(), "create")
-        .await
-        .expect(200)
-        .body;
-    let path = format!("/v1/webhook_endpoints/{}", made["id"].as_str().expect("an id"));
+    let made = repeatable(
+        &app.alice,
+        "/v1/webhook_endpoints",
+        create.clone(),
+        "create",
+    )
+    .await
+    .expect(200)
+    .body;
+    let path = format!(
+        "/v1/webhook_endpoints/{}",
+        made["id"].as_str().expect("an id")
+    );
     let rotate = format!("{path}/rotate_secret");
     let rotated = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
     let rotated = rotated.expect(200).body;
@@ -493,7 +505,10 @@ async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
     for shown in [&made, &rotated] {
         let secret = shown["secret"].as_str().expect("a secret");
         assert_eq!(secret.len(), "whsec_".len() + 32);
-        assert!(!rows.contains(&secret["whsec_".len()..]), "{secret} is in a row");
+        assert!(
+            !rows.contains(&secret["whsec_".len()..]),
+            "{secret} is in a row"
+        );
     }
     assert!(rows.contains("enc1."));
     // Whoever may see the secret is shown it, also where the response is a stored one.

@@ -27,6 +27,9 @@ struct Options {
 enum File {
     /// functions/src/docs/openapi.json
     Openapi,
+    /// clients/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1
+    #[value(name = "openapi-3.0")]
+    Openapi30,
     /// infra/template.yaml and infra/stacks: functions, roles, queues and alarms
     Template,
     /// infra/capacity.md: calls and capacity units of each route
@@ -37,6 +40,7 @@ impl File {
     fn name(self) -> &'static str {
         match self {
             Self::Openapi => "openapi",
+            Self::Openapi30 => "openapi-3.0",
             Self::Template => "template",
             Self::Capacity => "capacity",
         }
@@ -50,6 +54,7 @@ impl File {
                 "functions/src/docs/openapi.json".to_owned(),
                 openapi::render(),
             )],
+            Self::Openapi30 => vec![("clients/openapi-3.0.json".to_owned(), openapi::render_3_0())],
             Self::Template => template::render(&present("infra/template.yaml")?),
             Self::Capacity => vec![("infra/capacity.md".to_owned(), capacity::render().await)],
         })

@@ -46,7 +46,10 @@ impl StreamRecord {
             AttributeValue::S(text) => Some(text.as_str()),
             _ => None,
         };
-        (text("pk").unwrap_or_default(), text("sk").unwrap_or_default())
+        (
+            text("pk").unwrap_or_default(),
+            text("sk").unwrap_or_default(),
+        )
     }
 }
 
