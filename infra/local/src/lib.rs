@@ -2,15 +2,18 @@
 //! process, behind the ports the functions use on AWS.
 
 mod clock;
+mod console;
 mod deliveries;
 mod demo;
 mod downloads;
+mod due;
 mod embedded;
 mod engine;
 mod files;
 mod guard;
 mod inbox;
 mod requests;
+mod session;
 mod stations;
 mod streams;
 mod timeline;
@@ -50,6 +53,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::clock::LocalClock;
+use crate::console::Tiles;
 use crate::downloads::Downloads;
 use crate::embedded::Embedded;
 use crate::engine::{Engine, Moved};
@@ -57,6 +61,7 @@ use crate::files::Folder;
 use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
 use crate::requests::Requests;
+use crate::session::Session;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 
@@ -102,6 +107,13 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
         value_parser = clap::value_parser!(i64).range(0..=MAX_FEE))]
     pub reservation_fee: i64,
+    /// Map tiles for the console, for example https://tiles.example/{z}/{x}/{y}.png. Without them its map is a coastline that
+    /// is part of the executable, and no request leaves this machine.
+    #[arg(long, value_name = "URL", value_parser = console::tile_url)]
+    pub tiles: Option<String>,
+    /// The attribution that the source of the map tiles demands.
+    #[arg(long, value_name = "TEXT", requires = "tiles")]
+    pub tiles_attribution: Option<String>,
     /// Print one JSON object with `base_url`, `api_key`, `account` and the table's address and access key.
     #[arg(long)]
     pub json: bool,
@@ -175,7 +187,7 @@ struct Advance {
     advance_seconds: u32,
 }
 
-/// Why the service did not start, for whoever started it.
+/// Why the service did not start.
 #[derive(Debug)]
 pub struct StartError(String);
 
@@ -319,7 +331,18 @@ impl Running {
             port: LocalPort(address.port()),
             clock: app.clock.clone(),
         };
+        let tiles = options.tiles.clone().map(|url| Tiles {
+            url,
+            attribution: options.tiles_attribution.clone(),
+        });
+        let console = console::router(tiles.as_ref()).map_err(StartError)?;
+        let session = session::router(Session {
+            account: known.account.clone(),
+            api_key: known.api_key.clone(),
+            clock: app.clock.clone(),
+        });
         let router = router(&app, &engine, downloads, inbox);
+        let router = console.merge(session).merge(router);
         let router = router.layer(from_fn_with_state(guard, guard::check));
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
@@ -351,7 +374,7 @@ impl Running {
     /// Works on everything that is due now, and returns when nothing is left.
     ///
     /// # Errors
-    /// Work that goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn drain(&self) -> Result<()> {
         self.engine.settle().await
     }
@@ -359,7 +382,7 @@ impl Running {
     /// Moves the time forward, doing on the way what falls due, when it falls due.
     ///
     /// # Errors
-    /// Work that goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn advance(&self, seconds: u32) -> Result<()> {
         self.engine.advance(seconds).await.map(drop)
     }
@@ -367,7 +390,7 @@ impl Running {
     /// Makes the relay skip what the stream holds and forgets every message, as if all triggers had been lost.
     ///
     /// # Errors
-    /// The stream's.
+    /// `Unavailable` if the stream cannot be read.
     pub async fn lose_triggers(&self) -> Result<()> {
         self.engine.lose_triggers().await
     }
@@ -375,12 +398,12 @@ impl Running {
     /// Relays what the stream holds, and forgets every message, as if the queues had lost them.
     ///
     /// # Errors
-    /// The stream's.
+    /// `Unavailable` if the stream cannot be read.
     pub async fn lose_messages(&self) -> Result<()> {
         self.engine.lose_messages().await
     }
 
-    /// Whether messages are due that nobody has worked on.
+    /// Whether messages are due that have not been processed.
     pub fn has_due_work(&self) -> bool {
         self.engine.has_due_work()
     }
@@ -388,13 +411,13 @@ impl Running {
     /// Makes another account, with a key of that mode.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn make_account(&self, mode: Mode) -> Result<(Id, String)> {
         let made = bootstrap::handle(&self.app, account(mode)?).await?;
         Ok((made.account.id, made.api_key.secret.unwrap_or_default()))
     }
 
-    /// Ends the service: requests under way are answered, work under way is finished or found again at the next start.
+    /// Stops the service: current requests are answered, and background work is finished or resumed at the next start.
     pub async fn stop(self) {
         let Self {
             engine,
@@ -484,6 +507,7 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
         .layer(from_fn_with_state(requests.clone(), requests::log));
     Router::new()
         .route("/_local/clock", get(time).post(advance))
+        .route(due::ROUTE, get(due::list))
         .with_state(engine.clone())
         .route("/_local/account_status", post(set_account_status))
         .route(

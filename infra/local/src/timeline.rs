@@ -1,4 +1,4 @@
-//! The queues and the scheduler of a local run: messages in the order in which they fall due. They are gone with the
+//! The queues and the scheduler of a local run: messages in the order in which they fall due. They end with the
 //! process; what they stood for is found again in the table.
 
 use std::collections::BTreeMap;
@@ -75,6 +75,14 @@ impl Timeline {
     /// When the next message falls due.
     pub fn next(&self) -> Option<Timestamp> {
         self.lock().due.keys().next().map(|(at, _)| *at)
+    }
+
+    /// How many messages there are, and the first of them with the moments at which they fall due.
+    pub fn first(&self, limit: usize) -> (usize, Vec<(Timestamp, Message)>) {
+        let contents = self.lock();
+        let first = contents.due.iter().take(limit);
+        let first = first.map(|((at, _), (_, parcel))| (*at, parcel.message.clone()));
+        (contents.due.len(), first.collect())
     }
 
     pub fn forget(&self) {

@@ -20,7 +20,7 @@ use crate::models::fleet::Fleet;
 use crate::models::invoice::Invoice;
 use crate::models::policy::Policy;
 use crate::models::report::Report;
-use crate::models::reservation::{Reservation, ReservationInternal, ReservationStatus};
+use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::stored::Stored;
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
@@ -112,7 +112,7 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
     announce(app, &tenant, &id, change).await
 }
 
-/// Removes what nobody can find any more when a row is gone: the lines of an invoice.
+/// Deletes the rows that belong to a deleted object: the lines of an invoice.
 async fn removed(app: &App, change: &StreamRecord) -> Result<()> {
     let key = |name| change.old.as_ref().and_then(|old| text(old, name));
     let (Some(pk), Some(sk)) = (key("pk"), key("sk")) else {
@@ -229,7 +229,7 @@ fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Stor
     Stored::with_internal(event, EventInternal::planned(deliveries))
 }
 
-/// A delivery for each endpoint that wants the event.
+/// A delivery for each endpoint that is subscribed to the event.
 async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMap<Id, Delivery>> {
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let first = Delivery::waiting(0, event.created);
@@ -291,7 +291,7 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Has other connectors sought for the reservations whose own are out of order, or no longer published, from now on.
+/// Requests a rematch of the reservations whose connectors are now out of order or no longer published.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {
@@ -311,7 +311,7 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) ->
         return Ok(());
     };
     let is_lost =
-        |one: &&Connector| old.can_promise(&one.id) && (withdrawn || !new.can_promise(&one.id));
+        |one: &&Connector| old.is_reservable(&one.id) && (withdrawn || !new.is_reservable(&one.id));
     let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {
         return Ok(());
@@ -330,7 +330,7 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) ->
     Ok(())
 }
 
-/// Notes it on the reservation, so that the message which that sends may get lost.
+/// Records it in the reservation, whose change sends the message. If that is lost, the sweeper finds the reservation.
 async fn displace(
     app: &App,
     tenant: Tenant,
@@ -343,8 +343,7 @@ async fn displace(
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = app.store.begin(&origin);
-    let (object, internal) = (&row.object, &mut row.internal);
-    if object.displace(internal, station, connectors, origin.now) {
+    if row.request_rematch(station, connectors, origin.now) {
         tx.save(&mut row)?;
     }
     tx.commit_without_response().await
@@ -396,7 +395,9 @@ fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, M
     };
     let message = match id.kind() {
         Some(Kind::Reservation) => match (read(item, "object")?, read(item, "internal")?) {
-            (Some(object), Some(internal)) => reservation_message(tenant, &object, &internal),
+            (Some(object), Some(internal)) => {
+                reservation_message(tenant, &Stored::with_internal(object, internal))
+            }
             _ => None,
         },
         Some(Kind::ChargingSession) => {
@@ -408,21 +409,19 @@ fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, M
     Ok(message.map(|message| (due, message)))
 }
 
-fn reservation_message(
-    tenant: &Tenant,
-    one: &Reservation,
-    internal: &ReservationInternal,
-) -> Option<Message> {
-    let (tenant, reservation) = (tenant.clone(), one.id.clone());
-    match one.status {
-        ReservationStatus::Confirmed if !internal.displaced => Some(Message::Expire {
-            tenant,
-            reservation,
-        }),
+fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<Message> {
+    let (tenant, reservation) = (tenant.clone(), stored.object.id.clone());
+    match stored.object.status {
+        ReservationStatus::Confirmed if !stored.internal.awaiting_rematch => {
+            Some(Message::Expire {
+                tenant,
+                reservation,
+            })
+        }
         ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {
             tenant,
             reservation,
-            wish: Some(Box::new(one.wish(internal))),
+            wish: Some(Box::new(stored.request())),
         }),
         ReservationStatus::Cancelled
         | ReservationStatus::Completed
@@ -443,10 +442,10 @@ fn session_message(tenant: &Tenant, id: &Id, status: SessionStatus) -> Option<Me
     }
 }
 
-/// Sends again what a row waits for whose message was lost. Says whether there was anything.
+/// Sends the message again that a row waits for. Returns whether it waits for one.
 ///
 /// # Errors
-/// The table's, the queue's or the scheduler's.
+/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
 pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
     let Waiting { tenant, id, due } = waiting;
     match id.kind() {
@@ -454,7 +453,7 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
                 return Ok(false);
             };
-            let Some(message) = reservation_message(tenant, &row.object, &row.internal) else {
+            let Some(message) = reservation_message(tenant, &row) else {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;

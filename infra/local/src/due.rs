@@ -1,0 +1,86 @@
+//! `GET /_local/due`: the work that happens later, in the order in which it falls due.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use shared::ports::Message;
+use shared::{Id, Timestamp};
+
+use crate::engine::Engine;
+
+pub const ROUTE: &str = "/_local/due";
+
+/// How many pieces of work are listed.
+const LISTED: usize = 100;
+
+/// The work that is pending.
+#[derive(Debug, Serialize)]
+pub struct Due {
+    now: Timestamp,
+    /// How many pieces of work are pending in all.
+    total: usize,
+    /// The first of them.
+    data: Vec<Work>,
+}
+
+/// A piece of work.
+#[derive(Debug, Serialize)]
+struct Work {
+    at: Timestamp,
+    account: Id,
+    /// The function that does it, for example `confirm-reservation`.
+    function: &'static str,
+    /// The id of the object that it concerns; of a webhook delivery, the event.
+    object: Id,
+}
+
+/// `GET /_local/due`
+pub async fn list(State(engine): State<Arc<Engine>>) -> Json<Due> {
+    let (total, pending) = engine.pending(LISTED);
+    let data = pending
+        .into_iter()
+        .map(|(at, message)| Work::new(at, &message));
+    Json(Due {
+        now: engine.now(),
+        total,
+        data: data.collect(),
+    })
+}
+
+impl Work {
+    fn new(at: Timestamp, message: &Message) -> Self {
+        let (tenant, object) = match message {
+            Message::Confirm {
+                tenant,
+                reservation,
+                ..
+            }
+            | Message::Expire {
+                tenant,
+                reservation,
+            }
+            | Message::ChargeFee {
+                tenant,
+                reservation,
+            } => (tenant, reservation),
+            Message::StopSession { tenant, session }
+            | Message::SettleSession { tenant, session } => (tenant, session),
+            Message::Deliver { tenant, event, .. } => (tenant, event),
+            Message::GenerateReport { tenant, report } => (tenant, report),
+            Message::CheckInvoice { tenant, invoice } => (tenant, invoice),
+            Message::SettleTransaction {
+                tenant,
+                transaction,
+            } => (tenant, transaction),
+            Message::BillFleet { tenant, fleet } => (tenant, fleet),
+        };
+        Self {
+            at,
+            account: tenant.account.clone(),
+            function: message.work().function(),
+            object: object.clone(),
+        }
+    }
+}
