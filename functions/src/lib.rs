@@ -187,15 +187,21 @@ pub fn router(app: App) -> Router {
     docs::router(app.clone()).fallback_service(serve(app, endpoints()))
 }
 
-/// A router of the route with that name, if there is one.
-pub fn router_of(app: App, name: &str) -> Option<Router> {
-    if name == docs::NAME {
-        return Some(docs::router(app));
-    }
-    let endpoint = endpoints()
-        .into_iter()
-        .find(|endpoint| endpoint.route.name == name)?;
-    Some(serve(app, vec![endpoint]))
+/// The route with that name, if there is one.
+pub fn endpoint_named(name: &str) -> Option<Endpoint> {
+    let mut endpoints = endpoints().into_iter();
+    endpoints.find(|endpoint| endpoint.route.name == name)
+}
+
+/// A router of one route.
+pub fn router_of(app: App, endpoint: Endpoint) -> Router {
+    serve(app, vec![endpoint])
+}
+
+/// What a function is given that is not a route.
+pub fn deployment_named(name: &str) -> Option<Deployment> {
+    let function = FUNCTIONS.iter().find(|function| function.name == name)?;
+    Some(function.deployment)
 }
 
 fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {

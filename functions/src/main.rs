@@ -10,6 +10,7 @@ use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventR
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
+use functions::docs;
 use functions::gateway;
 use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
@@ -42,8 +43,13 @@ fn log_level() -> LevelFilter {
 }
 
 async fn serve() -> Result<(), Error> {
-    let app = App::from_env().await?;
     let handler = std::env::var("_HANDLER").unwrap_or_default();
+    let endpoint = functions::endpoint_named(&handler);
+    let deployment = match &endpoint {
+        Some(endpoint) => endpoint.route.deployment,
+        None => functions::deployment_named(&handler).unwrap_or(functions::UNKNOWN.deployment),
+    };
+    let app = App::from_env(deployment.connections).await?;
     match handler.as_str() {
         relay::NAME => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_stream(&app, event)))).await
@@ -73,8 +79,11 @@ async fn serve() -> Result<(), Error> {
             lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
         }
         name => {
-            let router = functions::router_of(app.clone(), name);
-            let router = router.unwrap_or_else(|| functions::router(app));
+            let router = match endpoint {
+                Some(endpoint) => functions::router_of(app, endpoint),
+                None if name == docs::NAME => docs::router(app),
+                None => functions::router(app),
+            };
             let handle = async |event: LambdaEvent<gateway::Event>| {
                 gateway::answer(router.clone(), event.payload, trace_of(&event.context))
                     .await

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::aws;
+use crate::deployment::CONNECTIONS;
 use crate::encryption::EncryptionKeys;
 use crate::error::{Error, Result};
 use crate::events::deliver::Sender;
@@ -207,16 +208,18 @@ impl App {
     }
 
     /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment.
-    /// It is connected to the table already: at its start a function has a whole processor, later its memory's share.
+    /// So many connections to the table are open already: at its start a function has a whole processor, later the share of
+    /// its memory.
     ///
     /// # Errors
     /// A setting that is missing or malformed.
-    pub async fn from_env() -> Result<Self> {
+    pub async fn from_env(connections: usize) -> Result<Self> {
         let http = aws::Http::default();
-        aws::connect(&http).await;
+        aws::connect(&http, connections).await;
         let config = aws::config_over(http.clone());
+        let of_table = aws::config_over(http.with_calls_at_once(CONNECTIONS));
         let table = aws::variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
-        let store = Store::new(aws::dynamodb(&config), table);
+        let store = Store::new(aws::dynamodb(&of_table), table);
         let queue = Arc::new(aws::Sqs::from_env(&config));
         let schedules = Arc::new(aws::Scheduler::from_env(&config));
         Ok(Self::new(

@@ -93,9 +93,9 @@ fn domain(region: &str) -> &'static str {
     }
 }
 
-/// Connects to the table ahead of the first call. Where that fails, the first call does it.
-pub async fn connect(http: &Http) {
-    http.connect(&address()).await;
+/// Opens so many connections to the table ahead of the first call.
+pub async fn connect(http: &Http, connections: usize) {
+    http.connect(&address(), connections).await;
 }
 
 /// One address for everything: working it out from the SDK's tables of regions takes longer than all else about a client.

@@ -21,7 +21,7 @@ pub mod sweep;
 pub mod unit_of_work;
 pub mod wallets;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use futures::TryStreamExt as _;
@@ -106,6 +106,26 @@ impl Store {
             Err(error) if error.status() == 404 => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads several objects of a tenant to decide on them, with one call: each as it is at this moment.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn find_together<'a>(
+        &self,
+        tenant: &Tenant,
+        ids: impl IntoIterator<Item = &'a Id>,
+    ) -> Result<FoundTogether> {
+        // A batch may name each key once.
+        let ids: BTreeSet<&Id> = ids.into_iter().collect();
+        let keys = ids.iter().map(|id| key_item(Key::Object { tenant, id }));
+        let items = self.items(keys.collect(), None, true).await?;
+        let by_id = |item: Item| {
+            let (_, id) = keys::parse_object(string(&item, "pk"))?;
+            Some((id, item))
+        };
+        Ok(FoundTogether(items.into_iter().filter_map(by_id).collect()))
     }
 
     async fn read<T: ById>(&self, tenant: &Tenant, id: &Id, consistent: bool) -> Result<Stored<T>> {
@@ -232,6 +252,29 @@ impl Store {
         } else {
             Err(Error::unavailable("the table left keys of a batch unread"))
         }
+    }
+}
+
+/// Objects that were read with one call.
+#[derive(Debug)]
+pub struct FoundTogether(HashMap<Id, Item>);
+
+impl FoundTogether {
+    /// Takes an object out, if it was found and is of that kind.
+    ///
+    /// # Errors
+    /// `Internal` if the row cannot be read.
+    pub fn take<T: ById>(&mut self, id: &Id) -> Result<Option<Stored<T>>> {
+        let item = id.is(T::KIND).then(|| self.0.remove(id)).flatten();
+        item.map(row::from_item).transpose()
+    }
+
+    /// The same for an object that has to exist.
+    ///
+    /// # Errors
+    /// The 404 of its kind if it was not found; `Internal` if the row cannot be read.
+    pub fn require<T: ById>(&mut self, id: &Id) -> Result<Stored<T>> {
+        self.take(id)?.ok_or_else(|| Error::not_found(T::KIND))
     }
 }
 
