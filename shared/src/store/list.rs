@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::Partition;
-use super::row::{self, ById, Record};
+use super::row::{ById, Record};
 use super::{Item, Store, client, s, string};
 use crate::error::Result;
 use crate::id::{Id, Kind};
@@ -202,7 +202,7 @@ impl Store {
         let found = self
             .page(partition, T::KIND, page_request, filter, None)
             .await?;
-        found.try_map(row::from_item)
+        found.try_map(|item| self.row_of(item))
     }
 
     /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
@@ -220,7 +220,7 @@ impl Store {
         let found = self
             .page(partition, T::KIND, page_request, filter, Some(among))
             .await?;
-        found.try_map(row::from_item)
+        found.try_map(|item| self.row_of(item))
     }
 
     /// All items of a partition, for one that holds few.
