@@ -34,6 +34,7 @@ use function::{Function, Trigger};
 use futures::future::BoxFuture;
 use request_spec::RequestParts;
 use shared::deployment::Deployment;
+use shared::function_scope;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
@@ -265,5 +266,5 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             Box::pin(reports::generate::handle(app, tenant, report))
         }
     };
-    done.await
+    function_scope::within(message.work().function(), done).await
 }

@@ -19,6 +19,7 @@ pub mod environment;
 pub mod error;
 pub mod events;
 pub mod fields;
+pub mod function_scope;
 pub mod http;
 pub mod id;
 pub mod metrics;

@@ -6,6 +6,7 @@ const PARTS: &[&[&str]] = &[
         "encryption",
         "environment",
         "error",
+        "function_scope",
         "id",
         "money",
         "operation",

@@ -146,6 +146,36 @@ impl Message {
         }
     }
 
+    /// What the message is about: an object of a tenant.
+    pub fn subject(&self) -> (&Tenant, &Id) {
+        match self {
+            Self::Confirm {
+                tenant,
+                reservation,
+                ..
+            }
+            | Self::Expire {
+                tenant,
+                reservation,
+            }
+            | Self::ChargeFee {
+                tenant,
+                reservation,
+            } => (tenant, reservation),
+            Self::StopSession { tenant, session } | Self::SettleSession { tenant, session } => {
+                (tenant, session)
+            }
+            Self::GenerateReport { tenant, report } => (tenant, report),
+            Self::CheckInvoice { tenant, invoice } => (tenant, invoice),
+            Self::SettleTransaction {
+                tenant,
+                transaction,
+            } => (tenant, transaction),
+            Self::BillFleet { tenant, fleet } => (tenant, fleet),
+            Self::Deliver { tenant, event, .. } => (tenant, event),
+        }
+    }
+
     /// The name of the message's schedule: the id of what it is about, or for a delivery a digest of event and endpoint, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {

@@ -212,7 +212,7 @@ impl Store {
             });
         }
         let Some((low, high)) = page_request.bounds(Kind::LineItem) else {
-            return Ok(Page::page(Vec::new(), page_request));
+            return Ok(Page::from_rows(Vec::new(), page_request));
         };
         let (pk, _) = Key::Object {
             tenant,
@@ -231,7 +231,7 @@ impl Store {
             .await
             .map_err(client::failure)?;
         let lines = page.items.unwrap_or_default().into_iter().map(read_line);
-        Ok(Page::page(lines.collect::<Result<_>>()?, page_request))
+        Ok(Page::from_rows(lines.collect::<Result<_>>()?, page_request))
     }
 
     /// Removes the lines of an invoice that does not exist and is not in the making.

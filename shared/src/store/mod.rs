@@ -24,16 +24,17 @@ pub mod wallets;
 
 use std::collections::{BTreeSet, HashMap};
 
-use aws_sdk_dynamodb::types::{KeysAndAttributes};
+use aws_sdk_dynamodb::types::KeysAndAttributes;
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
+use crate::encryption::EncryptionKeys;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::stored::Stored;
-use crate::origin::Tenant;
+use crate::origin::{Origin, Tenant};
 use keys::Key;
-use row::ById;
+use row::{ById, Record};
 
 pub use idempotency::Recalled;
 pub use item::Item;
@@ -45,6 +46,7 @@ pub use unit_of_work::UnitOfWork;
 pub struct Store {
     client: aws_sdk_dynamodb::Client,
     table: String,
+    encryption_keys: EncryptionKeys,
 }
 
 /// How many rows one BatchGetItem may ask for, and how many of these calls run concurrently.
@@ -56,7 +58,26 @@ impl Store {
         Self {
             client,
             table: table.into(),
+            encryption_keys: EncryptionKeys::none(),
         }
+    }
+
+    /// The same table with keys for the secrets in its rows. Without keys, secrets are read masked, and rows that hold secrets
+    /// cannot be written.
+    #[must_use]
+    pub fn with_encryption_keys(mut self, keys: EncryptionKeys) -> Self {
+        self.encryption_keys = keys;
+        self
+    }
+
+    /// Reads a row and decrypts its secrets.
+    fn row_of<T: Record>(&self, item: Item) -> Result<Stored<T>> {
+        row::from_item(row::decrypted::<T>(item, &self.encryption_keys)?)
+    }
+
+    /// The item of a row, with its secrets encrypted.
+    fn item_of<T: Record>(&self, row: &Stored<T>, origin: &Origin) -> Result<Item> {
+        row::encrypted::<T>(row::to_item(row, origin)?, &self.encryption_keys)
     }
 
     /// Reads an object to show it.
@@ -112,7 +133,7 @@ impl Store {
             return Err(Error::not_found(T::KIND));
         }
         match self.item(T::locate(tenant, id), consistent).await? {
-            Some(item) => row::from_item(item),
+            Some(item) => self.row_of(item),
             None => Err(Error::not_found(T::KIND)),
         }
     }
@@ -165,7 +186,7 @@ impl Store {
             .items(keys.collect(), None, false)
             .await?
             .into_iter()
-            .map(row::from_item::<T>);
+            .map(|item| self.row_of::<T>(item));
         let mut rows: HashMap<Id, Stored<T>> = rows
             .map(|row| row.map(|row| (row.object.id().clone(), row)))
             .collect::<Result<_>>()?;
