@@ -154,7 +154,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
     if before == Some(version) {
         return Ok(());
     }
-    let announced: Vec<EventType> = read(new, "pending_events")?.unwrap_or_default();
+    let announced: Vec<EventType> = read(new, "events")?.unwrap_or_default();
     if announced.is_empty() {
         return Ok(());
     }
@@ -389,8 +389,7 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
 
 /// What a row waits for, and until when.
 fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, Message)>> {
-    let Some(due) = text(item, "next_action_at").and_then(|text| Timestamp::parse(text).ok())
-    else {
+    let Some(due) = text(item, "next_at").and_then(|text| Timestamp::parse(text).ok()) else {
         return Ok(None);
     };
     let message = match id.kind() {
