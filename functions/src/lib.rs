@@ -18,9 +18,9 @@ pub mod payments;
 pub mod policies;
 mod references;
 pub mod reports;
+pub mod request_spec;
 pub mod reservations;
 pub mod stream;
-pub mod takes;
 pub mod transactions;
 pub mod vehicles;
 pub mod webhook_endpoints;
@@ -32,11 +32,11 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use function::{Function, Trigger};
 use futures::future::BoxFuture;
+use request_spec::RequestParts;
 use shared::deployment::Deployment;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
-use takes::Arguments;
 
 /// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
 /// does: 401, 404, or 405 with the methods there are.
@@ -53,12 +53,12 @@ pub const FUNCTIONS: [Function; 16] = [
     UNKNOWN,
     reservations::confirm::FUNCTION,
     reservations::expire::FUNCTION,
-    charging_sessions::finish::FUNCTION,
+    charging_sessions::stop_at_limit::FUNCTION,
     charging_sessions::settle::FUNCTION,
     webhooks::deliver::FUNCTION,
     reports::generate::FUNCTION,
     invoices::check::FUNCTION,
-    transactions::give_back::FUNCTION,
+    transactions::settle::FUNCTION,
     fleets::bill::FUNCTION,
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
@@ -72,11 +72,11 @@ pub struct Endpoint {
     pub route: Route,
     /// What its handler asks of a request.
     #[cfg(feature = "document")]
-    pub takes: fn() -> takes::Takes,
+    pub request_spec: fn() -> request_spec::RequestSpec,
     handler: MethodRouter<App>,
 }
 
-fn endpoint<H: Handler<T, App>, T: Arguments + 'static>(route: Route, handler: H) -> Endpoint {
+fn endpoint<H: Handler<T, App>, T: RequestParts + 'static>(route: Route, handler: H) -> Endpoint {
     let filter = match route.method {
         Method::Get => MethodFilter::GET,
         Method::Post => MethodFilter::POST,
@@ -85,7 +85,7 @@ fn endpoint<H: Handler<T, App>, T: Arguments + 'static>(route: Route, handler: H
     Endpoint {
         route,
         #[cfg(feature = "document")]
-        takes: T::takes,
+        request_spec: T::request_spec,
         handler: on(filter, handler),
     }
 }
@@ -229,9 +229,9 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tenant,
             reservation,
         } => Box::pin(reservations::expire::handle(app, tenant, reservation)),
-        Message::StopSession { tenant, session } => {
-            Box::pin(charging_sessions::finish::handle(app, tenant, session))
-        }
+        Message::StopSession { tenant, session } => Box::pin(
+            charging_sessions::stop_at_limit::handle(app, tenant, session),
+        ),
         Message::ChargeFee {
             tenant,
             reservation,
@@ -250,10 +250,10 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::CheckInvoice { tenant, invoice } => {
             Box::pin(invoices::check::handle(app, tenant, invoice))
         }
-        Message::RefundTransaction {
+        Message::SettleTransaction {
             tenant,
             transaction,
-        } => Box::pin(transactions::give_back::handle(app, tenant, transaction)),
+        } => Box::pin(transactions::settle::handle(app, tenant, transaction)),
         Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
         Message::GenerateReport { tenant, report } => {
             Box::pin(reports::generate::handle(app, tenant, report))

@@ -11,7 +11,7 @@ use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::gateway;
-use functions::stream::relay::Change;
+use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
@@ -92,7 +92,7 @@ async fn on_stream(
         let EventRecord { change, .. } = record;
         let number = change.sequence_number.clone();
         let image = |item: serde_dynamo::Item| (!item.is_empty()).then_some(item);
-        let change = Change {
+        let change = StreamRecord {
             old: image(change.old_image),
             new: image(change.new_image),
         };

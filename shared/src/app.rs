@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
-use crate::http::version::Versions;
 use crate::metrics::Metrics;
 use crate::models::webhook_endpoint::Targets;
 use crate::ports::files::Files;
@@ -17,6 +16,7 @@ use crate::ports::payments::Providers;
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
 use crate::time::Timestamp;
+use crate::version::Versions;
 
 /// Shared by all requests of a process. Cloning it is cheap.
 #[derive(Clone)]

@@ -26,13 +26,16 @@ pub mod ocpi;
 pub mod operation;
 pub mod origin;
 pub mod ports;
+pub mod response;
 pub mod size;
 pub mod store;
 pub mod stripe;
 pub mod time;
+pub mod version;
 
 pub use app::App;
 pub use error::{Code, Error};
 pub use id::{Id, Kind};
 pub use origin::{Mode, Origin, Tenant};
+pub use response::Response;
 pub use time::Timestamp;

@@ -25,17 +25,17 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::Response as HttpResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::Imported;
 use serde::{Deserialize, Serialize};
+use shared::Response;
 use shared::app::{App, Quotas, Settings, TABLE};
 use shared::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
 use shared::error::{Error, Result};
-use shared::http::Versions;
 use shared::http::errors;
 use shared::http::rate_limit::Rates;
 use shared::metrics::Metrics;
@@ -43,8 +43,8 @@ use shared::models::api_key::Secret;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
 use shared::ports::payments::Providers;
-use shared::store::Answer;
 use shared::store::Store;
+use shared::version::Versions;
 use shared::{Id, Kind, aws};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -504,7 +504,7 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
 }
 
 /// Tells the engine that a request may have left something to do.
-async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> Response {
+async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> HttpResponse {
     let reads = request.method().is_safe();
     let response = next.run(request).await;
     if !reads {
@@ -518,7 +518,7 @@ async fn set_account_status(
     State(app): State<App>,
     headers: HeaderMap,
     body: axum::body::Bytes,
-) -> Result<Json<shared::models::account::Account>, Answer> {
+) -> Result<Json<shared::models::account::Account>, Response> {
     let set = async {
         check_json(&headers)?;
         let invocation: SetStatus = shared::http::body::read(&body, None)?;
@@ -533,7 +533,7 @@ async fn load_stations(
     State(app): State<App>,
     headers: HeaderMap,
     body: axum::body::Bytes,
-) -> Result<Json<Imported>, Answer> {
+) -> Result<Json<Imported>, Response> {
     let loaded = async {
         check_json(&headers)?;
         stations::load(&app, shared::http::body::read(&body, None)?).await
@@ -563,7 +563,7 @@ async fn advance(
     State(engine): State<Arc<Engine>>,
     headers: HeaderMap,
     body: axum::body::Bytes,
-) -> Result<Json<Moved>, Answer> {
+) -> Result<Json<Moved>, Response> {
     let moved = async {
         check_json(&headers)?;
         let Advance { advance_seconds } = shared::http::body::read(&body, None)?;

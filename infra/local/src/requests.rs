@@ -10,12 +10,12 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::Response as HttpResponse;
 use serde::{Deserialize, Serialize};
+use shared::Response;
 use shared::error::Error;
 use shared::http::errors;
 use shared::ports::Clock;
-use shared::store::Answer;
 use shared::{Id, Kind, Timestamp};
 use tokio::time::Instant;
 
@@ -104,7 +104,11 @@ impl Requests {
 }
 
 /// Logs each request of the API with its response.
-pub async fn log(State(requests): State<Arc<Requests>>, request: Request, next: Next) -> Response {
+pub async fn log(
+    State(requests): State<Arc<Requests>>,
+    request: Request,
+    next: Next,
+) -> HttpResponse {
     if !request.uri().path().starts_with(LOGGED) {
         return next.run(request).await;
     }
@@ -132,7 +136,7 @@ pub async fn log(State(requests): State<Arc<Requests>>, request: Request, next: 
 pub async fn list(
     State(requests): State<Arc<Requests>>,
     since: Result<Query<Since>, QueryRejection>,
-) -> Result<Json<Page>, Answer> {
+) -> Result<Json<Page>, Response> {
     let Query(since) = since.map_err(|_| {
         let error = Error::invalid("after", "the query is `after=NUMBER` or empty");
         let id = Id::new(Kind::Request, requests.clock.now());

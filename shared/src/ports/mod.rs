@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::id::Id;
-use crate::models::reservation::Wish;
+use crate::models::reservation::ReservationRequest;
 use crate::origin::Tenant;
 use crate::time::{MINUTE, Timestamp};
 
@@ -61,7 +61,7 @@ pub enum Message {
         tenant: Tenant,
         reservation: Id,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        wish: Option<Box<Wish>>,
+        wish: Option<Box<ReservationRequest>>,
     },
     /// Look whether the vehicle of a confirmed reservation came.
     Expire { tenant: Tenant, reservation: Id },
@@ -83,7 +83,7 @@ pub enum Message {
     /// See to an invoice that is overdue, or whose payment was cut short.
     CheckInvoice { tenant: Tenant, invoice: Id },
     /// Give back what a charge took.
-    RefundTransaction { tenant: Tenant, transaction: Id },
+    SettleTransaction { tenant: Tenant, transaction: Id },
     /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
     BillFleet { tenant: Tenant, fleet: Id },
 }
@@ -98,7 +98,7 @@ pub enum Work {
     DeliverWebhook,
     GenerateReport,
     CheckInvoice,
-    RefundTransaction,
+    SettleTransaction,
     BillFleet,
 }
 
@@ -111,7 +111,7 @@ impl Work {
         Self::DeliverWebhook,
         Self::GenerateReport,
         Self::CheckInvoice,
-        Self::RefundTransaction,
+        Self::SettleTransaction,
         Self::BillFleet,
     ];
 
@@ -125,7 +125,7 @@ impl Work {
             Self::DeliverWebhook => "deliver-webhook",
             Self::GenerateReport => "generate-report",
             Self::CheckInvoice => "check-invoice",
-            Self::RefundTransaction => "give-back",
+            Self::SettleTransaction => "settle-transaction",
             Self::BillFleet => "bill-fleet",
         }
     }
@@ -141,7 +141,7 @@ impl Message {
             Self::Deliver { .. } => Work::DeliverWebhook,
             Self::GenerateReport { .. } => Work::GenerateReport,
             Self::CheckInvoice { .. } => Work::CheckInvoice,
-            Self::RefundTransaction { .. } => Work::RefundTransaction,
+            Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
         }
     }
@@ -158,7 +158,7 @@ impl Message {
             }
             Self::GenerateReport { report, .. } => report.to_string(),
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
-            Self::RefundTransaction { transaction, .. } => transaction.to_string(),
+            Self::SettleTransaction { transaction, .. } => transaction.to_string(),
             Self::BillFleet { fleet, .. } => fleet.to_string(),
             Self::Deliver {
                 event, endpoint, ..

@@ -27,7 +27,7 @@ impl Store {
                 .query()
                 .table_name(&self.table)
                 .index_name("due")
-                .key_condition_expression("due_pk = :pk AND due_at < :before")
+                .key_condition_expression("next_action_pk = :pk AND next_action_at < :before")
                 .expression_attribute_values(":pk", s(keys::due_partition(partition)))
                 .expression_attribute_values(":before", s(moment.to_string()))
                 .into_paginator()
@@ -36,7 +36,7 @@ impl Store {
             let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
             waiting.extend(items.iter().filter_map(|item| {
                 let (tenant, id) = keys::parse_object(string(item, "pk"))?;
-                let due = Timestamp::parse(string(item, "due_at")).ok()?;
+                let due = Timestamp::parse(string(item, "next_action_at")).ok()?;
                 Some(Waiting { tenant, id, due })
             }));
         }
