@@ -4,6 +4,7 @@
 mod clock;
 mod deliveries;
 mod demo;
+mod demo_network;
 mod downloads;
 mod embedded;
 mod engine;
@@ -28,6 +29,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response as HttpResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::Imported;
@@ -95,6 +97,9 @@ pub struct Options {
     /// OCPI 2.2.1 Tariff objects, which give the connectors of `--stations` their prices.
     #[arg(long, value_name = "FILE", requires = "stations")]
     pub tariffs: Option<PathBuf>,
+    /// Start a charging network as well, a second server on this machine that speaks OCPI with the service.
+    #[arg(long)]
+    pub network: bool,
     /// Requests per second an account may send.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
@@ -142,6 +147,7 @@ pub struct Running {
     /// What was loaded from files of stations and tariffs, a line each; none when no file was read.
     pub imported: Option<String>,
     pub app: App,
+    network: Option<Cpo>,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
     server: JoinHandle<std::io::Result<()>>,
@@ -311,7 +317,15 @@ impl Running {
 
         let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
-        let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams));
+        let tells = !options.json && !options.by_hand;
+        let network = match options.network {
+            true => {
+                Some(demo_network::start(&folder, clock.clone(), tells, !options.by_hand).await?)
+            }
+            false => None,
+        };
+        let pace = network.as_ref().map(Cpo::pace);
+        let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams, pace));
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
@@ -320,12 +334,19 @@ impl Running {
             clock: app.clock.clone(),
         };
         let router = router(&app, &engine, downloads, inbox);
+        let router = match &network {
+            Some(network) => router.nest(demo_network::ROUTE, network.control()),
+            None => router,
+        };
         let router = router.layer(from_fn_with_state(guard, guard::check));
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
         });
         let server = tokio::spawn(server.into_future());
+        if let Some(network) = &network {
+            demo_network::connect(&app, network, &base_url).await?;
+        }
         let Account {
             account, api_key, ..
         } = known;
@@ -340,12 +361,18 @@ impl Running {
             table: options.table,
             imported: imported.as_ref().map(stations::report),
             app,
+            network,
             engine,
             stop,
             server,
             turning,
             embedded,
         })
+    }
+
+    /// The versions URL of the charging network, if there is one.
+    pub fn network(&self) -> Option<String> {
+        self.network.as_ref().map(Cpo::versions_url)
     }
 
     /// Works on everything that is due now, and returns when nothing is left.
@@ -397,6 +424,7 @@ impl Running {
     /// Ends the service: requests under way are answered, work under way is finished or found again at the next start.
     pub async fn stop(self) {
         let Self {
+            network,
             engine,
             stop,
             server,
@@ -404,6 +432,9 @@ impl Running {
             embedded,
             ..
         } = self;
+        if let Some(network) = network {
+            network.stop().await;
+        }
         if stop.send(()).is_err() {
             tracing::warn!("the server had ended by itself");
         }
