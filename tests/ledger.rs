@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use local::Options;
 use shared::error::{Error, Result};
 use shared::ports::payments::{
-    Charge, ChargeResult, Outcome, Payments, ProviderMethod, Providers, Refund, Simulated,
+    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Providers, Refund, Simulated,
 };
 use tokio::sync::watch;
 
@@ -22,7 +22,7 @@ pub struct Ledger {
 struct Books {
     /// Every charge by its key.
     charges: BTreeMap<String, (Charge, ChargeResult)>,
-    refunds: BTreeMap<String, (Refund, Outcome)>,
+    refunds: BTreeMap<String, (Refund, PaymentOutcome)>,
     asked: usize,
     lost_answers: usize,
     declined_refunds: usize,
@@ -83,7 +83,7 @@ impl Ledger {
     pub fn charges(&self) -> usize {
         let books = self.books();
         let made = books.charges.values();
-        made.filter(|(_, result)| result.outcome == Outcome::Succeeded)
+        made.filter(|(_, result)| result.outcome == PaymentOutcome::Succeeded)
             .count()
     }
 
@@ -91,7 +91,7 @@ impl Ledger {
     pub fn refunds(&self) -> usize {
         let books = self.books();
         let made = books.refunds.values();
-        made.filter(|(_, outcome)| *outcome == Outcome::Succeeded)
+        made.filter(|(_, outcome)| *outcome == PaymentOutcome::Succeeded)
             .count()
     }
 
@@ -99,9 +99,9 @@ impl Ledger {
     pub fn balance(&self) -> i64 {
         let books = self.books();
         let charged = books.charges.values();
-        let charged = charged.filter(|(_, result)| result.outcome == Outcome::Succeeded);
+        let charged = charged.filter(|(_, result)| result.outcome == PaymentOutcome::Succeeded);
         let refunded = books.refunds.values();
-        let refunded = refunded.filter(|(_, outcome)| *outcome == Outcome::Succeeded);
+        let refunded = refunded.filter(|(_, outcome)| *outcome == PaymentOutcome::Succeeded);
         charged.map(|(charge, _)| charge.amount).sum::<i64>()
             - refunded.map(|(refund, _)| refund.amount).sum::<i64>()
     }
@@ -148,16 +148,16 @@ impl Payments for Ledger {
         Box::pin(self.make(charge))
     }
 
-    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
+    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<PaymentOutcome>> {
         let mut books = self.books();
         let known = books.refunds.get(&refund.key);
         let outcome = match known {
             Some((_, outcome)) => outcome.clone(),
             None if books.declined_refunds > 0 => {
                 books.declined_refunds -= 1;
-                Outcome::Declined("insufficient_balance".to_owned())
+                PaymentOutcome::Declined("insufficient_balance".to_owned())
             }
-            None => Outcome::Succeeded,
+            None => PaymentOutcome::Succeeded,
         };
         let entry = (refund.clone(), outcome.clone());
         books.refunds.insert(refund.key.clone(), entry);

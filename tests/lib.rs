@@ -31,15 +31,16 @@ use local::{Options, Running};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use shared::aws::SystemClock;
-use shared::models::charging_session::{ChargingSession, SessionPrivate};
-use shared::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
+use shared::models::charging_session::{ChargingSession, SessionInternal};
+use shared::models::payment_method::{PaymentMethod, PaymentMethodInternal};
+use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
 use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::Clock;
+use shared::store::Store;
 use shared::store::keys::Partition;
-use shared::store::list::Slice;
-use shared::store::row::{Record, Row};
-use shared::store::{Changes, Store};
+use shared::store::list::PageRequest;
+use shared::store::row::Record;
 use shared::{App, Id, Kind, Timestamp};
 
 use crate::tls::TlsPort;
@@ -345,7 +346,7 @@ impl TestApp {
                 "tax_percent": "20", "type": "ENERGY"}],
         });
         let station = serde_json::from_value(with(station, change)).expect("a station");
-        let origin = shared::Origin::later(tenant, self.now());
+        let origin = shared::Origin::background(tenant, self.now());
         let imported = self.app().store.import_stations(&origin, vec![station]);
         imported.await.expect("the station is stored");
     }
@@ -365,14 +366,12 @@ impl TestApp {
     }
 
     /// Writes a row of alice's as no client could.
-    async fn store<T: Record>(&self, row: &Row<T>) -> String {
+    async fn store<T: Record>(&self, mut row: Stored<T>) -> String {
         let tenant = self.alice.tenant();
-        let origin = Origin::later(tenant, self.now());
-        let mut changes = Changes::new();
-        let store = &self.app().store;
-        store.create(&mut changes, &origin, row).expect("a row");
-        store
-            .commit_later(&origin, changes)
+        let origin = Origin::background(tenant, self.now());
+        let mut tx = self.app().store.begin(&origin);
+        tx.create(&mut row).expect("a row");
+        tx.commit_without_response()
             .await
             .expect("the row is stored");
         row.object.id().to_string()
@@ -393,12 +392,12 @@ impl TestApp {
             "status": "completed", "updated": now, "vehicle": crew.vehicle});
         let session: ChargingSession =
             serde_json::from_value(with(session, change)).expect("a session");
-        let private = SessionPrivate {
+        let internal = SessionInternal {
             net: 1000,
             tax: 190,
-            ..SessionPrivate::default()
+            ..SessionInternal::default()
         };
-        self.store(&Row::with_private(session, private)).await
+        self.store(Stored::with_internal(session, internal)).await
     }
 
     /// A card of alice's account behind that token, with other members.
@@ -407,11 +406,11 @@ impl TestApp {
         let method = json!({"id": Id::new(Kind::PaymentMethod, now), "object": "payment_method", "card": null,
             "created": now, "driver": null, "fleet": null, "metadata": {}, "type": "card", "updated": now});
         let method: PaymentMethod = serde_json::from_value(with(method, change)).expect("a method");
-        let private = PaymentMethodPrivate {
+        let internal = PaymentMethodInternal {
             token: Some(token.to_owned()),
             customer: None,
         };
-        self.store(&Row::with_private(method, private)).await
+        self.store(Stored::with_internal(method, internal)).await
     }
 
     /// A client's transactions in test mode, the newest first.
@@ -421,10 +420,10 @@ impl TestApp {
             tenant: &tenant,
             kind: Kind::Transaction,
         };
-        let (store, slice) = (&self.app().store, Slice::first(100));
-        let found = store.list(partition, &slice, vec![]).await;
+        let (store, page_request) = (&self.app().store, PageRequest::first(100));
+        let found = store.list(partition, &page_request, vec![]).await;
         let rows = found.expect("a list").rows.into_iter();
-        rows.map(|row: Row<Transaction>| row.object).collect()
+        rows.map(|row: Stored<Transaction>| row.object).collect()
     }
 }
 
@@ -454,15 +453,12 @@ impl TestApp {
         let transaction = Transaction::new(movement, status, self.now());
         let id = transaction.id.to_string();
         let tenant = client.tenant();
-        let origin = shared::origin::Origin::later(tenant, self.now());
-        let (store, mut changes) = (&self.app().store, shared::store::Changes::new());
-        let private = shared::models::transaction::TransactionPrivate::charged("a sample".into());
-        let row = shared::store::row::Row::with_private(transaction, private);
-        store
-            .create(&mut changes, &origin, &row)
-            .expect("a row of the transaction");
-        store
-            .commit_later(&origin, changes)
+        let origin = shared::origin::Origin::background(tenant, self.now());
+        let mut tx = self.app().store.begin(&origin);
+        let internal = shared::models::transaction::TransactionInternal::charged("a sample".into());
+        let mut row = Stored::with_internal(transaction, internal);
+        tx.create(&mut row).expect("a row of the transaction");
+        tx.commit_without_response()
             .await
             .expect("the transaction is stored");
         id
@@ -633,7 +629,7 @@ impl Client {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        let current = shared::http::version::CURRENT;
+        let current = shared::version::CURRENT;
         if headers
             .get("service-version")
             .is_some_and(|version| version == current)

@@ -681,6 +681,11 @@ async fn a_damaged_file_in_the_data_folder_is_named() {
             with("page_secret", "00ff"),
             "page_secret",
         ),
+        (
+            "credentials.json",
+            with("encryption_keys", "short"),
+            "encryption_keys",
+        ),
         ("credentials.json", with("api_key", "sk_test_1"), "api_key"),
         ("clock.json", "soon".to_owned(), "content"),
         ("stream.json", "[]".to_owned(), "content"),

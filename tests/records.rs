@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodbstreams::types::ShardIteratorType;
-use functions::stream::relay::Change;
+use functions::stream::relay::StreamRecord;
 
 use crate::TestApp;
 
@@ -46,7 +46,7 @@ impl Records {
     }
 
     /// What has changed since the last call.
-    pub async fn read(&mut self) -> Vec<Change> {
+    pub async fn read(&mut self) -> Vec<StreamRecord> {
         let mut changes = Vec::new();
         for iterator in std::mem::take(&mut self.iterators) {
             let page = self
@@ -59,7 +59,7 @@ impl Records {
             self.iterators.extend(page.next_shard_iterator);
             for record in page.records.unwrap_or_default() {
                 let row = record.dynamodb.expect("a row");
-                changes.push(Change {
+                changes.push(StreamRecord {
                     old: row.old_image.map(Into::into),
                     new: row.new_image.map(Into::into),
                 });

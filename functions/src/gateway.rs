@@ -40,7 +40,7 @@ struct Http {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Answer {
+pub struct GatewayResponse {
     status_code: u16,
     headers: BTreeMap<String, String>,
     body: String,
@@ -51,9 +51,9 @@ pub struct Answer {
 ///
 /// # Errors
 /// The event is none of an HTTP API.
-pub async fn answer(router: Router, event: Event) -> Result<Answer, Error> {
+pub async fn answer(router: Router, event: Event) -> Result<GatewayResponse, Error> {
     let Ok(response) = router.oneshot(event.request()?).await;
-    Answer::of(response).await
+    GatewayResponse::of(response).await
 }
 
 impl Event {
@@ -92,7 +92,7 @@ fn escaped(path: &str) -> String {
     escaped
 }
 
-impl Answer {
+impl GatewayResponse {
     async fn of(response: Response) -> Result<Self, Error> {
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.map_err(Error::internal)?;
@@ -169,7 +169,7 @@ mod tests {
             .header("allow", "POST")
             .body(Body::from("{}"))
             .unwrap();
-        let answer = serde_json::to_value(Answer::of(response).await.unwrap()).unwrap();
+        let answer = serde_json::to_value(GatewayResponse::of(response).await.unwrap()).unwrap();
         assert_eq!(
             answer,
             serde_json::json!({"statusCode": 404, "headers": {"allow": "GET, POST"}, "body": "{}",
@@ -179,7 +179,7 @@ mod tests {
             .header("content-encoding", "gzip")
             .body(Body::from("ab"))
             .unwrap();
-        let answer = serde_json::to_value(Answer::of(packed).await.unwrap()).unwrap();
+        let answer = serde_json::to_value(GatewayResponse::of(packed).await.unwrap()).unwrap();
         assert_eq!(answer["body"], "YWI=");
         assert_eq!(answer["isBase64Encoded"], true);
     }

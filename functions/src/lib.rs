@@ -12,31 +12,34 @@ pub mod fleets;
 pub mod function;
 pub mod gateway;
 pub mod invoices;
+pub mod networks;
+pub mod ocpi;
 mod page;
 pub mod payment_methods;
 pub mod payments;
 pub mod policies;
 mod references;
 pub mod reports;
+pub mod request_spec;
 pub mod reservations;
 pub mod stream;
-pub mod takes;
 pub mod transactions;
 pub mod vehicles;
 pub mod webhook_endpoints;
 pub mod webhooks;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use function::{Function, Trigger};
 use futures::future::BoxFuture;
+use request_spec::RequestParts;
 use shared::deployment::Deployment;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
-use takes::Arguments;
 
 /// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
 /// does: 401, 404, or 405 with the methods there are.
@@ -48,21 +51,34 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 16] = [
+pub const FUNCTIONS: [Function; 29] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
     reservations::expire::FUNCTION,
-    charging_sessions::finish::FUNCTION,
+    charging_sessions::stop_at_limit::FUNCTION,
     charging_sessions::settle::FUNCTION,
     webhooks::deliver::FUNCTION,
     reports::generate::FUNCTION,
     invoices::check::FUNCTION,
-    transactions::give_back::FUNCTION,
+    transactions::settle::FUNCTION,
     fleets::bill::FUNCTION,
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
     charging_stations::import::FUNCTION,
+    networks::apply_tariff::FUNCTION,
+    networks::manage::FUNCTION,
+    networks::push_token::FUNCTION,
+    networks::sync::FUNCTION,
+    ocpi::cdrs::FUNCTION,
+    ocpi::commands::FUNCTION,
+    ocpi::credentials::FUNCTION,
+    ocpi::hub_client_info::FUNCTION,
+    ocpi::locations::FUNCTION,
+    ocpi::sessions::FUNCTION,
+    ocpi::tariffs::FUNCTION,
+    ocpi::tokens::FUNCTION,
+    ocpi::versions::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
 ];
@@ -72,11 +88,11 @@ pub struct Endpoint {
     pub route: Route,
     /// What its handler asks of a request.
     #[cfg(feature = "document")]
-    pub takes: fn() -> takes::Takes,
+    pub request_spec: fn() -> request_spec::RequestSpec,
     handler: MethodRouter<App>,
 }
 
-fn endpoint<H: Handler<T, App>, T: Arguments + 'static>(route: Route, handler: H) -> Endpoint {
+fn endpoint<H: Handler<T, App>, T: RequestParts + 'static>(route: Route, handler: H) -> Endpoint {
     let filter = match route.method {
         Method::Get => MethodFilter::GET,
         Method::Post => MethodFilter::POST,
@@ -85,7 +101,7 @@ fn endpoint<H: Handler<T, App>, T: Arguments + 'static>(route: Route, handler: H
     Endpoint {
         route,
         #[cfg(feature = "document")]
-        takes: T::takes,
+        request_spec: T::request_spec,
         handler: on(filter, handler),
     }
 }
@@ -183,13 +199,22 @@ pub fn endpoints() -> Vec<Endpoint> {
 
 /// A router of every route, and of the pages.
 pub fn router(app: App) -> Router {
-    docs::router(app.clone()).fallback_service(serve(app, endpoints()))
+    let networks = ocpi::router(app.clone());
+    let api = docs::router(app.clone()).fallback_service(serve(app, endpoints()));
+    Router::new().fallback_service(service_fn(move |request: Request| {
+        let is_of_network = request.uri().path().starts_with("/ocpi/");
+        let router = if is_of_network { &networks } else { &api };
+        router.clone().oneshot(request)
+    }))
 }
 
 /// A router of the route with that name, if there is one.
 pub fn router_of(app: App, name: &str) -> Option<Router> {
     if name == docs::NAME {
         return Some(docs::router(app));
+    }
+    if let Some(router) = ocpi::router_of(app.clone(), name) {
+        return Some(router);
     }
     let endpoint = endpoints()
         .into_iter()
@@ -229,9 +254,9 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tenant,
             reservation,
         } => Box::pin(reservations::expire::handle(app, tenant, reservation)),
-        Message::StopSession { tenant, session } => {
-            Box::pin(charging_sessions::finish::handle(app, tenant, session))
-        }
+        Message::StopSession { tenant, session } => Box::pin(
+            charging_sessions::stop_at_limit::handle(app, tenant, session),
+        ),
         Message::ChargeFee {
             tenant,
             reservation,
@@ -250,10 +275,31 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::CheckInvoice { tenant, invoice } => {
             Box::pin(invoices::check::handle(app, tenant, invoice))
         }
-        Message::RefundTransaction {
+        Message::SettleTransaction {
             tenant,
             transaction,
-        } => Box::pin(transactions::give_back::handle(app, tenant, transaction)),
+        } => Box::pin(transactions::settle::handle(app, tenant, transaction)),
+        Message::SyncNetwork { mode, network } => {
+            Box::pin(networks::sync::handle(app, *mode, network))
+        }
+        Message::ApplyTariff {
+            mode,
+            tariff,
+            after,
+        } => Box::pin(networks::apply_tariff::handle(
+            app,
+            *mode,
+            tariff,
+            after.as_deref(),
+        )),
+        Message::PushToken {
+            mode,
+            network,
+            kind,
+            uid,
+        } => Box::pin(networks::push_token::handle(
+            app, *mode, network, *kind, uid,
+        )),
         Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
         Message::GenerateReport { tenant, report } => {
             Box::pin(reports::generate::handle(app, tenant, report))

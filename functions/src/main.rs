@@ -11,7 +11,8 @@ use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::gateway;
-use functions::stream::relay::Change;
+use functions::networks::manage::{self, Manage};
+use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
@@ -66,6 +67,15 @@ async fn serve() -> Result<(), Error> {
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
+        manage::NAME => {
+            let own_url = app.settings.base_url.as_deref();
+            let handle = async |event: LambdaEvent<Manage>| {
+                manage::handle(&app, event.payload, own_url)
+                    .await
+                    .map_err(told)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
         name if Work::ALL.iter().any(|work| work.function() == name) => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
         }
@@ -92,7 +102,7 @@ async fn on_stream(
         let EventRecord { change, .. } = record;
         let number = change.sequence_number.clone();
         let image = |item: serde_dynamo::Item| (!item.is_empty()).then_some(item);
-        let change = Change {
+        let change = StreamRecord {
             old: image(change.old_image),
             new: image(change.new_image),
         };

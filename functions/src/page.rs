@@ -1,21 +1,26 @@
-//! The answer that shows a page of rows.
+//! The response of a list: one page of objects.
 
 use shared::Error;
-use shared::http::{Caller, ListQuery};
-use shared::store::Answer;
-use shared::store::list::Found;
-use shared::store::row::{Record, Row};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext};
+use shared::models::stored::Stored;
+use shared::store::list::Page;
+use shared::store::row::Record;
 
-pub fn answer<T: Record>(
-    caller: &Caller,
+/// The response that shows a page of objects.
+///
+/// # Errors
+/// `Internal` if an object has no JSON representation.
+pub fn respond<T: Record>(
+    context: &RequestContext,
     query: &ListQuery,
-    found: Found<Row<T>>,
-) -> Result<Answer, Error> {
+    found: Page<Stored<T>>,
+) -> Result<Response, Error> {
     let objects = found.rows.into_iter().map(|row| row.object).collect();
-    let objects = Found {
+    let objects = Page {
         rows: objects,
         newer: found.newer,
         older: found.older,
     };
-    query.answer(caller, objects, T::id, T::KIND)
+    query.answer(context, objects, T::id, T::KIND)
 }

@@ -8,11 +8,12 @@ use shared::models::patch::Change;
 use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use shared::models::report::ReportFilters;
 use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::stored::Stored;
 use shared::money::Currency;
 use shared::origin::{Origin, Tenant};
 use shared::store::keys::Partition;
-use shared::store::list::Slice;
-use shared::store::row::{ById, Row};
+use shared::store::list::PageRequest;
+use shared::store::row::ById;
 use shared::time::DAY;
 use shared::{App, Code, Error, Id, Kind};
 
@@ -36,7 +37,7 @@ pub async fn payment_method(
     id: Option<&Id>,
     payer: Payer<'_>,
     param: &str,
-) -> Result<Option<Row<PaymentMethod>>, Error> {
+) -> Result<Option<Stored<PaymentMethod>>, Error> {
     let Some(id) = id else {
         return Ok(None);
     };
@@ -264,10 +265,10 @@ async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) ->
 pub async fn currency(
     app: &App,
     tenant: &Tenant,
-    driver: &Row<Driver>,
+    driver: &Stored<Driver>,
     fleet: Option<&Fleet>,
 ) -> Result<Currency, Error> {
-    if driver.private.currency_chosen {
+    if driver.internal.currency_chosen {
         return Ok(driver.object.preferences.currency);
     }
     match fleet {
@@ -318,11 +319,11 @@ pub async fn charging(
         ("status", SessionStatus::Active.as_str().to_owned()),
         (kind.name(), id.to_string()),
     ];
-    let mut slice = Slice::first(1);
-    slice.range.0 = Id::first_number(origin.now.plus_millis(-UNDER_WAY));
+    let mut page_request = PageRequest::first(1);
+    page_request.range.0 = Id::first_number(origin.now.plus_millis(-UNDER_WAY));
     let found = app
         .store
-        .list::<ChargingSession>(partition, &slice, filter)
+        .list::<ChargingSession>(partition, &page_request, filter)
         .await?;
     Ok(found.rows.into_iter().next().map(|row| row.object.id))
 }
@@ -351,7 +352,7 @@ pub async fn unreserved(app: &App, tenant: &Tenant, kind: Kind, id: &Id) -> Resu
         };
         let found = app
             .store
-            .list::<Reservation>(partition, &Slice::first(1), filter)
+            .list::<Reservation>(partition, &PageRequest::first(1), filter)
             .await?;
         if let Some(row) = found.rows.first() {
             let message = format!("The reservation {} still waits for it.", row.object.id);

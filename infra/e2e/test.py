@@ -388,9 +388,9 @@ def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
     aws.client("dynamodb").update_item(
         TableName=resources["Table"],
         Key={"pk": {"S": f"{account}#test#{far}"}, "sk": {"S": "#"}},
-        UpdateExpression="SET #private.due = :now",
-        ConditionExpression="attribute_exists(#private.due)",
-        ExpressionAttributeNames={"#private": "private"},
+        UpdateExpression="SET #internal.next_action_at = :now",
+        ConditionExpression="attribute_exists(#internal.next_action_at)",
+        ExpressionAttributeNames={"#internal": "internal"},
         ExpressionAttributeValues={":now": {"S": moment(0).replace("Z", ".000Z")}},
     )
     wanted = ("Name", "GroupName", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target", "ActionAfterCompletion")

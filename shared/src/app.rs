@@ -4,18 +4,21 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::aws;
+use crate::encryption::EncryptionKeys;
 use crate::error::{Error, Result};
 use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
-use crate::http::version::Versions;
 use crate::metrics::Metrics;
 use crate::models::webhook_endpoint::Targets;
 use crate::ports::files::Files;
 use crate::ports::payments::Providers;
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
+use crate::ocpi::party::PartyId;
 use crate::store::Store;
+use crate::store::networks::KnownNetworks;
 use crate::time::Timestamp;
+use crate::version::Versions;
 
 /// Shared by all requests of a process. Cloning it is cheap.
 #[derive(Clone)]
@@ -31,6 +34,9 @@ pub struct Parts {
     pub settings: Settings,
     pub keys: KeyRing,
     pub rates: RateLimiter,
+    /// The rates of requests of charging networks.
+    pub network_rates: RateLimiter,
+    pub networks: KnownNetworks,
     pub sender: Sender,
 }
 
@@ -39,6 +45,9 @@ pub const TABLE: &str = "fleet-charging";
 
 /// What page tokens are authenticated with where the table is on this machine and no secret is configured.
 const LOCAL_PAGE_SECRET: &str = "for local runs: nobody else reads these pages";
+
+/// What secrets in rows are encrypted with where the table is on this machine and no key is configured.
+const LOCAL_ENCRYPTION_KEY: &str = "for local runs: anybody can decrypt these rows";
 
 /// How much an account may have together with all accounts below it.
 #[derive(Debug, Clone, Copy)]
@@ -58,14 +67,53 @@ impl Default for Quotas {
     }
 }
 
+/// The party that this service is to charging networks: an eMSP.
+#[derive(Debug, Clone)]
+pub struct OwnParty {
+    pub id: PartyId,
+    pub name: String,
+}
+
+impl OwnParty {
+    /// The party of a deployment that has not set its own: a party id that is not registered anywhere.
+    const COUNTRY_CODE: &str = "GB";
+    const PARTY_ID: &str = "FCS";
+    const NAME: &str = "Fleet Charging Service";
+
+    /// # Errors
+    /// `Internal` if the country code or the party id is malformed.
+    pub fn new(
+        country_code: Option<&str>,
+        party_id: Option<&str>,
+        name: Option<String>,
+    ) -> Result<Self> {
+        let country_code = country_code.unwrap_or(Self::COUNTRY_CODE);
+        let id = PartyId::new(country_code, party_id.unwrap_or(Self::PARTY_ID));
+        let wrong = |why| Error::internal(format!("OCPI_COUNTRY_CODE and OCPI_PARTY_ID: {why}"));
+        Ok(Self {
+            id: id.map_err(wrong)?,
+            name: name.unwrap_or_else(|| Self::NAME.to_owned()),
+        })
+    }
+}
+
+/// Requests per second of one charging network, unless it is set: a large operator reports that many changes of status.
+pub const NETWORK_RATE: u32 = 1_000;
+
 /// What differs from one deployment to the next.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// What page tokens are authenticated with: at least 32 bytes, the same for every function of a deployment.
     pub page_secret: Vec<u8>,
+    /// What secrets in rows are encrypted with. Functions that show and use no secret have no keys.
+    pub encryption_keys: EncryptionKeys,
     /// The address clients use, such as `https://api.example.com`; without it, the request's host.
     pub base_url: Option<String>,
     pub rates: Rates,
+    /// Requests per second of one charging network.
+    pub network_rate: u32,
+    /// As whom this service takes part in roaming.
+    pub own_party: OwnParty,
     /// Minor units, fixed at a reservation's creation.
     pub reservation_fee: i64,
     /// Where webhooks may go.
@@ -78,21 +126,32 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`, `RATE_LIVE`,
-    /// `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `ENCRYPTION_KEYS`, `BASE_URL`, `RATE_TEST`,
+    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// # Errors
-    /// `PAGE_SECRET` is too short, or is missing while the table is not on this machine; a number is malformed.
+    /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short, or `PAGE_SECRET` is missing while the table is not on this
+    /// machine; a number is malformed.
     pub fn from_env() -> Result<Self> {
-        let page_secret = page_secret(aws::variable("PAGE_SECRET"), aws::endpoint().as_deref())?;
+        let endpoint = aws::endpoint();
+        let page_secret = page_secret(aws::variable("PAGE_SECRET"), endpoint.as_deref())?;
+        let encryption_keys =
+            encryption_keys(aws::variable("ENCRYPTION_KEYS"), endpoint.as_deref())?;
         let (standard, quotas) = (Rates::default(), Quotas::default());
         Ok(Self {
             page_secret,
+            encryption_keys,
             base_url: aws::variable("BASE_URL"),
             rates: Rates {
                 test: number("RATE_TEST")?.unwrap_or(standard.test),
                 live: number("RATE_LIVE")?.unwrap_or(standard.live),
             },
+            network_rate: number("RATE_NETWORK")?.unwrap_or(NETWORK_RATE),
+            own_party: OwnParty::new(
+                aws::variable("OCPI_COUNTRY_CODE").as_deref(),
+                aws::variable("OCPI_PARTY_ID").as_deref(),
+                aws::variable("OCPI_NAME"),
+            )?,
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
             quotas: Quotas {
                 children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),
@@ -122,6 +181,16 @@ fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Vec
             "PAGE_SECRET must be set to at least 32 random characters, the same for every function of the deployment: only \
              a table at a loopback endpoint (AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:...) can do without",
         )),
+    }
+}
+
+/// The keys that secrets in rows are encrypted with. Without configured ones, a table at a loopback address may use the
+/// constant that is in the source code; a function of a deployment has none, because it does not need any.
+fn encryption_keys(configured: Option<String>, endpoint: Option<&str>) -> Result<EncryptionKeys> {
+    match configured {
+        Some(master_secrets) => EncryptionKeys::new(&master_secrets),
+        None if endpoint.is_some_and(is_loopback) => EncryptionKeys::new(LOCAL_ENCRYPTION_KEY),
+        None => Ok(EncryptionKeys::none()),
     }
 }
 
@@ -155,6 +224,10 @@ impl App {
         settings: Settings,
     ) -> Self {
         let rates = RateLimiter::new(settings.rates);
+        let network_rates = RateLimiter::new(Rates {
+            test: settings.network_rate,
+            live: settings.network_rate,
+        });
         let sender = Sender::new(settings.targets);
         Self(Arc::new(Parts {
             store,
@@ -166,6 +239,8 @@ impl App {
             settings,
             keys: KeyRing::default(),
             rates,
+            network_rates,
+            networks: KnownNetworks::default(),
             sender,
         }))
     }
@@ -247,5 +322,18 @@ mod tests {
         }
         let short = page_secret(Some("s".repeat(31)), Some("http://127.0.0.1:8000"));
         assert!(short.is_err());
+    }
+
+    #[test]
+    fn only_a_table_on_this_machine_does_without_encryption_keys() {
+        let local = encryption_keys(None, Some("http://127.0.0.1:8000")).unwrap();
+        assert!(local.encrypt("row", "secret").is_ok());
+        for endpoint in [None, Some("https://dynamodb.eu-west-1.amazonaws.com")] {
+            let none = encryption_keys(None, endpoint).unwrap();
+            assert!(none.encrypt("row", "secret").is_err());
+            let configured = encryption_keys(Some("k".repeat(32)), endpoint).unwrap();
+            assert!(configured.encrypt("row", "secret").is_ok());
+            assert!(encryption_keys(Some("short".into()), endpoint).is_err());
+        }
     }
 }

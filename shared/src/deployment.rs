@@ -19,6 +19,8 @@ pub struct Deployment {
 pub enum Need {
     /// Writes to the table in batches.
     BatchWrites,
+    /// Encrypts or decrypts secrets in rows.
+    EncryptionKeys,
     /// Sends messages to the queues, now or by schedule.
     Messages,
     /// Calls the payment provider.

@@ -19,7 +19,7 @@ struct Permanent(Source);
 pub enum Error {
     /// The client is told exactly this.
     #[error("{}", .0.message)]
-    Refused(Box<Refusal>),
+    Client(Box<ClientError>),
     /// Too many requests; try again after so many seconds.
     #[error("too many requests")]
     RateLimited { retry_after: u64 },
@@ -65,7 +65,7 @@ impl ErrorType {
 
 /// A refusal the client is told about: a status, a type, perhaps a code, a message and the parameter at fault.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct ClientError {
     pub status: u16,
     pub kind: ErrorType,
     pub code: Option<Code>,
@@ -98,7 +98,7 @@ impl Error {
         message: impl Into<Cow<'static, str>>,
         param: Option<String>,
     ) -> Self {
-        Self::Refused(Box::new(Refusal {
+        Self::Client(Box::new(ClientError {
             status,
             kind,
             code,
@@ -234,7 +234,7 @@ impl Error {
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Internal(source) => source.is::<Permanent>(),
-            Self::Refused(refusal) => refusal.status < 500,
+            Self::Client(refusal) => refusal.status < 500,
             Self::RateLimited { .. } | Self::Contended | Self::Unavailable(_) => false,
             Self::PaymentInterrupted { cause, .. } => cause.is_permanent(),
         }
@@ -247,7 +247,7 @@ impl Error {
     /// Names the parameter at fault.
     #[must_use]
     pub fn at(mut self, param: impl Into<String>) -> Self {
-        if let Self::Refused(refusal) = &mut self {
+        if let Self::Client(refusal) = &mut self {
             refusal.param = Some(param.into());
         }
         self
@@ -256,7 +256,7 @@ impl Error {
     /// Adds a member to the error object.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        if let Self::Refused(refusal) = &mut self {
+        if let Self::Client(refusal) = &mut self {
             refusal.details.push((name, value.into()));
         }
         self
@@ -265,7 +265,7 @@ impl Error {
     /// Gives a 400 without a code the code of the resource whose body it is about.
     #[must_use]
     pub fn coded(mut self, code: Option<Code>) -> Self {
-        if let Self::Refused(refusal) = &mut self
+        if let Self::Client(refusal) = &mut self
             && refusal.status == 400
             && refusal.kind == ErrorType::InvalidRequest
             && refusal.code.is_none()
@@ -278,7 +278,7 @@ impl Error {
     /// The HTTP status this error is answered with.
     pub fn status(&self) -> u16 {
         match self {
-            Self::Refused(refusal) => refusal.status,
+            Self::Client(refusal) => refusal.status,
             Self::RateLimited { .. } => 429,
             Self::Contended | Self::Unavailable(_) => 503,
             Self::Internal(_) => 500,
@@ -289,7 +289,7 @@ impl Error {
     /// The code a client sees, or the type where there is none.
     pub fn label(&self) -> &'static str {
         match self {
-            Self::Refused(refusal) => match refusal.code {
+            Self::Client(refusal) => match refusal.code {
                 Some(code) => code.as_str(),
                 None => refusal.kind.as_str(),
             },
@@ -303,7 +303,7 @@ impl Error {
 
     /// Whether this is the refusal with that code.
     pub fn is(&self, code: Code) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.code == Some(code))
+        matches!(self, Self::Client(refusal) if refusal.code == Some(code))
     }
 }
 

@@ -7,12 +7,15 @@
 //! - [`http`]: the edge: authentication, errors, pages, versions, rate limit, extractors.
 //! - [`events`]: the outbox, event rendering, webhook signatures and targets.
 //! - [`deployment`]: the size and permissions of a function, from which the template is generated.
+//! - [`encryption`]: encryption of secrets that rows hold.
+//! - [`ocpi_client`]: the client of other platforms over OCPI.
 //! - [`ports`]: what is needed from outside besides the table; [`aws`] is those ports on AWS, [`stripe`] payments in live mode.
 
 pub mod app;
 pub mod aws;
 pub mod charging;
 pub mod deployment;
+pub mod encryption;
 pub mod error;
 pub mod events;
 pub mod http;
@@ -21,16 +24,20 @@ pub mod metrics;
 pub mod models;
 pub mod money;
 pub mod ocpi;
+pub mod ocpi_client;
 pub mod operation;
 pub mod origin;
 pub mod ports;
+pub mod response;
 pub mod size;
 pub mod store;
 pub mod stripe;
 pub mod time;
+pub mod version;
 
 pub use app::App;
 pub use error::{Code, Error};
 pub use id::{Id, Kind};
 pub use origin::{Mode, Origin, Tenant};
+pub use response::Response;
 pub use time::Timestamp;

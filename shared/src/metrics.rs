@@ -61,7 +61,7 @@ impl Metrics {
             figures.push(("DeliveryDelay", "Milliseconds", delay.max(0).unsigned_abs()));
         }
         let outcome = if succeeded { "succeeded" } else { "failed" };
-        self.write(now, ("Outcome", outcome), &figures);
+        self.write(now, ("PaymentOutcome", outcome), &figures);
     }
 
     fn write(&self, now: Timestamp, dimension: (&str, &str), figures: &[Figure]) {
@@ -115,14 +115,19 @@ mod tests {
             ("DeliveryLatency", "Milliseconds", 42),
         ];
         assert_eq!(
-            line("FleetCharging/fleet", now, ("Outcome", "failed"), &figures),
+            line(
+                "FleetCharging/fleet",
+                now,
+                ("PaymentOutcome", "failed"),
+                &figures
+            ),
             json!({
                 "level": "INFO", "timestamp": "2026-11-21T09:00:00.000Z",
                 "_aws": {"Timestamp": 1_795_251_600_000_i64, "CloudWatchMetrics": [{
-                    "Namespace": "FleetCharging/fleet", "Dimensions": [["Outcome"]],
+                    "Namespace": "FleetCharging/fleet", "Dimensions": [["PaymentOutcome"]],
                     "Metrics": [{"Name": "Deliveries", "Unit": "Count"},
                         {"Name": "DeliveryLatency", "Unit": "Milliseconds"}]}]},
-                "Outcome": "failed", "Deliveries": 1, "DeliveryLatency": 42})
+                "PaymentOutcome": "failed", "Deliveries": 1, "DeliveryLatency": 42})
         );
     }
 }

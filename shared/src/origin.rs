@@ -61,7 +61,7 @@ pub struct Idempotency {
     pub fingerprint: String,
 }
 
-/// Who writes, when, and on behalf of which request. Later work has no request.
+/// Who writes, when, and on behalf of which request. Background work has no request.
 #[derive(Debug, Clone)]
 pub struct Origin {
     pub tenant: Tenant,
@@ -72,7 +72,7 @@ pub struct Origin {
 
 impl Origin {
     /// The origin of work nobody asked for just now: a confirmation, a delivery, a sweep.
-    pub fn later(tenant: Tenant, now: Timestamp) -> Self {
+    pub fn background(tenant: Tenant, now: Timestamp) -> Self {
         Self {
             tenant,
             now,

@@ -18,7 +18,9 @@ use crate::aws::variable;
 use crate::error::{Error, Result};
 use crate::models::payment_method::Card;
 use crate::money::Currency;
-use crate::ports::payments::{Charge, ChargeResult, Outcome, Payments, ProviderMethod, Refund};
+use crate::ports::payments::{
+    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Refund,
+};
 
 const API: &str = "https://api.stripe.com";
 /// The version of Stripe's interface that this was written for.
@@ -79,7 +81,7 @@ struct CardShown {
 }
 
 #[derive(Debug, Deserialize)]
-struct Refusal {
+struct ErrorBody {
     error: Fault,
 }
 
@@ -105,7 +107,7 @@ impl Fault {
 }
 
 /// What Stripe answered: what was asked for, or why not.
-enum Answer<T> {
+enum ProviderAnswer<T> {
     Done(T),
     Refused(StatusCode, Fault),
 }
@@ -162,11 +164,11 @@ impl Stripe {
             url = format!("{url}?{}", form(query));
         }
         match self.send(self.client()?.get(url)).await? {
-            Answer::Done(found) => Ok(Some(found)),
-            Answer::Refused(status, fault) if status.is_server_error() => {
+            ProviderAnswer::Done(found) => Ok(Some(found)),
+            ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
                 Err(unclear(status, fault))
             }
-            Answer::Refused(..) => Ok(None),
+            ProviderAnswer::Refused(..) => Ok(None),
         }
     }
 
@@ -175,7 +177,7 @@ impl Stripe {
         path: &str,
         key: &str,
         body: &[(&str, &str)],
-    ) -> Result<Answer<T>> {
+    ) -> Result<ProviderAnswer<T>> {
         let request = self.client()?.post(format!("{}{path}", self.base));
         let request = request
             .header("idempotency-key", key)
@@ -187,7 +189,7 @@ impl Stripe {
     async fn send<T: DeserializeOwned>(
         &self,
         request: reqwest::RequestBuilder,
-    ) -> Result<Answer<T>> {
+    ) -> Result<ProviderAnswer<T>> {
         let request = request
             .bearer_auth(&self.secret)
             .header("stripe-version", VERSION);
@@ -203,19 +205,19 @@ impl Stripe {
             .map_err(|error| Error::unavailable(error.without_url()))?;
         if status.is_success() {
             return serde_json::from_slice(&body)
-                .map(Answer::Done)
+                .map(ProviderAnswer::Done)
                 .map_err(Error::unavailable);
         }
-        let fault = serde_json::from_slice::<Refusal>(&body).map(|refusal| refusal.error);
+        let fault = serde_json::from_slice::<ErrorBody>(&body).map(|refusal| refusal.error);
         let fault = fault.unwrap_or_default();
         match status {
             StatusCode::PAYMENT_REQUIRED | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST
                 if fault.kind.as_deref() != Some("idempotency_error") =>
             {
-                Ok(Answer::Refused(status, fault))
+                Ok(ProviderAnswer::Refused(status, fault))
             }
             StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS => Err(unclear(status, fault)),
-            status if status.is_server_error() => Ok(Answer::Refused(status, fault)),
+            status if status.is_server_error() => Ok(ProviderAnswer::Refused(status, fault)),
             status => {
                 let why = format!("Stripe answered {status}: {:?}", fault.reason());
                 Err(Error::internal(why))
@@ -257,15 +259,15 @@ impl Stripe {
             body.push(("customer", customer));
         }
         match self.post("/v1/payment_intents", &charge.key, &body).await? {
-            Answer::Done(intent) => self.outcome(intent).await,
+            ProviderAnswer::Done(intent) => self.outcome(intent).await,
             // Stripe repeats such an answer under the same key. What it did shows where its charges are.
-            Answer::Refused(status, fault) if status.is_server_error() => {
+            ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
                 match self.find(&charge.key).await? {
                     Some(intent) => self.outcome(intent).await,
                     None => Err(unclear(status, fault)),
                 }
             }
-            Answer::Refused(status, fault) => Ok(ChargeResult {
+            ProviderAnswer::Refused(status, fault) => Ok(ChargeResult {
                 outcome: refused(status, fault)?,
                 reference: None,
             }),
@@ -288,7 +290,7 @@ impl Stripe {
         Ok(ChargeResult { outcome, reference })
     }
 
-    async fn end(&self, intent: Intent) -> Result<Outcome> {
+    async fn end(&self, intent: Intent) -> Result<PaymentOutcome> {
         let over = |intent: &Intent| intent.status != "processing";
         let intent = if over(&intent) {
             intent
@@ -298,19 +300,21 @@ impl Stripe {
             now.ok_or_else(|| Error::unavailable("Stripe does not find the charge again"))?
         };
         match intent.status.as_str() {
-            "succeeded" => Ok(Outcome::Succeeded),
+            "succeeded" => Ok(PaymentOutcome::Succeeded),
             // Nobody is there to prove who they are. The intent is given up, or they could still.
             "requires_action" => {
                 let path = format!("/v1/payment_intents/{}/cancel", intent.id);
                 let key = format!("cancel-{}", intent.id);
                 match self.post::<Intent>(&path, &key, &[]).await? {
-                    Answer::Done(_) => Ok(Outcome::Declined("authentication_required".to_owned())),
-                    Answer::Refused(status, fault) => Err(unclear(status, fault)),
+                    ProviderAnswer::Done(_) => Ok(PaymentOutcome::Declined(
+                        "authentication_required".to_owned(),
+                    )),
+                    ProviderAnswer::Refused(status, fault) => Err(unclear(status, fault)),
                 }
             }
             "requires_payment_method" | "canceled" => {
                 let reason = intent.last_payment_error.and_then(Fault::reason);
-                Ok(Outcome::Declined(
+                Ok(PaymentOutcome::Declined(
                     reason.unwrap_or_else(|| "card_declined".to_owned()),
                 ))
             }
@@ -318,7 +322,7 @@ impl Stripe {
         }
     }
 
-    async fn send_refund(&self, refund: &Refund) -> Result<Outcome> {
+    async fn send_refund(&self, refund: &Refund) -> Result<PaymentOutcome> {
         let intent = match &refund.reference {
             Some(id) => id.clone(),
             None => match self.find(&refund.charge).await? {
@@ -331,20 +335,20 @@ impl Stripe {
             .post::<Given>("/v1/refunds", &refund.key, &body)
             .await?
         {
-            Answer::Done(given) => Ok(match given.status.as_str() {
-                "failed" | "canceled" => Outcome::Declined(
+            ProviderAnswer::Done(given) => Ok(match given.status.as_str() {
+                "failed" | "canceled" => PaymentOutcome::Declined(
                     given
                         .failure_reason
                         .unwrap_or_else(|| "refund_failed".to_owned()),
                 ),
                 // A pending refund has left our balance already.
-                _ => Outcome::Succeeded,
+                _ => PaymentOutcome::Succeeded,
             }),
             // Each charge is refunded once and whole, so that was ours.
-            Answer::Refused(_, fault) if fault.is("charge_already_refunded") => {
-                Ok(Outcome::Succeeded)
+            ProviderAnswer::Refused(_, fault) if fault.is("charge_already_refunded") => {
+                Ok(PaymentOutcome::Succeeded)
             }
-            Answer::Refused(status, fault) => refused(status, fault),
+            ProviderAnswer::Refused(status, fault) => refused(status, fault),
         }
     }
 
@@ -374,7 +378,7 @@ impl Payments for Stripe {
         Box::pin(self.take(charge))
     }
 
-    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
+    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<PaymentOutcome>> {
         Box::pin(self.send_refund(refund))
     }
 
@@ -394,14 +398,14 @@ fn form(pairs: &[(&str, &str)]) -> String {
 }
 
 /// What a refusal means: money is not to be had this way. The key of Stripe being wrong is not the payer's fault.
-fn refused(status: StatusCode, fault: Fault) -> Result<Outcome> {
+fn refused(status: StatusCode, fault: Fault) -> Result<PaymentOutcome> {
     if status.is_server_error() {
         return Err(unclear(status, fault));
     }
     let declined = status == StatusCode::PAYMENT_REQUIRED;
     match fault.reason() {
-        Some(reason) => Ok(Outcome::Declined(reason)),
-        None if declined => Ok(Outcome::Declined("card_declined".to_owned())),
+        Some(reason) => Ok(PaymentOutcome::Declined(reason)),
+        None if declined => Ok(PaymentOutcome::Declined("card_declined".to_owned())),
         None => Err(Error::internal(format!(
             "Stripe answered {status} without a code"
         ))),

@@ -2,7 +2,7 @@
 
 use functions::stream::sweep;
 use serde_json::{Value, json};
-use shared::models::charging_session::{ChargingSession, SessionPrivate};
+use shared::models::charging_session::{ChargingSession, SessionInternal};
 use shared::origin::Mode;
 use tests::{Answer, Crew, Receiver, TestApp, with};
 
@@ -958,25 +958,22 @@ async fn an_unknown_session_is_404() {
 
 /// A card of the client's account, by a token of test mode.
 async fn card(app: &TestApp, token: &str) -> String {
-    use shared::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
+    use shared::models::payment_method::{PaymentMethod, PaymentMethodInternal};
     let id = shared::Id::new(shared::Kind::PaymentMethod, app.now());
     let card = json!({"brand": "visa", "exp_month": 12, "exp_year": 2040, "fingerprint": "f", "last4": "4242"});
     let method = json!({"id": id, "object": "payment_method", "card": card, "created": app.now(), "driver": null,
         "fleet": null, "metadata": {}, "type": "card", "updated": app.now()});
     let method: PaymentMethod = serde_json::from_value(method).expect("a payment method");
-    let private = PaymentMethodPrivate {
+    let internal = PaymentMethodInternal {
         token: Some(token.into()),
         customer: None,
     };
     let tenant = app.alice.tenant();
-    let origin = shared::Origin::later(tenant, app.now());
-    let (store, mut changes) = (&app.app().store, shared::store::Changes::new());
-    let row = shared::store::row::Row::with_private(method, private);
-    store
-        .create(&mut changes, &origin, &row)
-        .expect("a row of the card");
-    store
-        .commit_later(&origin, changes)
+    let origin = shared::Origin::background(tenant, app.now());
+    let mut tx = app.app().store.begin(&origin);
+    let mut row = shared::models::stored::Stored::with_internal(method, internal);
+    tx.create(&mut row).expect("a row of the card");
+    tx.commit_without_response()
         .await
         .expect("the card is stored");
     id.to_string()
@@ -1176,13 +1173,18 @@ async fn a_wallet_pays_for_a_session_as_long_as_it_holds_enough() {
 }
 
 /// A row of live mode as only an earlier release could have written it.
-async fn write_live(app: &TestApp, live: &tests::Client, session: Value, private: SessionPrivate) {
+async fn write_live(
+    app: &TestApp,
+    live: &tests::Client,
+    session: Value,
+    internal: SessionInternal,
+) {
     let session: ChargingSession = serde_json::from_value(session).expect("a session");
-    let origin = shared::Origin::later(live.tenant(), app.now());
-    let (store, mut changes) = (&app.app().store, shared::store::Changes::new());
-    let row = shared::store::row::Row::with_private(session, private);
-    store.create(&mut changes, &origin, &row).expect("a row");
-    let written = store.commit_later(&origin, changes).await;
+    let origin = shared::Origin::background(live.tenant(), app.now());
+    let mut tx = app.app().store.begin(&origin);
+    let mut row = shared::models::stored::Stored::with_internal(session, internal);
+    tx.create(&mut row).expect("a row");
+    let written = tx.commit_without_response().await;
     written.expect("the row is stored");
 }
 
@@ -1259,28 +1261,28 @@ async fn what_was_simulated_in_live_mode_before_is_neither_continued_nor_charged
             "updated": started, "vehicle": crew.vehicle});
         with(session, change)
     };
-    let active = |due: i64| SessionPrivate {
+    let active = |due: i64| SessionInternal {
         power: 22_000,
         most_energy: 44_000,
-        due: Some(now.plus_seconds(due)),
-        ..SessionPrivate::default()
+        next_action_at: Some(now.plus_seconds(due)),
+        ..SessionInternal::default()
     };
     let ended = json!({"status": "completed", "session_ended": now, "amount_due": 1190, "payment_method": "pm_1",
         "energy_consumed": 30_000});
-    let settles = SessionPrivate {
+    let settles = SessionInternal {
         net: 1000,
         tax: 190,
-        due: Some(now),
-        ..SessionPrivate::default()
+        next_action_at: Some(now),
+        ..SessionInternal::default()
     };
     write_live(&app, &live, session(3600, json!({})), active(3600)).await;
     write_live(&app, &live, session(3601, json!({})), active(-1)).await;
     write_live(&app, &live, session(3602, ended.clone()), settles).await;
     let billable = with(ended, json!({"payment_method": null}));
-    let waits = SessionPrivate {
+    let waits = SessionInternal {
         net: 1000,
         tax: 190,
-        ..SessionPrivate::default()
+        ..SessionInternal::default()
     };
     write_live(&app, &live, session(3603, billable), waits).await;
     let shown = async |ago: i64| {

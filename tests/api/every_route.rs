@@ -159,24 +159,21 @@ async fn live_key(app: &TestApp, client: &Client) -> Client {
         account: account.clone(),
         mode: Mode::Live,
     };
-    let (key, private) =
+    let (key, internal) =
         ApiKey::new(NewApiKey::default(), &tenant, None, "2026-03-01", app.now()).expect("a key");
     let secret = key.secret.clone().expect("a secret");
-    let row = shared::store::row::Row::with_private(
+    let mut row = shared::models::stored::Stored::with_internal(
         ApiKey {
             secret: None,
             ..key
         },
-        private,
+        internal,
     );
-    let origin = shared::origin::Origin::later(tenant, app.now());
+    let origin = shared::origin::Origin::background(tenant, app.now());
     let store = &app.app().store;
-    let mut changes = shared::store::Changes::new();
-    store
-        .create(&mut changes, &origin, &row)
-        .expect("a row of the key");
-    store
-        .commit_later(&origin, changes)
+    let mut tx = store.begin(&origin);
+    tx.create(&mut row).expect("a row of the key");
+    tx.commit_without_response()
         .await
         .expect("the key is stored");
     app.with_key(secret, account)

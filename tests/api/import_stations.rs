@@ -160,9 +160,9 @@ async fn a_location_that_is_not_published_is_neither_listed_nor_matched_nor_star
     let confirmed = reserve(10).await;
     assert_eq!(app.alice.get(&confirmed).await.body["status"], "confirmed");
 
-    let mut private = location("1", &["t"]);
-    private["publish"] = false.into();
-    load(&app, &private, None).await;
+    let mut unpublished = location("1", &["t"]);
+    unpublished["publish"] = false.into();
+    load(&app, &unpublished, None).await;
     app.drain().await;
     assert_eq!(on_the_island(&app.alice).await, [] as [Value; 0]);
     assert!(

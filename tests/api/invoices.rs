@@ -7,9 +7,10 @@ use shared::models::invoice::Invoice;
 use shared::models::payment_method::PaymentMethod;
 use shared::money::Currency;
 use shared::origin::{Idempotency, Origin};
-use shared::store::Changes;
-use shared::store::list::Slice;
-use shared::store::row::Row;
+use shared::store::UnitOfWork;
+
+use shared::models::stored::Stored;
+use shared::store::list::PageRequest;
 use shared::{Id, Kind};
 use tests::{Client, Crew, Receiver, TestApp, fleet, with};
 
@@ -752,7 +753,7 @@ async fn an_invoice_of_many_sessions_shows_a_hundred_lines_and_pages_through_all
     // None of them is billed twice, and a deletion frees them all and leaves no line behind.
     let stored = async || {
         let invoice = serde_json::from_value(made.body.clone()).expect("an invoice");
-        let (tenant, all) = (app.alice.tenant(), Slice::first(1000));
+        let (tenant, all) = (app.alice.tenant(), PageRequest::first(1000));
         let found = app.app().store.lines(&tenant, &invoice, &all).await;
         found.expect("lines").rows.len()
     };
@@ -790,33 +791,32 @@ async fn an_invoice_of_ten_thousand_sessions_is_made_in_one_request() {
     app.drain().await;
 }
 
-/// Claims sessions for an invoice as a request would that is cut short before it writes the invoice. Gives the rest.
-async fn cut_short(
-    app: &TestApp,
-    body: &Value,
-    request: u128,
-    key: Option<&str>,
-) -> (Origin, Changes) {
+/// The origin of a request to create an invoice.
+fn origin(app: &TestApp, request: u128, key: Option<&str>) -> Origin {
     let idempotency = key.map(|key| Idempotency {
         key: key.to_owned(),
         fingerprint: "f".into(),
     });
-    let origin = Origin {
+    Origin {
         tenant: app.alice.tenant(),
         now: app.now(),
         request: Some(Id::from_number(Kind::Request, request)),
         idempotency,
-    };
+    }
+}
+
+/// Claims sessions for an invoice as a request does that is interrupted before it writes the invoice. Returns what it has
+/// left to commit.
+async fn interrupted<'a>(app: &'a TestApp, origin: &'a Origin, body: &Value) -> UnitOfWork<'a> {
     let store = &app.app().store;
     let new = serde_json::from_value(body.clone()).expect("a body");
     let collected = store
-        .collect(&origin, &new, Currency::USD)
+        .collect(origin, &new, Currency::USD)
         .await
         .expect("sessions");
-    let mut rest = Changes::new();
-    let claimed = store.claim_billed(&mut rest, &origin, &collected).await;
-    claimed.expect("claims");
-    (origin, rest)
+    let mut rest = store.begin(origin);
+    rest.claim_billed(&collected).await.expect("claims");
+    rest
 }
 
 #[tokio::test]
@@ -825,7 +825,8 @@ async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_nev
     let crew = app.crew(&app.alice).await;
     many_sessions(&app, &crew, 120).await;
     let body = window(&app);
-    let (origin, rest) = cut_short(&app, &body, 1, None).await;
+    let origin = origin(&app, 1, None);
+    let rest = interrupted(&app, &origin, &body).await;
     // While it may still come about, nobody else gets the sessions.
     assert_eq!(
         app.alice.post("/v1/invoices", body.clone()).await.status,
@@ -835,7 +836,7 @@ async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_nev
     let made = app.alice.post("/v1/invoices", body).await.expect(200);
     assert_eq!(made.body["amount_due"], 120 * 1190);
     // Should the first wake up again, it cannot finish.
-    let late = app.app().store.commit_later(&origin, rest).await;
+    let late = rest.commit_without_response().await;
     assert!(matches!(late, Err(shared::Error::Contended)), "{late:?}");
     app.drain().await;
 }
@@ -846,7 +847,8 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
     let crew = app.crew(&app.alice).await;
     many_sessions(&app, &crew, 120).await;
     let body = window(&app);
-    let (first, _) = cut_short(&app, &body, 1, Some("k")).await;
+    let first = origin(&app, 1, Some("k"));
+    drop(interrupted(&app, &first, &body).await);
     let store = &app.app().store;
     let new = serde_json::from_value(body.clone()).expect("a body");
     let (before, another) = (
@@ -868,15 +870,11 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
         .await
         .expect("sessions");
     assert_eq!((collected.begun, collected.billed.len()), (before, 120));
-    let mut rest = Changes::new();
-    store
-        .claim_billed(&mut rest, &later, &collected)
+    let mut rest = store.begin(&later);
+    rest.claim_billed(&collected).await.expect("claims");
+    rest.commit_without_response()
         .await
-        .expect("claims");
-    store
-        .commit_later(&later, rest)
-        .await
-        .expect("the making ends");
+        .expect("the claims are complete");
     app.drain().await;
 }
 
@@ -890,19 +888,13 @@ async fn begin(app: &TestApp, id: &str, method: &str) {
     let (mut row, method) = (row.expect("a row"), method.expect("a method"));
     let transaction =
         row.object
-            .begin_payment(&mut row.private, method.object, method.private, app.now());
-    let transaction = Row::new(transaction);
-    let (origin, mut changes) = (Origin::later(tenant, app.now()), Changes::new());
-    store
-        .replace(&mut changes, &origin, &row)
-        .expect("a change");
-    store
-        .create(&mut changes, &origin, &transaction)
-        .expect("a pending transaction");
-    store
-        .commit_later(&origin, changes)
-        .await
-        .expect("an attempt");
+            .begin_payment(&mut row.internal, method.object, method.internal, app.now());
+    let mut transaction = Stored::new(transaction);
+    let origin = Origin::background(tenant, app.now());
+    let mut tx = store.begin(&origin);
+    tx.save(&mut row).expect("a change");
+    tx.create(&mut transaction).expect("a pending transaction");
+    tx.commit_without_response().await.expect("an attempt");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ mod policies;
 mod recovery;
 mod reports;
 mod reservations;
+mod runner;
 mod samples;
 mod stripe;
 mod template;

@@ -69,7 +69,7 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
         .as_str()
         .map(shared::Id::from)
         .expect("an id");
-    let origin = shared::Origin::later(tenant, app.now());
+    let origin = shared::Origin::background(tenant, app.now());
     let until = app.now().plus_seconds(60);
     let claimed = app
         .app()

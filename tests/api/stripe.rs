@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use shared::Mode;
 use shared::money::Currency;
 use shared::ports::payments::{
-    Charge, ChargeResult, Outcome, Payments, Providers, Refund, Simulated,
+    Charge, ChargeResult, PaymentOutcome, Payments, Providers, Refund, Simulated,
 };
 use shared::stripe::Stripe;
 use tests::localstripe::LocalStripe;
@@ -125,7 +125,7 @@ async fn a_charge_is_one_confirmed_intent_under_our_key() {
     let fake = Fake::start(&[method(), intent("succeeded")]).await;
     let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
     let succeeded = ChargeResult {
-        outcome: Outcome::Succeeded,
+        outcome: PaymentOutcome::Succeeded,
         reference: Some("pi_1".into()),
     };
     assert_eq!(outcome.expect("an outcome"), succeeded);
@@ -170,7 +170,7 @@ async fn what_is_refused_is_a_decline_with_the_providers_word() {
         let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
         assert_eq!(
             outcome.expect("an outcome").outcome,
-            Outcome::Declined(want.into()),
+            PaymentOutcome::Declined(want.into()),
             "{answers:?}"
         );
     }
@@ -213,8 +213,8 @@ async fn what_is_no_clear_answer_is_an_error_and_no_decline() {
 async fn a_charge_that_ended_in_an_error_of_stripe_is_sought() {
     let found = |status: &str| (200, json!({"data": [{"id": "pi_1", "status": status}]}));
     for (status, want) in [
-        ("succeeded", Outcome::Succeeded),
-        ("canceled", Outcome::Declined("card_declined".into())),
+        ("succeeded", PaymentOutcome::Succeeded),
+        ("canceled", PaymentOutcome::Declined("card_declined".into())),
     ] {
         let answers = [method(), fault(500, json!({})), found(status)];
         let fake = Fake::start(&answers).await;
@@ -241,7 +241,7 @@ async fn a_charge_under_way_is_looked_at_again_when_it_is_repeated() {
     assert!(fake.stripe.charge(&charge(1190, "eur")).await.is_err());
     let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
     let outcome = outcome.expect("an outcome").outcome;
-    assert_eq!(outcome, Outcome::Succeeded);
+    assert_eq!(outcome, PaymentOutcome::Succeeded);
     assert_eq!(fake.keys(), ["key-1", "key-1"]);
 }
 
@@ -265,7 +265,7 @@ async fn amounts_are_counted_as_stripe_counts_them() {
             .expect("an outcome")
             .outcome;
         match want {
-            None => assert_eq!(outcome, Outcome::Declined("amount_too_small".into())),
+            None => assert_eq!(outcome, PaymentOutcome::Declined("amount_too_small".into())),
             Some(want) => assert!(
                 fake.asked()[1].contains(&format!("amount={want}&")),
                 "{currency}"
@@ -289,7 +289,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
     };
     let fake = Fake::start(&[found.clone(), (200, json!({"status": "succeeded"}))]).await;
     let outcome = fake.stripe.refund(&refund).await;
-    assert_eq!(outcome.expect("an outcome"), Outcome::Succeeded);
+    assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
     assert_eq!(fake.asked()[1], "POST /v1/refunds payment_intent=pi_1");
     assert_eq!(fake.keys(), ["key-2"]);
     let fake = Fake::start(&[
@@ -300,7 +300,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
         ),
     ])
     .await;
-    let want = Outcome::Declined("expired_or_canceled_card".into());
+    let want = PaymentOutcome::Declined("expired_or_canceled_card".into());
     assert_eq!(fake.stripe.refund(&refund).await.expect("an outcome"), want);
     let before = fault(400, json!({"code": "charge_already_refunded"}));
     let found = (
@@ -310,7 +310,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
     let fake = Fake::start(&[found, before]).await;
     assert_eq!(
         fake.stripe.refund(&refund).await.expect("an outcome"),
-        Outcome::Succeeded
+        PaymentOutcome::Succeeded
     );
     let fake = Fake::start(&[(200, json!({"data": []}))]).await;
     assert_eq!(
@@ -387,7 +387,7 @@ async fn a_refund_with_the_id_of_its_charge_does_not_search() {
         currency: Currency::USD,
     };
     let outcome = fake.stripe.refund(&refund).await;
-    assert_eq!(outcome.expect("an outcome"), Outcome::Succeeded);
+    assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
     assert_eq!(fake.asked(), ["POST /v1/refunds payment_intent=pi_4"]);
 }
 
@@ -550,9 +550,9 @@ async fn localstripe_takes_money_and_declines() {
         token: token.to_owned(),
         ..charge(1190, "eur")
     };
-    let declined = |why: &str| Outcome::Declined(why.to_owned());
+    let declined = |why: &str| PaymentOutcome::Declined(why.to_owned());
     for (token, want) in [
-        (good.as_str(), Outcome::Succeeded),
+        (good.as_str(), PaymentOutcome::Succeeded),
         (&bad, declined("card_declined")),
         (&secured, declined("authentication_required")),
     ] {

@@ -1,8 +1,8 @@
 //! Versions: with one version before the current, as a deployment has after its first change.
 
 use serde_json::{Map, Value, json};
-use shared::http::Versions;
-use shared::http::version::VersionChange;
+use shared::version::VersionChange;
+use shared::version::Versions;
 use tests::{Receiver, TestApp, fleet, with};
 
 const OLD: &str = "2025-01-15";
@@ -196,12 +196,11 @@ async fn age(app: &TestApp, account: &str) {
         .load::<Account>(&tenant, &tenant.account)
         .await
         .expect("the account");
-    row.private.version = Some(OLD.to_owned());
-    let origin = shared::origin::Origin::later(tenant, app.now());
-    let mut changes = shared::store::Changes::new();
-    store.replace(&mut changes, &origin, &row).expect("a row");
-    store
-        .commit_later(&origin, changes)
+    row.internal.version = Some(OLD.to_owned());
+    let origin = shared::origin::Origin::background(tenant, app.now());
+    let mut tx = store.begin(&origin);
+    tx.save(&mut row).expect("a row");
+    tx.commit_without_response()
         .await
         .expect("the row is stored");
 }

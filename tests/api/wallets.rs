@@ -10,9 +10,9 @@ use shared::models::payment_method::PaymentMethod;
 use shared::models::transaction::TransactionStatus;
 use shared::origin::{Mode, Origin};
 use shared::ports::payments::{
-    Charge, ChargeResult, Outcome, Payments, ProviderMethod, Providers, Simulated,
+    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Providers, Simulated,
 };
-use shared::store::Changes;
+
 use shared::store::wallets::{Funds, Wallet};
 use shared::{Id, Tenant};
 use tests::{Client, TestApp, with};
@@ -293,7 +293,7 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
         account: account.clone(),
         mode: Mode::Test,
     };
-    let origin = Origin::later(tenant.clone(), app.now());
+    let origin = Origin::background(tenant.clone(), app.now());
     let of = |balance, code| Funds {
         balance,
         currency: shared::money::Currency::from_code(code).expect("a currency"),
@@ -308,29 +308,19 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
             .await
             .expect(200);
         let take = async |funds| {
-            let mut changes = Changes::new();
+            let mut tx = store.begin(&origin);
             let refusal = Error::conflict("not enough", None);
-            store
-                .debit(&mut changes, &origin, wallet, funds, refusal)
-                .expect("a debit");
-            store.commit_later(&origin, changes).await.is_ok()
+            tx.debit(wallet, funds, refusal).expect("a debit");
+            tx.commit_without_response().await.is_ok()
         };
         assert!(take(of(60, "usd")).await);
         assert!(!take(of(41, "usd")).await);
         assert!(!take(of(40, "eur")).await);
         assert!(take(of(40, "usd")).await);
-        let mut changes = Changes::new();
-        store
-            .credit(
-                &mut changes,
-                &origin,
-                wallet,
-                of(7, "usd"),
-                Error::Contended,
-            )
+        let mut tx = store.begin(&origin);
+        tx.credit(wallet, of(7, "usd"), Error::Contended)
             .expect("a credit");
-        store
-            .commit_later(&origin, changes)
+        tx.commit_without_response()
             .await
             .expect("the money arrives");
         assert_eq!(app.alice.get(&path).await.body["wallet_balance"], 7);
@@ -355,7 +345,10 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
         .await
         .expect(200);
     let tenant = app.alice.tenant();
-    let (origin, store) = (Origin::later(tenant.clone(), app.now()), &app.app().store);
+    let (origin, store) = (
+        Origin::background(tenant.clone(), app.now()),
+        &app.app().store,
+    );
     let take = async |method: &str, amount: i64, code: &str, commit: bool| {
         let id = Id::from(method);
         let method = store.load::<PaymentMethod>(&tenant, &id).await;
@@ -366,16 +359,16 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
             description: "Test".into(),
             due_since: app.now(),
         };
-        let mut changes = Changes::new();
+        let mut tx = store.begin(&origin);
         let method = method.expect("a method");
-        let taken = payments::take(app.app(), &origin, &mut changes, &method, &bill).await;
+        let taken = payments::take(app.app(), &mut tx, &method, &bill).await;
         if commit {
-            let done = store.commit_later(&origin, changes).await;
+            let done = tx.commit_without_response().await;
             done.expect("the money moves");
         }
         match taken.expect("an outcome").outcome {
-            Outcome::Succeeded => String::new(),
-            Outcome::Declined(code) => code,
+            PaymentOutcome::Succeeded => String::new(),
+            PaymentOutcome::Declined(code) => code,
         }
     };
     let balance = async || app.alice.get(&path).await.body["wallet_balance"].clone();
@@ -417,8 +410,8 @@ impl Payments for Notes {
     fn refund<'a>(
         &'a self,
         _: &'a shared::ports::payments::Refund,
-    ) -> BoxFuture<'a, Result<Outcome, Error>> {
-        Box::pin(async { Ok(Outcome::Succeeded) })
+    ) -> BoxFuture<'a, Result<PaymentOutcome, Error>> {
+        Box::pin(async { Ok(PaymentOutcome::Succeeded) })
     }
 
     fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {

@@ -33,6 +33,9 @@ fn attempts(account: &str) -> Vec<(&'static str, &'static str, Option<Value>)> {
         ("OPTIONS", "/_local/inbox", None),
         ("POST", "/_local/inbox", Some(json!({"type": "ping"}))),
         ("GET", "/_local/inbox", None),
+        ("GET", "/_local/clock", None),
+        ("GET", "/_local/requests", None),
+        ("POST", "/_local/stations", Some(json!({"stations": []}))),
         (
             "GET",
             "/_local/files/reports/1.csv?expires=1&signature=00",

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use functions::Endpoint;
-use functions::takes::BodyType;
+use functions::request_spec::BodyType;
 use serde_json::{Value, json};
 use shared::Kind;
 use shared::http::{Method, Route};
@@ -255,7 +255,7 @@ fn set(body: &mut Value, pointer: &str, value: &str) {
 }
 
 fn bodies(endpoint: &Endpoint) -> Vec<String> {
-    (endpoint.takes)()
+    (endpoint.request_spec)()
         .body
         .as_ref()
         .map(ids_of)

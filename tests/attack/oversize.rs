@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use functions::stream::relay::{self, Change};
+use functions::stream::relay::{self, StreamRecord};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use shared::ports::{FailedChange, Message, Queue};
@@ -295,7 +295,7 @@ fn row(
     let tenant = app.alice.tenant();
     let id = Id::new(kind, app.now());
     let json = json!({"pk": format!("{}#test#{id}", tenant.account), "sk": "#", "version": 1, "written": app.now(),
-        "announces": [announces], "object": object, "private": null});
+        "pending_events": [announces], "object": object, "internal": null});
     serde_dynamo::to_item(json).expect("a row")
 }
 
@@ -317,7 +317,7 @@ async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_o
     );
     let oversize = row(&app, Kind::Policy, "policy.created", huge);
     for row in [unreadable, oversize] {
-        let change = Change {
+        let change = StreamRecord {
             old: None,
             new: Some(row.clone().into()),
         };
@@ -338,7 +338,7 @@ async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_o
     // A table out of reach may be in reach the next time: the change is read again.
     let away = failing(&app, queue.clone(), "http://127.0.0.1:9");
     let fine = row(&app, Kind::Policy, "policy.created", policy.body.clone());
-    let change = Change {
+    let change = StreamRecord {
         old: None,
         new: Some(fine.into()),
     };

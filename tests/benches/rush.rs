@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use shared::charging::geo::distance_meters;
 use shared::charging::search::Search;
 use shared::models::charging_station::ChargingStation;
-use shared::models::reservation::{Reservation, ReservationPrivate, ReservationStatus};
+use shared::models::reservation::{Reservation, ReservationInternal, ReservationStatus};
+use shared::models::stored::Stored;
 use shared::models::vehicle::ConnectorType;
 use shared::origin::Tenant;
 use shared::ports::Message;
-use shared::store::list::From;
-use shared::store::row::Row;
+use shared::store::list::Cursor;
 use shared::time::{DAY, MINUTE};
 use shared::{Id, Timestamp};
 use tests::clock::Hand;
@@ -136,7 +136,7 @@ impl<'a> Rush<'a> {
         }
     }
 
-    async fn rows(&self) -> Vec<Row<Reservation>> {
+    async fn rows(&self) -> Vec<Stored<Reservation>> {
         let rows = self.app.app().store.get_all(&self.tenant, &self.ids);
         rows.await.expect("the reservations")
     }
@@ -152,7 +152,7 @@ impl<'a> Rush<'a> {
                 .iter()
                 .filter(|row| row.object.status == ReservationStatus::Pending);
             let due: Vec<_> = open
-                .filter_map(|row| Some((row.private.due?, &row.object.id)))
+                .filter_map(|row| Some((row.internal.next_action_at?, &row.object.id)))
                 .collect();
             let Some(now) = due.iter().map(|(at, _)| *at).min() else {
                 return;
@@ -183,13 +183,13 @@ impl<'a> Rush<'a> {
             slid.count()
         );
         let (store, all) = (&self.app.app().store, Search::default());
-        let found = store.search(&self.tenant, &all, &From::Newest, STATIONS);
+        let found = store.search(&self.tenant, &all, &Cursor::Newest, STATIONS);
         let stations = found.await.expect("the stations").rows.into_iter();
         let stations: Vec<_> = stations.map(|(_, station)| station).collect();
         let pools: Vec<Value> = stations.iter().flat_map(pools).collect();
         let wishes: Vec<Value> = rows
             .iter()
-            .map(|row| self.instance(&row.object, &row.private, &stations))
+            .map(|row| self.instance(&row.object, &row.internal, &stations))
             .collect();
         json!({"pools": pools, "reservations": wishes})
     }
@@ -198,7 +198,7 @@ impl<'a> Rush<'a> {
     fn instance(
         &self,
         one: &Reservation,
-        private: &ReservationPrivate,
+        internal: &ReservationInternal,
         stations: &[ChargingStation],
     ) -> Value {
         let step = |at: Timestamp| at.millis_since(self.day) / (GRAIN * MINUTE);
@@ -210,7 +210,7 @@ impl<'a> Rush<'a> {
             .iter()
             .filter(|station| meters(station) < one.location.radius);
         let near: Vec<&Id> = near.map(|station| &station.id).collect();
-        json!({"plug": private.charging_standard, "length": length, "stations": near,
+        json!({"plug": internal.charging_standard, "length": length, "stations": near,
             "earliest": step(one.earliest_start.unwrap_or(one.ideal_start)),
             "latest": step(one.latest_end.unwrap_or(one.ideal_end)) - length,
             "start": one.reserved_start.map(step), "station": one.charging_station})

@@ -21,8 +21,8 @@ use shared::models::vehicle::Vehicle;
 use shared::money::Currency;
 use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::Message;
-use shared::store::Changes;
-use shared::store::row::Row;
+
+use shared::models::stored::Stored;
 use shared::{App, Id, Timestamp};
 use tests::clock::Hand;
 use tests::faulty::{self, Dice, under_faults};
@@ -120,7 +120,10 @@ impl Round {
             test.station_with_cables(json!({"location": location}))
                 .await;
         }
-        let (store, origin) = (&test.app().store, Origin::later(self.tenant.clone(), now));
+        let (store, origin) = (
+            &test.app().store,
+            Origin::background(self.tenant.clone(), now),
+        );
         let id = Id::from(crew.driver.as_str());
         let driver = store.load::<Driver>(&self.tenant, &id);
         let driver = driver.await.expect("a driver").object;
@@ -128,14 +131,14 @@ impl Round {
             .map(|_| serde_json::from_value(tests::vehicle(&crew.fleet)).expect("a body"))
             .map(|new| Vehicle::new(new, now).expect("a vehicle"))
             .collect();
-        let mut changes = Changes::new();
+        let mut tx = store.begin(&origin);
         for vehicle in &vehicles {
-            let row = Row::new(vehicle.clone());
-            store.create(&mut changes, &origin, &row).expect("a row");
+            let mut row = Stored::new(vehicle.clone());
+            tx.create(&mut row).expect("a row");
         }
-        let made = store.commit_later(&origin, changes);
+        let made = tx.commit_without_response();
         made.await.expect("the vehicles are stored");
-        let mut changes = Changes::new();
+        let mut tx = store.begin(&origin);
         for _ in 0..RESERVATIONS {
             let vehicle = &vehicles[self.dice.below(VEHICLES) as usize];
             let new = serde_json::from_value(self.wish(&driver, vehicle, now, place));
@@ -145,12 +148,12 @@ impl Round {
             };
             let new = new.expect("a body");
             let made = Reservation::new(new, &driver, vehicle, terms, now);
-            let (reservation, private) = made.expect("a reservation");
+            let (reservation, internal) = made.expect("a reservation");
             self.reservations.push(reservation.id.clone());
-            let row = Row::with_private(reservation, private);
-            store.create(&mut changes, &origin, &row).expect("a row");
+            let mut row = Stored::with_internal(reservation, internal);
+            tx.create(&mut row).expect("a row");
         }
-        let made = store.commit_later(&origin, changes);
+        let made = tx.commit_without_response();
         made.await.expect("the reservations are stored");
     }
 

@@ -7,9 +7,9 @@
 use serde_json::{Value, json};
 use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
 use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::stored::Stored;
 use shared::origin::{Mode, Origin};
 use shared::ports::Clock as _;
-use shared::store::row::Row;
 use shared::{Id, Kind, Timestamp};
 use tests::records::Records;
 use tests::stage::{Outside, Stage, setting};
@@ -209,7 +209,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// The reservations that wait for something yet, in the order in which they were made.
-    async fn open(&mut self) -> Vec<Row<Reservation>> {
+    async fn open(&mut self) -> Vec<Stored<Reservation>> {
         let store = &self.test.app().store;
         let rows = store.get_all::<Reservation>(&self.stage.tenant, &self.open);
         let mut rows = rows.await.expect("rows");
@@ -228,7 +228,7 @@ impl<'a> Simulation<'a> {
         let now = self.stage.clock.now();
         let promised: Vec<_> = rows
             .into_iter()
-            .filter(|row| row.object.promised(&row.private, now).is_some())
+            .filter(|row| row.object.promised(&row.internal, now).is_some())
             .map(|row| (row.object.charging_station, row.object.connector))
             .collect();
         let aimed = self
@@ -257,7 +257,7 @@ impl<'a> Simulation<'a> {
             connector.status = status;
         }
         station.count_connectors();
-        let origin = Origin::later(self.stage.tenant.clone(), self.stage.clock.now());
+        let origin = Origin::background(self.stage.tenant.clone(), self.stage.clock.now());
         let imported = store.import_stations(&origin, vec![station]);
         imported.await.expect("the station is stored");
     }
@@ -304,7 +304,7 @@ impl<'a> Simulation<'a> {
         let now = self.stage.clock.now();
         let stations = store.get_all::<ChargingStation>(&self.stage.tenant, &self.stations);
         let stations = stations.await.expect("the stations");
-        for Row { object, .. } in &stations {
+        for Stored { object, .. } in &stations {
             let [a, same, b] = [0, 1, 2].map(|place| object.connectors[place].status);
             assert_eq!(a, same, "seed {}: {object:?}", self.stage.seed);
             let free = [a, b].map(|status| u32::from(status == ConnectorStatus::Available));
@@ -312,11 +312,12 @@ impl<'a> Simulation<'a> {
             assert_eq!(counted, free[0] + free[1], "seed {}", self.stage.seed);
         }
         for row in rows {
-            let sought = row.private.displaced && row.private.due.is_some_and(|due| due > now);
-            if row.object.promised(&row.private, now).is_none() || sought {
+            let sought =
+                row.internal.displaced && row.internal.next_action_at.is_some_and(|due| due > now);
+            if row.object.promised(&row.internal, now).is_none() || sought {
                 continue;
             }
-            let of = |station: &&Row<ChargingStation>| row.object.is_for(&station.object.id);
+            let of = |station: &&Stored<ChargingStation>| row.object.is_for(&station.object.id);
             let station = stations.iter().find(of).expect("its station");
             let connector = row.object.connector.as_deref().expect("its connector");
             assert!(

@@ -31,7 +31,7 @@ pub struct World<'a> {
 
 /// The outcome that the description asks for.
 #[derive(Debug, PartialEq)]
-pub struct Outcome {
+pub struct PaymentOutcome {
     /// Station, connector and start of the window in milliseconds.
     pub choice: Option<(String, String, i64)>,
     pub summary: Value,
@@ -130,7 +130,7 @@ struct Pair<'a> {
 }
 
 /// Matches the request.
-pub fn matching(world: &World<'_>) -> Outcome {
+pub fn matching(world: &World<'_>) -> PaymentOutcome {
     let windows = windows(world);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut pairs = Vec::new();
@@ -159,7 +159,7 @@ pub fn matching(world: &World<'_>) -> Outcome {
         (score, shift, pair.start, station, connector)
     });
     let count = |name: &str| counts.get(name).copied().unwrap_or_default();
-    Outcome {
+    PaymentOutcome {
         choice: best.map(|pair| {
             let (station, connector) = (text(&pair.station["id"]), text(&pair.connector["id"]));
             (station.to_owned(), connector.to_owned(), pair.start)

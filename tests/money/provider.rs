@@ -12,7 +12,7 @@ use shared::Timestamp;
 use shared::error::{Error, Result};
 use shared::ports::Clock;
 use shared::ports::payments::{
-    Charge, ChargeResult, Outcome, Payments, ProviderMethod, Refund, Simulated,
+    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Refund, Simulated,
 };
 use shared::time::HOUR;
 use tests::clock::Hand;
@@ -36,7 +36,7 @@ pub struct Books {
     /// By their keys.
     pub charges: BTreeMap<String, Made>,
     /// By their keys, declined ones included.
-    pub refunds: BTreeMap<String, (Refund, Outcome)>,
+    pub refunds: BTreeMap<String, (Refund, PaymentOutcome)>,
     /// Charges that take longer than every time-out: how often they are asked for until they are made.
     under_way: BTreeMap<String, u64>,
     /// Whether the answer of the next charge is lost whatever the dice say.
@@ -54,7 +54,7 @@ pub struct Made {
 
 impl Made {
     pub fn succeeded(&self) -> bool {
-        self.result.outcome == Outcome::Succeeded
+        self.result.outcome == PaymentOutcome::Succeeded
     }
 }
 
@@ -63,7 +63,7 @@ impl Books {
     pub fn refund_of(&self, key: &str) -> Option<&Refund> {
         let mut refunds = self.refunds.values();
         refunds
-            .find(|(refund, outcome)| refund.charge == key && *outcome == Outcome::Succeeded)
+            .find(|(refund, outcome)| refund.charge == key && *outcome == PaymentOutcome::Succeeded)
             .map(|(refund, _)| refund)
     }
 
@@ -185,7 +185,7 @@ impl Payments for Till {
         })
     }
 
-    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
+    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<PaymentOutcome>> {
         Box::pin(async move {
             self.fails(6, "refused")?;
             let known = self.books().refunds.get(&refund.key).cloned();
@@ -212,7 +212,7 @@ impl Payments for Till {
 }
 
 impl Till {
-    async fn new_refund(&self, refund: &Refund) -> Result<Outcome> {
+    async fn new_refund(&self, refund: &Refund) -> Result<PaymentOutcome> {
         let (reference, declined) = {
             let books = self.books();
             let made = books.charges.get(&refund.charge);
@@ -238,7 +238,7 @@ impl Till {
         };
         if declined < 2 && self.dice.percent(20) {
             self.books().count("refund declined");
-            return Ok(Outcome::Declined("insufficient_balance".into()));
+            return Ok(PaymentOutcome::Declined("insufficient_balance".into()));
         }
         let asked = Refund {
             reference,

@@ -114,13 +114,13 @@ async fn make(test: &TestApp, records: &mut Records, seed: u64) -> bool {
         .collect();
     if row.object.status == ReportStatus::Failed {
         assert_eq!(
-            (&row.private.file, told.as_slice()),
+            (&row.internal.file, told.as_slice()),
             (&None, &["report.failed"][..])
         );
         return false;
     }
     assert_eq!(told, ["report.succeeded"], "seed {seed}: {row:?}");
-    let key = row.private.file.as_deref().expect("a file");
+    let key = row.internal.file.as_deref().expect("a file");
     let content = shelf.get(key).await.expect("the file");
     assert_eq!(row.object.size, content.len() as u64);
     let digest = hex::encode(Sha256::digest(&content));

@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
-use shared::http::version;
-use shared::models::account::{Account, AccountPrivate, NewAccount};
+use shared::models::account::{Account, AccountInternal, NewAccount};
 use shared::models::api_key::{ApiKey, NewApiKey};
 use shared::origin::{Mode, Origin, Tenant};
-use shared::store::Changes;
+use shared::version;
+
+use shared::models::stored::Stored;
 use shared::store::access::Rows;
-use shared::store::row::Row;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::{Function, Trigger};
@@ -55,31 +55,30 @@ pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Err
         account: account.clone(),
         mode: bootstrap.mode,
     };
-    let row = match bootstrap.account {
+    let mut row = match bootstrap.account {
         Owner::Existing(id) => app.store.load::<Account>(&tenant(&id), &id).await?,
         Owner::New(new) => {
-            let private = AccountPrivate {
+            let internal = AccountInternal {
                 version: Some(version::CURRENT.to_owned()),
-                ..AccountPrivate::default()
+                ..AccountInternal::default()
             };
-            Row::with_private(Account::new(*new, now)?, private)
+            Stored::with_internal(Account::new(*new, now)?, internal)
         }
     };
     let account = row.seen_in(bootstrap.mode);
     let tenant = tenant(&account.id);
-    let version = row.private.version.as_deref().unwrap_or(version::CURRENT);
-    let (api_key, private) = ApiKey::new(NewApiKey::default(), &tenant, None, version, now)?;
+    let version = row.internal.version.as_deref().unwrap_or(version::CURRENT);
+    let (api_key, internal) = ApiKey::new(NewApiKey::default(), &tenant, None, version, now)?;
     let stored = ApiKey {
         secret: None,
         ..api_key.clone()
     };
-    let origin = Origin::later(tenant, now);
-    let mut changes = Changes::new();
+    let origin = Origin::background(tenant, now);
+    let mut tx = app.store.begin(&origin);
     if row.version == 0 {
-        app.store.create(&mut changes, &origin, &row)?;
+        tx.create(&mut row)?;
     }
-    app.store
-        .create(&mut changes, &origin, &Row::with_private(stored, private))?;
-    app.store.commit_later(&origin, changes).await?;
+    tx.create(&mut Stored::with_internal(stored, internal))?;
+    tx.commit_without_response().await?;
     Ok(Bootstrapped { account, api_key })
 }

@@ -2,50 +2,47 @@
 //! 1,000 accounts below it, unless the deployment sets another number.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route, version};
-use shared::models::account::{Account, AccountPrivate, MAX_DEPTH, NewAccount};
+use shared::Response;
+use shared::http::{Body, RequestContext, Route};
+use shared::models::account::{Account, AccountInternal, MAX_DEPTH, NewAccount};
 use shared::models::api_key::Resource;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
+use shared::models::stored::Stored;
+use shared::version;
 use shared::{App, Code, Error, Kind};
 
 pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts)
     .refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewAccount>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let preferences = new.preferences.as_ref();
     if preferences.is_some_and(|preferences| preferences.payment_method().is_some()) {
         // It would have to be one of the new account's own.
         return Err(Error::not_found(Kind::PaymentMethod).at("preferences.default_payment_method"));
     }
-    if caller.lineage.len() >= MAX_DEPTH {
+    if context.lineage.len() >= MAX_DEPTH {
         let message =
             format!("Accounts nest at most {MAX_DEPTH} deep; this one has no room below it.");
         return Err(Error::conflict(message, None));
     }
-    let account = Account::new(new, caller.now())?;
-    let answer = caller.answer(&account)?;
-    let private = AccountPrivate {
-        parent: Some(caller.tenant().account.clone()),
+    let account = Account::new(new, context.now())?;
+    let response = context.respond(&account)?;
+    let internal = AccountInternal {
+        parent: Some(context.tenant().account.clone()),
         version: Some(version::CURRENT.to_owned()),
-        ..AccountPrivate::default()
+        ..AccountInternal::default()
     };
-    let mut changes = Changes::new();
-    app.store.create(
-        &mut changes,
-        &caller.origin,
-        &Row::with_private(account, private),
-    )?;
-    let above: Vec<_> = caller
+    let mut tx = app.store.begin(&context.origin);
+    tx.create(&mut Stored::with_internal(account, internal))?;
+    let above: Vec<_> = context
         .lineage
         .iter()
         .map(|tenant| tenant.account.clone())
         .collect();
     let most = app.settings.quotas.children;
-    app.store.count_child(&mut changes, &above, most)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    tx.count_child(&above, most)?;
+    tx.commit(response).await
 }

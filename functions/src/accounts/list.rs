@@ -1,10 +1,10 @@
 //! `GET /v1/accounts`: the accounts the caller's account has made, newest first.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
 
@@ -13,20 +13,20 @@ use crate::page;
 pub const ROUTE: Route = Route::list("list-accounts", "/v1/accounts", Resource::Accounts);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let slice = query.slice(caller.tenant(), Kind::Account)?;
+) -> Result<Response, Error> {
+    let page_request = query.page_request(context.tenant(), Kind::Account)?;
     let partition = Partition::Children {
-        parent: &caller.tenant().account,
+        parent: &context.tenant().account,
     };
     let mut found = app
         .store
-        .list::<Account>(partition, &slice, Vec::new())
+        .list::<Account>(partition, &page_request, Vec::new())
         .await?;
     for row in &mut found.rows {
-        row.object = row.seen_in(caller.tenant().mode);
+        row.object = row.seen_in(context.tenant().mode);
     }
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use shared::deployment::{Deployment, Need};
 use shared::models::account::{Account, AccountStatus};
 use shared::origin::{Mode, Origin, Tenant};
-use shared::store::Changes;
+
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
@@ -60,10 +60,10 @@ async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error
     let mut row = app.store.load::<Account>(&tenant, id).await?;
     row.object.status = status;
     row.object.updated = app.now();
-    let origin = Origin::later(tenant, app.now());
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &origin, &row)?;
-    app.store.commit_later(&origin, changes).await?;
+    let origin = Origin::background(tenant, app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.save(&mut row)?;
+    tx.commit_without_response().await?;
     app.keys.forget_account(id);
     Ok(row.object)
 }

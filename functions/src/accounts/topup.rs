@@ -2,11 +2,11 @@
 //! wallet changes meanwhile, the charge is refunded and the answer is 409.
 
 use axum::extract::State;
+use shared::Response;
 use shared::deployment::Need;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::{Resource, Scope};
 use shared::models::transaction::TopUp;
-use shared::store::Answer;
 use shared::store::access::Rows;
 use shared::store::wallets::Wallet;
 use shared::{App, Code, Error, Kind};
@@ -30,10 +30,10 @@ pub const ROUTE: Route = Route::post(
 .needing(&[Need::Payments]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(body): Body<TopUp>,
-) -> Result<Answer, Error> {
-    top_up::handle(&app, &caller, Wallet::Account(&id), &body).await
+) -> Result<Response, Error> {
+    top_up::handle(&app, &context, Wallet::Account(&id), &body).await
 }

@@ -4,10 +4,10 @@
 //! which it may still be accepted elsewhere.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Conditional, Route};
+use shared::Response;
+use shared::http::{Body, Conditional, RequestContext, Route};
 use shared::models::api_key::{ApiKey, NewApiKey, Resource};
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
+use shared::models::stored::Stored;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource::ApiKeys)
@@ -17,33 +17,28 @@ pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource:
     }]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewApiKey>,
-) -> Result<Answer, Error> {
-    let (key, private) = ApiKey::new(
+) -> Result<Response, Error> {
+    let (key, internal) = ApiKey::new(
         new,
-        caller.tenant(),
-        Some(&caller.key),
-        &caller.default_version,
-        caller.now(),
+        context.tenant(),
+        Some(&context.key),
+        &context.default_version,
+        context.now(),
     )?;
-    let shown = caller.answer(&key)?;
+    let shown = context.respond(&key)?;
     let stored = ApiKey {
         secret: None,
         ..key
     };
-    let answer = Answer {
-        remembered: Some(caller.answer(&stored)?.body),
+    let response = Response {
+        remembered: Some(context.respond(&stored)?.body),
         ..shown
     };
-    let mut changes = Changes::new();
-    app.store.create(
-        &mut changes,
-        &caller.origin,
-        &Row::with_private(stored, private),
-    )?;
-    app.store
-        .check_key(&mut changes, &caller.key, caller.now())?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let mut tx = app.store.begin(&context.origin);
+    tx.create(&mut Stored::with_internal(stored, internal))?;
+    tx.check_key(&context.key, context.now())?;
+    tx.commit(response).await
 }

@@ -3,9 +3,9 @@
 //! for longer.
 
 use axum::extract::State;
-use shared::http::{Caller, Conditional, PathId, Route};
+use shared::Response;
+use shared::http::{Conditional, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 pub const ROUTE: Route = Route::delete("delete-api-key", "/v1/api_keys/{id}", Resource::ApiKeys)
@@ -15,21 +15,20 @@ pub const ROUTE: Route = Route::delete("delete-api-key", "/v1/api_keys/{id}", Re
     }]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let row = app.store.api_key_by_id(caller.tenant(), &id).await?;
-    let answer = caller.deleted(&id, Kind::ApiKey)?;
-    let mut changes = Changes::new();
-    app.store.remove(&mut changes, &caller.origin, &row)?;
+) -> Result<Response, Error> {
+    let row = app.store.api_key_by_id(context.tenant(), &id).await?;
+    let response = context.deleted(&id, Kind::ApiKey)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.delete(&row)?;
     // Removing its own row is conditional on that row already.
-    if row.private.hash != caller.key.hash {
-        row.object.check_delete(&caller.key)?;
-        app.store
-            .check_key(&mut changes, &caller.key, caller.now())?;
+    if row.internal.hash != context.key.hash {
+        row.object.check_delete(&context.key)?;
+        tx.check_key(&context.key, context.now())?;
     }
-    let answer = app.store.commit(&caller.origin, changes, answer).await?;
-    app.keys.forget_key(&row.private.hash);
-    Ok(answer)
+    let response = tx.commit(response).await?;
+    app.keys.forget_key(&row.internal.hash);
+    Ok(response)
 }

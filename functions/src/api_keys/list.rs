@@ -1,9 +1,9 @@
 //! `GET /v1/api_keys`: the keys of the caller's account and mode, newest first, without their secrets.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::{ApiKey, Resource};
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
 
@@ -12,18 +12,18 @@ use crate::page;
 pub const ROUTE: Route = Route::list("list-api-keys", "/v1/api_keys", Resource::ApiKeys);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let slice = query.slice(caller.tenant(), Kind::ApiKey)?;
+) -> Result<Response, Error> {
+    let page_request = query.page_request(context.tenant(), Kind::ApiKey)?;
     let partition = Partition::Kind {
-        tenant: caller.tenant(),
+        tenant: context.tenant(),
         kind: Kind::ApiKey,
     };
     let found = app
         .store
-        .list::<ApiKey>(partition, &slice, Vec::new())
+        .list::<ApiKey>(partition, &page_request, Vec::new())
         .await?;
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

@@ -2,20 +2,20 @@
 //! station must be connected to its charging network; without one the start is refused with `charging_session_conflict`.
 
 use axum::extract::State;
+use shared::Response;
 use shared::charging::policies::Allowed;
 use shared::http::route::CHARGES_IF_NAMED;
-use shared::http::{Body, Caller, Route};
+use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, NewChargingSession};
 use shared::models::charging_station::ConnectorStatus;
 use shared::models::event::EventType;
+use shared::models::stored::Stored;
 use shared::store::access::Rows;
-use shared::store::calendars::Promise;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
+use shared::store::calendars::CalendarHold;
 use shared::{App, Code, Error, Kind};
 
-use super::arrival::Arrival;
+use super::start::SessionStart;
 
 pub const ROUTE: Route = Route::post(
     "create-charging-session",
@@ -38,35 +38,34 @@ pub const ROUTE: Route = Route::post(
 ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewChargingSession>,
-) -> Result<Answer, Error> {
-    caller.check_charge(new.payment_method.as_ref())?;
-    let (tenant, origin, now) = (caller.tenant(), &caller.origin, caller.now());
-    let arrival = Arrival::load(&app, tenant, &new, now).await?;
-    let policy_warnings = arrival.check_policies(&app, tenant, now).await?;
-    let (parties, promises) = (arrival.parties(), arrival.promises());
-    let (session, private) = ChargingSession::start(new, &parties, &promises, now)?;
-    let answer = caller.answer(&Allowed {
+) -> Result<Response, Error> {
+    context.check_charge(new.payment_method.as_ref())?;
+    let (tenant, origin, now) = (context.tenant(), &context.origin, context.now());
+    let start = SessionStart::load(&app, tenant, &new, now).await?;
+    let policy_warnings = start.check_policies(&app, tenant, now).await?;
+    let (parties, entries) = (start.parties(), start.calendar_entries());
+    let (session, internal) = ChargingSession::start(new, &parties, &entries, now)?;
+    let response = context.respond(&Allowed {
         object: &session,
         policy_warnings,
     })?;
-    let promise = Promise::of_session(&session, &private);
-    let row = Row::with_private(session, private).announcing(EventType::ChargingSessionStarted);
-    let mut changes = Changes::new();
-    app.store.create(&mut changes, origin, &row)?;
-    app.store
-        .keep(&mut changes, origin, &arrival.calendars, &promise)?;
-    let (station, evse) = (&arrival.station, &arrival.connector.evse);
+    let promise = CalendarHold::of_session(&session, &internal);
+    let mut row =
+        Stored::with_internal(session, internal).recording(EventType::ChargingSessionStarted);
+    let mut tx = app.store.begin(origin);
+    tx.create(&mut row)?;
+    tx.hold(&start.calendars, &promise)?;
+    let (station, evse) = (&start.station, &start.connector.evse);
     let occupied = ConnectorStatus::Occupied;
-    app.store
-        .set_evse_status(&mut changes, origin, station, evse, occupied)?;
-    if let Some(mut reservation) = arrival.reservation {
+    tx.set_evse_status(station, evse, occupied)?;
+    if let Some(mut reservation) = start.reservation {
         reservation
             .object
-            .arrive(&mut reservation.private, &row.object.id);
-        app.store.replace(&mut changes, origin, &reservation)?;
+            .arrive(&mut reservation.internal, &row.object.id);
+        tx.save(&mut reservation)?;
     }
-    app.store.commit(origin, changes, answer).await
+    tx.commit(response).await
 }

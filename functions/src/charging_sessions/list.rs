@@ -3,7 +3,8 @@
 //! `created[lt]`.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::ChargingStation;
@@ -12,7 +13,6 @@ use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
 use shared::operation::Operation;
 use shared::origin::Tenant;
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::store::row::ById;
 use shared::{App, Code, Error, Id, Kind};
@@ -40,12 +40,12 @@ pub const ROUTE: Route = Route::list(
 .refusing(&[Code::DriverOrFleetNotFound]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::ChargingSession);
-    let slice = query.created(query.slice(tenant, kind)?)?;
+) -> Result<Response, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::ChargingSession);
+    let page_request = query.created(query.page_request(tenant, kind)?)?;
     let status = query.word::<SessionStatus>("status")?;
     let named = |kind: Kind| query.id(kind.name());
     let (driver, fleet) = (named(Kind::Driver), named(Kind::Fleet));
@@ -81,14 +81,14 @@ pub async fn handle(
     };
     let mut found = app
         .store
-        .list::<ChargingSession>(partition, &slice, filter.collect())
+        .list::<ChargingSession>(partition, &page_request, filter.collect())
         .await?;
     let operation = Operation::of(tenant.mode);
     for row in &mut found.rows {
         let session = row.object.clone();
-        row.object = session.live(&row.private, operation, caller.now());
+        row.object = session.live(&row.internal, operation, context.now());
     }
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }
 
 /// The object that a filter names, if it names one.

@@ -1,10 +1,10 @@
 //! A vehicle on a connector, from plug-in to the end of the charge.
 
-mod arrival;
 pub mod create;
 mod end;
-pub mod finish;
 pub mod list;
 pub mod retrieve;
 pub mod settle;
+mod start;
 pub mod stop;
+pub mod stop_at_limit;

@@ -1,11 +1,11 @@
 //! `GET /v1/charging_sessions/{id}`: shows a session; while it is active, what it has charged so far and what that costs.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
 use shared::operation::Operation;
-use shared::store::Answer;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get(
@@ -15,14 +15,14 @@ pub const ROUTE: Route = Route::get(
 );
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let row = app
         .store
-        .get::<ChargingSession>(caller.tenant(), &id)
+        .get::<ChargingSession>(context.tenant(), &id)
         .await?;
-    let operation = Operation::of(caller.tenant().mode);
-    caller.answer(&row.object.live(&row.private, operation, caller.now()))
+    let operation = Operation::of(context.tenant().mode);
+    context.respond(&row.object.live(&row.internal, operation, context.now()))
 }

@@ -6,7 +6,8 @@ use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::store::Changes;
+use shared::store::UnitOfWork;
+
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
@@ -32,39 +33,38 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
         return Ok(());
     };
-    let due = row.private.due.is_some_and(|due| due <= now);
+    let due = row.internal.next_action_at.is_some_and(|due| due <= now);
     if row.object.status != SessionStatus::Completed || !due {
         return Ok(());
     }
-    let origin = Origin::later(tenant.clone(), now);
-    if row.private.invoice.is_some() {
+    let origin = Origin::background(tenant.clone(), now);
+    if row.internal.invoice.is_some() {
         // Its invoice is what it is paid by.
-        row.private.due = None;
-        let mut changes = Changes::new();
-        app.store.replace(&mut changes, &origin, &row)?;
-        return app.store.commit_later(&origin, changes).await;
+        row.internal.next_action_at = None;
+        let mut tx = app.store.begin(&origin);
+        tx.save(&mut row)?;
+        return tx.commit_without_response().await;
     }
     if !Operation::of(tenant.mode).is_operated() {
-        row.object.waive(&mut row.private, now);
-        let mut changes = Changes::new();
-        app.store.replace(&mut changes, &origin, &row)?;
-        return app.store.commit_later(&origin, changes).await;
+        row.object.waive(&mut row.internal, now);
+        let mut tx = app.store.begin(&origin);
+        tx.save(&mut row)?;
+        return tx.commit_without_response().await;
     }
-    let mut changes = Changes::new();
-    let payment = charge(app, &origin, &mut changes, &row.object).await?;
-    let transaction = row.object.settle(&mut row.private, &payment.outcome, now);
-    let transaction = payments::record(transaction, &payment);
-    app.store.replace(&mut changes, &origin, &row)?;
-    app.store.create(&mut changes, &origin, &transaction)?;
-    app.store.commit_later(&origin, changes).await
+    let mut tx = app.store.begin(&origin);
+    let payment = charge(app, &mut tx, &row.object).await?;
+    let transaction = row.object.settle(&mut row.internal, &payment.outcome, now);
+    let mut transaction = payments::record(transaction, &payment);
+    tx.save(&mut row)?;
+    tx.create(&mut transaction)?;
+    tx.commit_without_response().await
 }
 
 /// Charges the session's payment method. If the commit that follows is lost, the repetition charges under the same key and
 /// gets the result of the first charge.
 async fn charge(
     app: &App,
-    origin: &Origin,
-    changes: &mut Changes,
+    tx: &mut UnitOfWork<'_>,
     session: &ChargingSession,
 ) -> Result<Payment, Error> {
     let bill = Bill {
@@ -75,5 +75,5 @@ async fn charge(
         due_since: session.session_ended.unwrap_or(session.created),
     };
     let method = session.payment_method.as_ref();
-    payments::take_from(app, origin, changes, method, &bill).await
+    payments::take_from(app, tx, method, &bill).await
 }

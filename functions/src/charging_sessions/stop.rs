@@ -1,11 +1,11 @@
 //! `POST /v1/charging_sessions/{id}/stop`: ends an active session. In test mode this unplugs the vehicle as well.
 
 use axum::extract::State;
+use shared::Response;
 use shared::http::body::Nothing;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
-use shared::store::Answer;
 use shared::store::access::Rows;
 use shared::{App, Code, Error, Kind};
 
@@ -25,16 +25,16 @@ pub const ROUTE: Route = Route::post(
 ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let row = app
         .store
-        .load::<ChargingSession>(caller.tenant(), &id)
+        .load::<ChargingSession>(context.tenant(), &id)
         .await?;
-    let (session, changes) = end(&app, &caller.origin, row).await?;
-    let answer = caller.answer(&session)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let (session, tx) = end(&app, &context.origin, row).await?;
+    let response = context.respond(&session)?;
+    tx.commit(response).await
 }

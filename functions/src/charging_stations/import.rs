@@ -11,10 +11,10 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::models::charging_station::ChargingStation;
+use shared::models::stored::Stored;
 use shared::ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
 use shared::origin::{Mode, Origin, Tenant};
 use shared::store::access::Rows;
-use shared::store::row::Row;
 use shared::{App, Error, Id, Kind, Timestamp};
 
 use crate::function::{Function, Trigger};
@@ -131,7 +131,7 @@ pub async fn add(
         account: Id::from_number(Kind::Account, 0),
         mode,
     };
-    let origin = Origin::later(nobody, app.now());
+    let origin = Origin::background(nobody, app.now());
     imported.imported += stations.len();
     while !stations.is_empty() {
         let rest = stations.split_off(stations.len().min(AT_A_TIME));
@@ -155,14 +155,14 @@ async fn add_some(
         .get_all::<ChargingStation>(&origin.tenant, &ids)
         .await?;
     let known = rows.into_iter().map(|row| (row.object.id.clone(), row));
-    let mut known: HashMap<Id, Row<ChargingStation>> = known.collect();
+    let mut known: HashMap<Id, Stored<ChargingStation>> = known.collect();
     let (mut new, mut old) = (Vec::new(), Vec::new());
     for station in stations {
         match known.remove(&station.station.id) {
             Some(row) => old.push((station, row)),
             None => {
-                let (object, private) = update::merged(station, None, origin.now);
-                new.push(Row::with_private(object, private));
+                let (object, internal) = update::merged(station, None, origin.now);
+                new.push(Stored::with_internal(object, internal));
             }
         }
     }
@@ -182,16 +182,16 @@ async fn change(
     app: &App,
     origin: &Origin,
     station: ImportedStation,
-    mut row: Row<ChargingStation>,
+    mut row: Stored<ChargingStation>,
 ) -> Result<bool, Error> {
     for _ in 0..TRIES {
-        let stored = Some((&row.object, &row.private));
-        let (object, private) = update::merged(station.clone(), stored, origin.now);
+        let stored = Some((&row.object, &row.internal));
+        let (object, internal) = update::merged(station.clone(), stored, origin.now);
         let shown = object.updated != row.object.updated;
-        if object == row.object && private == row.private {
+        if object == row.object && internal == row.internal {
             return Ok(false);
         }
-        (row.object, row.private) = (object, private);
+        (row.object, row.internal) = (object, internal);
         match app.store.replace_station(origin, &row).await {
             Ok(()) => return Ok(shown),
             Err(Error::Contended) => {

@@ -1,15 +1,15 @@
 //! `GET /v1/charging_stations`: the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
 
 use axum::extract::State;
+use shared::Response;
 use shared::charging::calendar::Window;
 use shared::charging::geo::Route as Way;
 use shared::charging::search::{Circle, LONGEST_ROUTE, Place, Search};
-use shared::http::{Caller, ListQuery, Route};
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_station::Point;
 use shared::models::driver::Driver;
 use shared::models::vehicle::{ConnectorType, Vehicle};
-use shared::store::Answer;
 use shared::time::DAY;
 use shared::{App, Error, Kind, Timestamp};
 
@@ -47,11 +47,11 @@ const BUFFER: u32 = 5_000;
 const LONGEST: i64 = 7 * DAY;
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::ChargingStation);
+) -> Result<Response, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::ChargingStation);
     let from = query.from(tenant, kind)?;
     let mut search = Search {
         place: place(&query)?,
@@ -81,7 +81,7 @@ pub async fn handle(
         .store
         .search(tenant, &search, &from, query.limit())
         .await?;
-    query.answer_in_order(&caller, found, kind)
+    query.answer_in_order(&context, found, kind)
 }
 
 /// 400 for the first of the names that is missing, unless all are.

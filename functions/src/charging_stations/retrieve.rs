@@ -1,10 +1,10 @@
 //! `GET /v1/charging_stations/{id}`: shows a charging station, with the times in the coming 24 hours in which it is free.
 
 use axum::extract::State;
+use shared::Response;
 use shared::charging::calendar::Window;
-use shared::http::{Caller, PathId, Route};
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::store::Answer;
 use shared::time::DAY;
 use shared::{App, Error};
 
@@ -15,18 +15,18 @@ pub const ROUTE: Route = Route::get(
 );
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let station = app.store.published_station(caller.tenant(), &id).await?;
+) -> Result<Response, Error> {
+    let station = app.store.published_station(context.tenant(), &id).await?;
     let window = Window {
-        from: caller.now(),
-        until: caller.now().plus_millis(DAY),
+        from: context.now(),
+        until: context.now().plus_millis(DAY),
     };
     let station = app
         .store
-        .with_free_times(caller.tenant(), station, window)
+        .with_free_times(context.tenant(), station, window)
         .await?;
-    caller.answer(&station)
+    context.respond(&station)
 }

@@ -1,14 +1,14 @@
 //! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error, Kind};
 
 pub const ROUTE: Route = Route::post(
@@ -20,29 +20,21 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Rows::Of(Kind::Fleet)]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(body): Body<FleetOfDriver>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let (driver, fleet) = tokio::try_join!(
-        app.store.load::<Driver>(caller.tenant(), &id),
-        app.store.load::<Fleet>(caller.tenant(), &body.fleet),
+        app.store.load::<Driver>(context.tenant(), &id),
+        app.store.load::<Fleet>(context.tenant(), &body.fleet),
     )?;
-    let mut driver = driver.announcing(EventType::DriverAttached);
-    driver.object.attach(&fleet.object, caller.now())?;
-    let answer = caller.answer(&driver.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &driver)?;
-    app.store
-        .join(&mut changes, &caller.origin, &body.fleet, &id)?;
-    app.store.count(
-        &mut changes,
-        &caller.origin,
-        &body.fleet,
-        Counter::Drivers,
-        1,
-        Error::Contended,
-    )?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let mut driver = driver.recording(EventType::DriverAttached);
+    driver.object.attach(&fleet.object, context.now())?;
+    let response = context.respond(&driver.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut driver)?;
+    tx.join(&body.fleet, &id)?;
+    tx.count(&body.fleet, Counter::Drivers, 1, Error::Contended)?;
+    tx.commit(response).await
 }

@@ -1,13 +1,13 @@
 //! `POST /v1/drivers`: makes a driver, attached to no fleet yet.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route};
+use shared::Response;
+use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, NewDriver};
 use shared::models::event::EventType;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
+use shared::models::stored::Stored;
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -21,20 +21,20 @@ pub const ROUTE: Route =
     ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewDriver>,
-) -> Result<Answer, Error> {
-    references::policies(&app, caller.tenant(), new.policy_ids.as_deref()).await?;
-    references::driver_preferences(&app, caller.tenant(), None, new.preferences.as_ref()).await?;
+) -> Result<Response, Error> {
+    references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
+    references::driver_preferences(&app, context.tenant(), None, new.preferences.as_ref()).await?;
     let account = app
         .store
-        .get::<Account>(caller.tenant(), &caller.tenant().account)
+        .get::<Account>(context.tenant(), &context.tenant().account)
         .await?;
-    let (driver, private) = Driver::new(new, &account.object, caller.now())?;
-    let answer = caller.answer(&driver)?;
-    let row = Row::with_private(driver, private).announcing(EventType::DriverCreated);
-    let mut changes = Changes::new();
-    app.store.create(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let (driver, internal) = Driver::new(new, &account.object, context.now())?;
+    let response = context.respond(&driver)?;
+    let mut row = Stored::with_internal(driver, internal).recording(EventType::DriverCreated);
+    let mut tx = app.store.begin(&context.origin);
+    tx.create(&mut row)?;
+    tx.commit(response).await
 }

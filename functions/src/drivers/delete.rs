@@ -2,14 +2,14 @@
 //! from fleets and vehicles too.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
@@ -25,13 +25,13 @@ pub const ROUTE: Route = Route::delete("delete-driver", "/v1/drivers/{id}", Reso
 const MAX_ROWS: usize = 97;
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let (origin, store) = (&caller.origin, &app.store);
-    let row = store.load::<Driver>(caller.tenant(), &id).await?;
-    references::unreserved(&app, caller.tenant(), Kind::Driver, &id).await?;
+) -> Result<Response, Error> {
+    let (origin, store) = (&context.origin, &app.store);
+    let row = store.load::<Driver>(context.tenant(), &id).await?;
+    references::unreserved(&app, context.tenant(), Kind::Driver, &id).await?;
     references::empty_wallet(Kind::Driver, row.object.wallet_balance)?;
     references::not_charging(&app, origin, Kind::Driver, &id).await?;
     let Driver {
@@ -43,27 +43,18 @@ pub async fn handle(
             Some("driver"),
         ));
     }
-    let answer = caller.deleted(&id, Kind::Driver)?;
-    let mut changes = Changes::new();
-    let mut vehicles = store.get_all::<Vehicle>(caller.tenant(), vehicles).await?;
+    let response = context.deleted(&id, Kind::Driver)?;
+    let mut tx = store.begin(origin);
+    let mut vehicles = store.get_all::<Vehicle>(context.tenant(), vehicles).await?;
     for vehicle in &mut vehicles {
-        vehicle.object.forget_driver(&id, caller.now());
+        vehicle.object.forget_driver(&id, context.now());
     }
     // A crash between two parts leaves a driver whom some vehicles no longer name, and who can be deleted again.
-    store
-        .replace_in_parts(&mut changes, origin, &vehicles)
-        .await?;
+    tx.save_in_parts(&mut vehicles).await?;
     for fleet in fleets {
-        store.leave(&mut changes, origin, fleet, &id)?;
-        store.count(
-            &mut changes,
-            origin,
-            fleet,
-            Counter::Drivers,
-            -1,
-            Error::Contended,
-        )?;
+        tx.leave(fleet, &id)?;
+        tx.count(fleet, Counter::Drivers, -1, Error::Contended)?;
     }
-    store.remove_telling(&mut changes, origin, &row, EventType::DriverDeleted)?;
-    store.commit(origin, changes, answer).await
+    tx.delete(&row.recording(EventType::DriverDeleted))?;
+    tx.commit(response).await
 }

@@ -1,11 +1,11 @@
 //! `GET /v1/drivers`: the drivers, newest first. Filters: `fleet`, `status`.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
-use shared::models::fleet::{Fleet, Standing};
-use shared::store::Answer;
+use shared::models::fleet::{Fleet, FleetStatus};
 use shared::store::keys::Partition;
 use shared::store::list::Members;
 use shared::{App, Error, Kind};
@@ -16,13 +16,13 @@ pub const ROUTE: Route = Route::list("list-drivers", "/v1/drivers", Resource::Dr
     .filtered(&["fleet", "limit", "page", "status"]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
-    let slice = query.slice(tenant, Kind::Driver)?;
-    let status = query.word::<Standing>("status")?;
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
+    let page_request = query.page_request(tenant, Kind::Driver)?;
+    let status = query.word::<FleetStatus>("status")?;
     let found = match query.id("fleet") {
         Some(fleet) => {
             app.store.get::<Fleet>(tenant, &fleet).await?;
@@ -32,7 +32,7 @@ pub async fn handle(
                     .is_none_or(|status| driver.status.as_str() == status)
             };
             app.store
-                .list_members(tenant, Members::OfFleet(&fleet), &slice, keep)
+                .list_members(tenant, Members::OfFleet(&fleet), &page_request, keep)
                 .await?
         }
         None => {
@@ -42,9 +42,9 @@ pub async fn handle(
                 kind: Kind::Driver,
             };
             app.store
-                .list::<Driver>(partition, &slice, filter.into_iter().collect())
+                .list::<Driver>(partition, &page_request, filter.into_iter().collect())
                 .await?
         }
     };
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

@@ -2,11 +2,11 @@
 //! or the currency of the wallet changes meanwhile, the charge is refunded and the answer is 404 or 409.
 
 use axum::extract::State;
+use shared::Response;
 use shared::deployment::Need;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::{Resource, Scope};
 use shared::models::transaction::TopUp;
-use shared::store::Answer;
 use shared::store::access::Rows;
 use shared::store::wallets::Wallet;
 use shared::{App, Code, Error, Kind};
@@ -26,10 +26,10 @@ pub const ROUTE: Route = Route::post("topup-driver", "/v1/drivers/{id}/top_up", 
     .needing(&[Need::Payments]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(body): Body<TopUp>,
-) -> Result<Answer, Error> {
-    top_up::handle(&app, &caller, Wallet::Driver(&id), &body).await
+) -> Result<Response, Error> {
+    top_up::handle(&app, &context, Wallet::Driver(&id), &body).await
 }

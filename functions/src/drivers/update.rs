@@ -1,11 +1,11 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, DriverChange};
 use shared::models::event::EventType;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -19,27 +19,28 @@ pub const ROUTE: Route = Route::post("update-driver", "/v1/drivers/{id}", Resour
     ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<DriverChange>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let mut row = app
         .store
-        .load::<Driver>(caller.tenant(), &id)
+        .load::<Driver>(context.tenant(), &id)
         .await?
-        .announcing(EventType::DriverUpdated);
+        .recording(EventType::DriverUpdated);
     references::policies(
         &app,
-        caller.tenant(),
+        context.tenant(),
         change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
-    references::driver_preferences(&app, caller.tenant(), Some(&id), change.preferences.set())
+    references::driver_preferences(&app, context.tenant(), Some(&id), change.preferences.set())
         .await?;
-    row.object.update(change, &mut row.private, caller.now())?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    row.object
+        .update(change, &mut row.internal, context.now())?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.commit(response).await
 }

@@ -1,16 +1,16 @@
 //! `POST /v1/estimations`: tells what charging a vehicle at a station would take and cost.
 
 use axum::extract::State;
+use shared::Response;
 use shared::charging::calendar::Window;
-use shared::charging::policies::{Plan, judge};
-use shared::http::{Body, Caller, Route};
+use shared::charging::policies::{PolicyContext, judge};
+use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_station::Connector;
 use shared::models::estimation::{Estimation, NewEstimation};
 use shared::models::fleet::Fleet;
+use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
 
 use crate::policies;
@@ -23,13 +23,13 @@ pub const ROUTE: Route = Route::post(
 .refusing(&[Code::ChargingStationNotFound, Code::VehicleNotFound]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewEstimation>,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
-    new.check(caller.now())?;
-    let start = new.start.unwrap_or(caller.now());
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
+    new.check(context.now())?;
+    let start = new.start.unwrap_or(context.now());
     let (station, vehicle) = tokio::try_join!(
         app.store.published_station(tenant, &new.charging_station),
         app.store.get::<Vehicle>(tenant, &new.vehicle),
@@ -40,7 +40,7 @@ pub async fn handle(
     let rules = policies::of(&app, tenant, None, Some(&fleet.object), &vehicle).await?;
     let judge = |currency, connector: &Connector| {
         let station = station.priced_as(connector);
-        let plan = Plan {
+        let plan = PolicyContext {
             station: Some(&station),
             area: None,
             windows: &[Window::moment(start)],
@@ -49,10 +49,9 @@ pub async fn handle(
         };
         judge(&rules, &plan)
     };
-    let estimation = Estimation::new(new, &station, &vehicle, preferred, judge, caller.now())?;
-    let answer = caller.answer(&estimation)?;
-    let mut changes = Changes::new();
-    app.store
-        .create(&mut changes, &caller.origin, &Row::new(estimation))?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let estimation = Estimation::new(new, &station, &vehicle, preferred, judge, context.now())?;
+    let response = context.respond(&estimation)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.create(&mut Stored::new(estimation))?;
+    tx.commit(response).await
 }

@@ -1,10 +1,10 @@
 //! `GET /v1/estimations/{id}`: shows an estimation.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::estimation::Estimation;
-use shared::store::Answer;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get(
@@ -14,10 +14,10 @@ pub const ROUTE: Route = Route::get(
 );
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let row = app.store.get::<Estimation>(caller.tenant(), &id).await?;
-    caller.answer(&row.object)
+) -> Result<Response, Error> {
+    let row = app.store.get::<Estimation>(context.tenant(), &id).await?;
+    context.respond(&row.object)
 }

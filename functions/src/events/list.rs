@@ -3,12 +3,12 @@
 //! 403.
 
 use axum::extract::State;
-use shared::http::{Caller, Conditional, ListQuery, Route};
+use shared::Response;
+use shared::http::{Conditional, ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::{Event, EventType};
-use shared::store::Answer;
 use shared::store::keys::Partition;
-use shared::store::list::{Among, Found};
+use shared::store::list::{Among, Page};
 use shared::{App, Error, Kind};
 
 use crate::page;
@@ -29,19 +29,19 @@ pub const ROUTE: Route = Route::list("list-events", "/v1/events", Resource::Even
 }]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let slice = query.created(query.slice(caller.tenant(), Kind::Event)?)?;
+) -> Result<Response, Error> {
+    let page_request = query.created(query.page_request(context.tenant(), Kind::Event)?)?;
     let kind = query.word::<EventType>("type")?;
     if let Some(kind) = kind.as_deref().and_then(EventType::from_name) {
-        caller
+        context
             .key
             .require_read(kind.subject())
             .map_err(|error| error.at("type"))?;
     }
-    let is_readable = |kind: &&EventType| caller.key.may_read(kind.subject());
+    let is_readable = |kind: &&EventType| context.key.may_read(kind.subject());
     let readable: Vec<&str> = EventType::ALL
         .iter()
         .filter(is_readable)
@@ -49,7 +49,7 @@ pub async fn handle(
         .collect();
     let filter: Vec<_> = kind.into_iter().map(|kind| ("type", kind)).collect();
     let partition = Partition::Kind {
-        tenant: caller.tenant(),
+        tenant: context.tenant(),
         kind: Kind::Event,
     };
     let (store, among) = (
@@ -60,18 +60,22 @@ pub async fn handle(
         },
     );
     let mut found = if readable.is_empty() {
-        Found {
+        Page {
             rows: Vec::new(),
             newer: false,
             older: false,
         }
     } else if readable.len() == EventType::ALL.len() || !filter.is_empty() {
-        store.list::<Event>(partition, &slice, filter).await?
+        store
+            .list::<Event>(partition, &page_request, filter)
+            .await?
     } else {
-        store.list_among(partition, &slice, filter, among).await?
+        store
+            .list_among(partition, &page_request, filter, among)
+            .await?
     };
     for row in &mut found.rows {
         row.object = row.clone().shown(&app.settings.versions);
     }
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

@@ -2,11 +2,11 @@
 //! has to be allowed to read the kind of object that the event shows as well: otherwise 403.
 
 use axum::extract::State;
+use shared::Response;
 use shared::http::body::Nothing;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::{Delivery, Event};
-use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -17,15 +17,15 @@ pub const ROUTE: Route = Route::post(
 .sometimes_requiring(&[super::SHOWS_ONE]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
     let mut row = app.store.load::<Event>(tenant, &id).await?;
-    caller.key.require_read(row.object.kind.subject())?;
-    let mut deliveries = row.private.deliveries.clone().unwrap_or_default();
+    context.key.require_read(row.object.kind.subject())?;
+    let mut deliveries = row.internal.deliveries.clone().unwrap_or_default();
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints
         .into_iter()
@@ -34,15 +34,14 @@ pub async fn handle(
         let attempts = deliveries
             .get(&endpoint.id)
             .map_or(0, |delivery| delivery.attempts);
-        deliveries.insert(endpoint.id, Delivery::waiting(attempts, caller.now()));
+        deliveries.insert(endpoint.id, Delivery::waiting(attempts, context.now()));
     }
     row.object.pending_webhooks = deliveries
         .values()
         .filter(|delivery| delivery.is_open())
         .count() as u32;
-    let answer = caller.answer(&row.clone().shown(&app.settings.versions))?;
-    let mut changes = Changes::new();
-    app.store
-        .deliver_anew(&mut changes, &caller.origin, &row, &deliveries)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let response = context.respond(&row.clone().shown(&app.settings.versions))?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.deliver_anew(&row, &deliveries)?;
+    tx.commit(response).await
 }

@@ -2,21 +2,21 @@
 //! otherwise 403.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::Event;
-use shared::store::Answer;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get("retrieve-event", "/v1/events/{id}", Resource::Events)
     .sometimes_requiring(&[super::SHOWS_ONE]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let row = app.store.get::<Event>(caller.tenant(), &id).await?;
-    caller.key.require_read(row.object.kind.subject())?;
-    caller.answer(&row.shown(&app.settings.versions))
+) -> Result<Response, Error> {
+    let row = app.store.get::<Event>(context.tenant(), &id).await?;
+    context.key.require_read(row.object.kind.subject())?;
+    context.respond(&row.shown(&app.settings.versions))
 }

@@ -2,12 +2,12 @@
 //! finalized a day later; when a reporting period is over, asks for its report. A period without sessions has neither.
 
 use shared::deployment::Deployment;
-use shared::models::fleet::{Fleet, FleetPrivate};
+use shared::models::fleet::{Fleet, FleetInternal};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::store::Changes;
+
+use shared::models::stored::Stored;
 use shared::store::access::Rows;
-use shared::store::row::Row;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
@@ -31,9 +31,9 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(row) = app.store.find::<Fleet>(tenant, id).await? else {
         return Ok(());
     };
-    let origin = Origin::later(tenant.clone(), app.now());
-    let (fleet, mut private) = (&row.object, row.private.clone());
-    let (bill, report) = (private.to_bill(origin.now), private.to_report(origin.now));
+    let origin = Origin::background(tenant.clone(), app.now());
+    let (fleet, mut internal) = (&row.object, row.internal.clone());
+    let (bill, report) = (internal.to_bill(origin.now), internal.to_report(origin.now));
     if let Some(period) = bill
         && !invoices::recur::draft_all(app, &origin, fleet, period).await?
     {
@@ -46,18 +46,18 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     if bill.or(report).is_none() {
         return Ok(());
     }
-    fleet.turn_over(&mut private, origin.now);
-    turn_over(app, &origin, &row, private).await
+    fleet.turn_over(&mut internal, origin.now);
+    turn_over(app, &origin, &row, internal).await
 }
 
 /// Lets the next periods begin, unless somebody else has or the fleet has changed: then the message comes again.
 async fn turn_over(
     app: &App,
     origin: &Origin,
-    row: &Row<Fleet>,
-    private: FleetPrivate,
+    row: &Stored<Fleet>,
+    internal: FleetInternal,
 ) -> Result<(), Error> {
-    let mut changes = Changes::new();
-    app.store.plan_fleet(&mut changes, origin, row, &private)?;
-    app.store.commit_later(origin, changes).await
+    let mut tx = app.store.begin(origin);
+    tx.plan_fleet(row, &internal)?;
+    tx.commit_without_response().await
 }

@@ -1,14 +1,14 @@
 //! `POST /v1/fleets`: makes a fleet.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route};
+use shared::Response;
+use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
-use shared::models::fleet::{Fleet, FleetPrivate, NewFleet};
+use shared::models::fleet::{Fleet, FleetInternal, NewFleet};
 use shared::models::payment_method::Payer;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
+use shared::models::stored::Stored;
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -20,29 +20,25 @@ pub const ROUTE: Route = Route::post("create-fleet", "/v1/fleets", Resource::Fle
 ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewFleet>,
-) -> Result<Answer, Error> {
-    references::policies(&app, caller.tenant(), new.policy_ids.as_deref()).await?;
+) -> Result<Response, Error> {
+    references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
     let method = new
         .preferences
         .as_ref()
         .and_then(|preferences| preferences.default_payment_method.value());
-    references::default_payment_method(&app, caller.tenant(), method, Payer::account()).await?;
+    references::default_payment_method(&app, context.tenant(), method, Payer::account()).await?;
     let account = app
         .store
-        .get::<Account>(caller.tenant(), &caller.tenant().account)
+        .get::<Account>(context.tenant(), &context.tenant().account)
         .await?;
-    let fleet = Fleet::new(new, &account.object, caller.now())?;
-    let mut private = FleetPrivate::default();
-    fleet.plan(&mut private, caller.now());
-    let answer = caller.answer(&fleet)?;
-    let mut changes = Changes::new();
-    app.store.create(
-        &mut changes,
-        &caller.origin,
-        &Row::with_private(fleet, private).announcing(EventType::FleetCreated),
-    )?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let fleet = Fleet::new(new, &account.object, context.now())?;
+    let mut internal = FleetInternal::default();
+    fleet.plan(&mut internal, context.now());
+    let response = context.respond(&fleet)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.create(&mut Stored::with_internal(fleet, internal).recording(EventType::FleetCreated))?;
+    tx.commit(response).await
 }

@@ -1,12 +1,12 @@
 //! `DELETE /v1/fleets/{id}`: removes a fleet that has neither vehicles nor drivers nor money any more.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::access::Rows;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
@@ -15,11 +15,11 @@ pub const ROUTE: Route = Route::delete("delete-fleet", "/v1/fleets/{id}", Resour
     .writing(&[Rows::Of(Kind::Event)]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let row = app.store.load::<Fleet>(caller.tenant(), &id).await?;
+) -> Result<Response, Error> {
+    let row = app.store.load::<Fleet>(context.tenant(), &id).await?;
     if row.object.total_vehicles > 0 || row.object.total_drivers > 0 {
         return Err(Error::conflict(
             "The fleet still has vehicles or drivers.",
@@ -27,9 +27,8 @@ pub async fn handle(
         ));
     }
     references::empty_wallet(Kind::Fleet, row.object.wallet_balance)?;
-    let answer = caller.deleted(&id, Kind::Fleet)?;
-    let mut changes = Changes::new();
-    app.store
-        .remove_telling(&mut changes, &caller.origin, &row, EventType::FleetDeleted)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let response = context.deleted(&id, Kind::Fleet)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.delete(&row.recording(EventType::FleetDeleted))?;
+    tx.commit(response).await
 }

@@ -1,10 +1,10 @@
 //! `GET /v1/fleets`: the fleets, newest first. Filter: `status`.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::fleet::{Fleet, Standing};
-use shared::store::Answer;
+use shared::models::fleet::{Fleet, FleetStatus};
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
 
@@ -14,21 +14,21 @@ pub const ROUTE: Route = Route::list("list-fleets", "/v1/fleets", Resource::Flee
     .filtered(&["limit", "page", "status"]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let slice = query.slice(caller.tenant(), Kind::Fleet)?;
+) -> Result<Response, Error> {
+    let page_request = query.page_request(context.tenant(), Kind::Fleet)?;
     let filter = query
-        .word::<Standing>("status")?
+        .word::<FleetStatus>("status")?
         .map(|status| ("status", status));
     let partition = Partition::Kind {
-        tenant: caller.tenant(),
+        tenant: context.tenant(),
         kind: Kind::Fleet,
     };
     let found = app
         .store
-        .list::<Fleet>(partition, &slice, filter.into_iter().collect())
+        .list::<Fleet>(partition, &page_request, filter.into_iter().collect())
         .await?;
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

@@ -1,13 +1,13 @@
 //! `POST /v1/fleets/{id}`: updates a fleet.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::fleet::{Fleet, FleetChange};
 use shared::models::patch::Change;
 use shared::models::payment_method::Payer;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -20,35 +20,35 @@ pub const ROUTE: Route =
     ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<FleetChange>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let mut row = app
         .store
-        .load::<Fleet>(caller.tenant(), &id)
+        .load::<Fleet>(context.tenant(), &id)
         .await?
-        .announcing(EventType::FleetUpdated);
+        .recording(EventType::FleetUpdated);
     references::policies(
         &app,
-        caller.tenant(),
+        context.tenant(),
         change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
     if let Change::Set(preferences) = &change.preferences {
         references::default_payment_method(
             &app,
-            caller.tenant(),
+            context.tenant(),
             preferences.default_payment_method.value(),
             Payer::fleet(&id),
         )
         .await?;
     }
-    row.object.update(change, caller.now())?;
-    row.object.plan(&mut row.private, caller.now());
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    row.object.update(change, context.now())?;
+    row.object.plan(&mut row.internal, context.now());
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.commit(response).await
 }

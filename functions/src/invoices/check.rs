@@ -6,9 +6,9 @@ use shared::models::event::EventType;
 use shared::models::invoice::{Concern, Invoice};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::store::Changes;
+
+use shared::models::stored::Stored;
 use shared::store::access::Rows;
-use shared::store::row::Row;
 use shared::{App, Error, Id, Kind};
 
 use super::{finalize, pay_off, payment};
@@ -33,25 +33,25 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
         return Ok(());
     };
-    let origin = Origin::later(tenant.clone(), app.now());
-    match row.object.concern(&row.private, origin.now) {
+    let origin = Origin::background(tenant.clone(), app.now());
+    match row.object.concern(&row.internal, origin.now) {
         None => Ok(()),
         Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, row).await,
         Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
         Some(Concern::Final) => {
-            let row = finalize::finalized(row, origin.now)?;
-            save(app, &origin, &row).await
+            let mut row = finalize::finalized(row, origin.now)?;
+            save(app, &origin, &mut row).await
         }
         Some(Concern::Overdue) => {
-            row.object.tell_overdue(&mut row.private);
-            let row = row.announcing(EventType::InvoiceOverdue);
-            save(app, &origin, &row).await
+            row.object.tell_overdue(&mut row.internal);
+            row.record(EventType::InvoiceOverdue);
+            save(app, &origin, &mut row).await
         }
     }
 }
 
-async fn save(app: &App, origin: &Origin, row: &Row<Invoice>) -> Result<(), Error> {
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, origin, row)?;
-    app.store.commit_later(origin, changes).await
+async fn save(app: &App, origin: &Origin, row: &mut Stored<Invoice>) -> Result<(), Error> {
+    let mut tx = app.store.begin(origin);
+    tx.save(row)?;
+    tx.commit_without_response().await
 }

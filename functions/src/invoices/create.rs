@@ -5,16 +5,16 @@ use shared::store::access::Rows;
 use std::time::Duration;
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route};
+use shared::Response;
+use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, NewInvoice};
+use shared::models::stored::Stored;
 use shared::money::Currency;
 use shared::origin::Tenant;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error, Kind};
 
 use crate::payments;
@@ -27,27 +27,25 @@ pub const ROUTE: Route = Route::post("create-invoice", "/v1/invoices", Resource:
     .writing(&[Rows::Of(Kind::ChargingSession), Rows::Of(Kind::Reservation)]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewInvoice>,
-) -> Result<Answer, Error> {
-    let origin = &caller.origin;
+) -> Result<Response, Error> {
+    let origin = &context.origin;
     new.check()?;
     if let Some(first) = payments::answered(&app, origin).await? {
         return Ok(first);
     }
-    let currency = currency(&app, caller.tenant(), &new).await?;
+    let currency = currency(&app, context.tenant(), &new).await?;
     let collected = app.store.collect(origin, &new, currency).await?;
-    let mut changes = Changes::new();
-    app.store
-        .claim_billed(&mut changes, origin, &collected)
-        .await?;
+    let mut tx = app.store.begin(origin);
+    tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
     let invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
-    let answer = caller.answer(&invoice)?;
-    let row = Row::new(invoice).announcing(EventType::InvoiceCreated);
-    app.store.create(&mut changes, origin, &row)?;
-    app.store.commit(origin, changes, answer).await
+    let response = context.respond(&invoice)?;
+    let mut row = Stored::new(invoice).recording(EventType::InvoiceCreated);
+    tx.create(&mut row)?;
+    tx.commit(response).await
 }
 
 /// The currency of the invoice: the body's, else the fleet's, else the account's.

@@ -1,23 +1,23 @@
 //! `DELETE /v1/invoices/{id}`: removes a draft; its sessions can be billed by another invoice.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::invoice::Invoice;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 pub const ROUTE: Route = Route::delete("delete-invoice", "/v1/invoices/{id}", Resource::Invoices);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let row = app.store.load::<Invoice>(caller.tenant(), &id).await?;
+) -> Result<Response, Error> {
+    let row = app.store.load::<Invoice>(context.tenant(), &id).await?;
     row.object.check_deletable()?;
-    let answer = caller.deleted(&id, Kind::Invoice)?;
-    let mut changes = Changes::new();
-    app.store.remove(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let response = context.deleted(&id, Kind::Invoice)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.delete(&row)?;
+    tx.commit(response).await
 }

@@ -1,13 +1,13 @@
 //! `POST /v1/invoices/{id}/finalize`: locks a draft's lines and opens it for payment.
 
 use axum::extract::State;
+use shared::Response;
 use shared::http::body::Nothing;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::invoice::{Invoice, InvoiceStatus};
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
+use shared::models::stored::Stored;
 use shared::{App, Code, Error, Timestamp};
 
 pub const ROUTE: Route = Route::post(
@@ -18,25 +18,25 @@ pub const ROUTE: Route = Route::post(
 .refusing(&[Code::InvoiceFinalizeInvalidState]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Answer, Error> {
-    let row = app.store.load::<Invoice>(caller.tenant(), &id).await?;
-    let row = finalized(row, caller.now())?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+) -> Result<Response, Error> {
+    let row = app.store.load::<Invoice>(context.tenant(), &id).await?;
+    let mut row = finalized(row, context.now())?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.commit(response).await
 }
 
 /// The invoice, finalized.
-pub fn finalized(row: Row<Invoice>, now: Timestamp) -> Result<Row<Invoice>, Error> {
-    let mut row = row.announcing(EventType::InvoiceFinalized);
-    row.object.finalize(&mut row.private, now)?;
+pub fn finalized(row: Stored<Invoice>, now: Timestamp) -> Result<Stored<Invoice>, Error> {
+    let mut row = row.recording(EventType::InvoiceFinalized);
+    row.object.finalize(&mut row.internal, now)?;
     Ok(match row.object.status {
-        InvoiceStatus::Paid => row.announcing(EventType::InvoicePaid),
+        InvoiceStatus::Paid => row.recording(EventType::InvoicePaid),
         _ => row,
     })
 }

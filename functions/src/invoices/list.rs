@@ -2,11 +2,11 @@
 //! past their due date.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, InvoiceFilter};
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
 
@@ -16,19 +16,22 @@ pub const ROUTE: Route = Route::list("list-invoices", "/v1/invoices", Resource::
     .filtered(&["fleet", "limit", "page", "status"]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::Invoice);
-    let slice = query.slice(tenant, kind)?;
+) -> Result<Response, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::Invoice);
+    let page_request = query.page_request(tenant, kind)?;
     let status = query.word::<InvoiceFilter>("status")?;
-    let mut filter = InvoiceFilter::conditions(status.as_deref(), caller.now());
+    let mut filter = InvoiceFilter::conditions(status.as_deref(), context.now());
     if let Some(fleet) = query.id("fleet") {
         app.store.get::<Fleet>(tenant, &fleet).await?;
         filter.push(("fleet", fleet.to_string()));
     }
     let partition = Partition::Kind { tenant, kind };
-    let found = app.store.list::<Invoice>(partition, &slice, filter).await?;
-    page::answer(&caller, &query, found)
+    let found = app
+        .store
+        .list::<Invoice>(partition, &page_request, filter)
+        .await?;
+    page::respond(&context, &query, found)
 }

@@ -1,10 +1,10 @@
 //! `GET /v1/invoices/{id}/line_items`: all line items of an invoice, the newest session or reservation first.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, PathId, Route};
+use shared::Response;
+use shared::http::{ListQuery, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::invoice::Invoice;
-use shared::store::Answer;
 use shared::{App, Error, Kind};
 
 pub const ROUTE: Route = Route::list(
@@ -15,14 +15,14 @@ pub const ROUTE: Route = Route::list(
 .showing_lines();
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::LineItem);
-    let slice = query.slice(tenant, kind)?;
+) -> Result<Response, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::LineItem);
+    let page_request = query.page_request(tenant, kind)?;
     let invoice = app.store.get::<Invoice>(tenant, &id).await?.object;
-    let found = app.store.lines(tenant, &invoice, &slice).await?;
-    query.answer(&caller, found, |line| &line.id, kind)
+    let found = app.store.lines(tenant, &invoice, &page_request).await?;
+    query.answer(&context, found, |line| &line.id, kind)
 }

@@ -4,9 +4,11 @@ use shared::models::charging_session::ChargingSession;
 use shared::models::invoice::Invoice;
 use shared::models::reservation::Reservation;
 use shared::origin::Origin;
-use shared::store::Changes;
-use shared::store::list::{From, Slice};
-use shared::store::row::{ById, Row};
+use shared::store::UnitOfWork;
+
+use shared::models::stored::Stored;
+use shared::store::list::{Cursor, PageRequest};
+use shared::store::row::ById;
 use shared::{App, Error, Id};
 
 /// How many sessions and reservations are written at once.
@@ -14,47 +16,49 @@ const BATCH: usize = 50;
 
 /// Has every session and reservation say that it is paid, then the invoice that they all do. Whatever cuts this short, it is
 /// done again.
-pub async fn handle(app: &App, origin: &Origin, mut row: Row<Invoice>) -> Result<(), Error> {
-    let mut slice = Slice::first(BATCH);
+pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Result<(), Error> {
+    let mut page_request = PageRequest::first(BATCH);
     loop {
-        let page = app.store.lines(&origin.tenant, &row.object, &slice).await?;
+        let page = app
+            .store
+            .lines(&origin.tenant, &row.object, &page_request)
+            .await?;
         let lines = page.rows;
         let of = |id: fn(_) -> Option<Id>| lines.iter().filter_map(id).collect::<Vec<Id>>();
         let (invoice, now) = (Some(&row.object.id), origin.now);
-        let mut changes = Changes::new();
+        let mut tx = app.store.begin(origin);
         let sessions = of(|line| line.charging_session.clone());
-        let pay = |row: &mut Row<ChargingSession>| {
-            row.private.invoice.as_ref() == invoice && row.object.pay_off(now)
+        let pay = |row: &mut Stored<ChargingSession>| {
+            row.internal.invoice.as_ref() == invoice && row.object.pay_off(now)
         };
-        replace_paid(app, origin, &mut changes, &sessions, pay).await?;
+        save_paid(app, &mut tx, &sessions, pay).await?;
         let reservations = of(|line| line.reservation.clone());
-        let pay = |row: &mut Row<Reservation>| {
-            row.private.invoice.as_ref() == invoice && row.object.pay_off(&mut row.private, now)
+        let pay = |row: &mut Stored<Reservation>| {
+            row.internal.invoice.as_ref() == invoice && row.object.pay_off(&mut row.internal, now)
         };
-        replace_paid(app, origin, &mut changes, &reservations, pay).await?;
-        app.store.commit_later(origin, changes).await?;
+        save_paid(app, &mut tx, &reservations, pay).await?;
+        tx.commit_without_response().await?;
         match lines.last() {
-            Some(last) if page.older => slice.from = From::After(last.id.clone()),
+            Some(last) if page.older => page_request.from = Cursor::After(last.id.clone()),
             _ => break,
         }
     }
-    row.object.tell_paid_off(&mut row.private);
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, origin, &row)?;
-    app.store.commit_later(origin, changes).await
+    row.object.tell_paid_off(&mut row.internal);
+    let mut tx = app.store.begin(origin);
+    tx.save(&mut row)?;
+    tx.commit_without_response().await
 }
 
 /// Adds the rows to the changes in which `pay` found something to pay.
-async fn replace_paid<T: ById>(
+async fn save_paid<T: ById>(
     app: &App,
-    origin: &Origin,
-    changes: &mut Changes,
+    tx: &mut UnitOfWork<'_>,
     ids: &[Id],
-    pay: impl Fn(&mut Row<T>) -> bool,
+    pay: impl Fn(&mut Stored<T>) -> bool,
 ) -> Result<(), Error> {
-    for mut row in app.store.get_all::<T>(&origin.tenant, ids).await? {
+    for mut row in app.store.get_all::<T>(&tx.origin().tenant, ids).await? {
         if pay(&mut row) {
-            app.store.replace(changes, origin, &row)?;
+            tx.save(&mut row)?;
         }
     }
     Ok(())

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use shared::charging::calendar::Window;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
-use shared::models::invoice::{Invoice, InvoicePrivate, NewInvoice};
+use shared::models::invoice::{Invoice, InvoiceInternal, NewInvoice};
 use shared::money::Currency;
 use shared::operation::Operation;
 use shared::origin::Origin;
-use shared::store::Changes;
-use shared::store::row::Row;
+
+use shared::models::stored::Stored;
 use shared::time::DAY;
 use shared::{App, Error, Id, Kind};
 
@@ -41,13 +41,13 @@ pub async fn draft_all(
     let mut currencies = BTreeMap::new();
     let fees = app.store.fees_within(&origin.tenant, period, origin.now);
     for row in fees.await? {
-        let (reservation, private, currency) = (&row.object, &row.private, row.object.currency);
-        let ours = private.fleet.as_ref() == Some(&fleet.id);
-        if ours && reservation.is_unsettled(private, period.until) {
+        let (reservation, internal, currency) = (&row.object, &row.internal, row.object.currency);
+        let ours = internal.fleet.as_ref() == Some(&fleet.id);
+        if ours && reservation.is_unsettled(internal, period.until) {
             return Ok(false);
         }
         let new = body(fleet, period, currency);
-        let billed = new.bills_fee(currency, reservation, private, row.version);
+        let billed = new.bills_fee(currency, reservation, internal, row.version);
         if billed.is_some() {
             currencies.insert(currency.as_str(), currency);
         }
@@ -57,12 +57,12 @@ pub async fn draft_all(
         .sessions_around(&origin.tenant, Some(&fleet.id), period);
     while let Some(page) = pages.next().await? {
         for row in page {
-            let (session, private, currency) = (&row.object, &row.private, row.object.currency);
-            if session.is_unsettled(private, period.until) {
+            let (session, internal, currency) = (&row.object, &row.internal, row.object.currency);
+            if session.is_unsettled(internal, period.until) {
                 return Ok(false);
             }
             let new = body(fleet, period, currency);
-            let billed = new.bills(operation, currency, session, private, row.version);
+            let billed = new.bills(operation, currency, session, internal, row.version);
             if billed.is_some() {
                 currencies.insert(currency.as_str(), currency);
             }
@@ -97,15 +97,13 @@ async fn draft(
     if collected.billed.is_empty() {
         return Ok(());
     }
-    let mut changes = Changes::new();
-    app.store
-        .claim_billed(&mut changes, origin, &collected)
-        .await?;
+    let mut tx = app.store.begin(origin);
+    tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
     let invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
-    let mut private = InvoicePrivate::default();
-    invoice.finalize_later(&mut private, begun.plus_millis(DRAFT));
-    let row = Row::with_private(invoice, private).announcing(EventType::InvoiceCreated);
-    app.store.create(&mut changes, origin, &row)?;
-    app.store.commit_later(origin, changes).await
+    let mut internal = InvoiceInternal::default();
+    invoice.finalize_later(&mut internal, begun.plus_millis(DRAFT));
+    let mut row = Stored::with_internal(invoice, internal).recording(EventType::InvoiceCreated);
+    tx.create(&mut row)?;
+    tx.commit_without_response().await
 }

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use shared::Response;
 use shared::deployment::Need;
-use shared::http::{Body, Caller, Route};
+use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::{NewPaymentMethod, PaymentMethod};
+use shared::models::stored::Stored;
 use shared::store::access::Rows;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
 
 use crate::{payments, references};
@@ -32,25 +32,20 @@ pub const ROUTE: Route = Route::post(
 .needing(&[Need::Payments]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewPaymentMethod>,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
     let token = new.check(tenant.mode)?;
     references::payment_method_owner(&app, tenant, &new).await?;
     let provider = payments::method_at_provider(&app, tenant.mode, new.kind, token).await?;
-    let mut changes = Changes::new();
+    let mut tx = app.store.begin(&context.origin);
     for id in &provider.exclusive {
-        app.store
-            .reserve_provider_id(&mut changes, &caller.origin, id)?;
+        tx.reserve_provider_id(id)?;
     }
-    let (method, private) = PaymentMethod::new(new, provider, caller.now())?;
-    let answer = caller.answer(&method)?;
-    app.store.create(
-        &mut changes,
-        &caller.origin,
-        &Row::with_private(method, private),
-    )?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let (method, internal) = PaymentMethod::new(new, provider, context.now())?;
+    let response = context.respond(&method)?;
+    tx.create(&mut Stored::with_internal(method, internal))?;
+    tx.commit(response).await
 }

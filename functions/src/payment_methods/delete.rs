@@ -2,10 +2,10 @@
 //! reservation pays with. What fell due before is still charged to it.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::PaymentMethod;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
@@ -17,18 +17,17 @@ pub const ROUTE: Route = Route::delete(
 );
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let row = app
         .store
-        .load::<PaymentMethod>(caller.tenant(), &id)
+        .load::<PaymentMethod>(context.tenant(), &id)
         .await?;
-    references::unused_payment_method(&app, caller.tenant(), &row.object).await?;
-    let answer = caller.deleted(&id, Kind::PaymentMethod)?;
-    let mut changes = Changes::new();
-    app.store
-        .delete_payment_method(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    references::unused_payment_method(&app, context.tenant(), &row.object).await?;
+    let response = context.deleted(&id, Kind::PaymentMethod)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.delete_payment_method(&row)?;
+    tx.commit(response).await
 }

@@ -1,10 +1,10 @@
 //! `GET /v1/payment_methods`: the payment methods, newest first. Filters: `driver` or `fleet`, their owner.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::PaymentMethod;
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::{App, Code, Error, Kind};
 
@@ -22,12 +22,12 @@ pub const ROUTE: Route = Route::list(
 ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::PaymentMethod);
-    let slice = query.slice(tenant, kind)?;
+) -> Result<Response, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::PaymentMethod);
+    let page_request = query.page_request(tenant, kind)?;
     let (driver, fleet) = (query.id("driver"), query.id("fleet"));
     references::payment_method_scope(&app, tenant, driver.as_ref(), fleet.as_ref()).await?;
     let driver = driver.map(|driver| ("driver", driver.to_string()));
@@ -36,7 +36,7 @@ pub async fn handle(
     let filter = driver.into_iter().chain(fleet).collect();
     let found = app
         .store
-        .list::<PaymentMethod>(partition, &slice, filter)
+        .list::<PaymentMethod>(partition, &page_request, filter)
         .await?;
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

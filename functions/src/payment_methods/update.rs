@@ -1,10 +1,10 @@
 //! `POST /v1/payment_methods/{id}`: updates a payment method's metadata.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodChange};
-use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -14,18 +14,18 @@ pub const ROUTE: Route = Route::post(
 );
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<PaymentMethodChange>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let mut row = app
         .store
-        .load::<PaymentMethod>(caller.tenant(), &id)
+        .load::<PaymentMethod>(context.tenant(), &id)
         .await?;
-    row.object.update(change, caller.now())?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    row.object.update(change, context.now())?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.commit(response).await
 }

@@ -41,14 +41,14 @@ impl Progress {
     fn explain(&self, error: Error) -> Error {
         match error {
             // Another request with the same key is at it.
-            Error::Refused(refusal) if refusal.kind == ErrorType::Idempotency => {
-                let error = Error::Refused(refusal);
+            Error::Client(refusal) if refusal.kind == ErrorType::Idempotency => {
+                let error = Error::Client(refusal);
                 match self.transaction() {
                     Some(id) if error.status() == 409 => error.with("transaction", id.as_str()),
                     _ => error,
                 }
             }
-            Error::Refused(_) | Error::RateLimited { .. } | Error::PaymentInterrupted { .. } => {
+            Error::Client(_) | Error::RateLimited { .. } | Error::PaymentInterrupted { .. } => {
                 error
             }
             Error::Contended | Error::Unavailable(_) | Error::Internal(_) => {

@@ -13,7 +13,7 @@
 //! 1. What is to be charged is written: for a top-up ([`top_up`]) and for an invoice a `pending` transaction, and in the same
 //!    write an idempotency record that points to it. A session or reservation that is over is in the table anyway.
 //! 2. The provider is asked to charge. No clear answer means that the same charge, with the same key, is repeated later: by
-//!    the repeated request, or a minute after the first one by the queue `give-back` (top-ups), `check-invoice` or
+//!    the repeated request, or a minute after the first one by the queue `settle-transaction` (top-ups), `check-invoice` or
 //!    `settle-session`. A charge that is repeated after the provider may have forgotten its key is searched for first.
 //! 3. The result, the wallet or bill, and the answer to the request are written in one transaction that is conditional on the
 //!    versions read. A top-up whose wallet was deleted or changed its currency is written as *to be refunded* before the
@@ -40,17 +40,18 @@ pub mod top_up;
 
 pub use interrupted::{Progress, within_limit};
 
+use shared::Response;
 use shared::models::event::EventType;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
+use shared::models::stored::Stored;
 use shared::models::transaction::{
-    ChargeSource, Transaction, TransactionPrivate, TransactionStatus,
+    ChargeSource, Transaction, TransactionInternal, TransactionStatus,
 };
 use shared::money::Currency;
 use shared::origin::{Mode, Origin};
-use shared::ports::payments::{Charge, KEY_REMEMBERED, Outcome, ProviderMethod, Refund};
-use shared::store::row::Row;
+use shared::ports::payments::{Charge, KEY_REMEMBERED, PaymentOutcome, ProviderMethod, Refund};
+use shared::store::UnitOfWork;
 use shared::store::wallets::{Funds, Wallet};
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error, Id, Timestamp};
 
 /// What is to be paid.
@@ -69,19 +70,19 @@ pub struct Bill {
 /// How a payment ended, and where the money came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
-    pub outcome: Outcome,
+    pub outcome: PaymentOutcome,
     pub source: ChargeSource,
 }
 
 impl Payment {
     pub fn succeeded(&self) -> bool {
-        self.outcome == Outcome::Succeeded
+        self.outcome == PaymentOutcome::Succeeded
     }
 
     /// A payment whose method was deleted so long ago that nothing is known of it.
     fn without_method(bill: &Bill) -> Self {
         Self {
-            outcome: Outcome::Declined("payment_method_gone".to_owned()),
+            outcome: PaymentOutcome::Declined("payment_method_gone".to_owned()),
             source: at_provider(bill, None),
         }
     }
@@ -102,9 +103,8 @@ fn at_provider(bill: &Bill, reference: Option<String>) -> ChargeSource {
 /// 503: the provider is out of reach, or none is configured for live mode.
 pub async fn take(
     app: &App,
-    origin: &Origin,
-    changes: &mut Changes,
-    method: &Row<PaymentMethod>,
+    tx: &mut UnitOfWork<'_>,
+    method: &Stored<PaymentMethod>,
     bill: &Bill,
 ) -> Result<Payment, Error> {
     let Bill {
@@ -112,33 +112,33 @@ pub async fn take(
     } = bill;
     if *amount == 0 {
         return Ok(Payment {
-            outcome: Outcome::Succeeded,
+            outcome: PaymentOutcome::Succeeded,
             source: at_provider(bill, None),
         });
     }
     if method.object.kind != PaymentMethodType::Wallet {
-        return pay(app, origin, method, bill).await;
+        return pay(app, tx.origin(), method, bill).await;
     }
-    let wallet = Wallet::of(&method.object, &origin.tenant);
+    let tenant = &tx.origin().tenant;
+    let wallet = Wallet::of(&method.object, tenant);
     let source = ChargeSource::Wallet {
         owner: wallet.owner().clone(),
     };
-    let outcome = match app.store.funds(&origin.tenant, wallet).await? {
-        None => Outcome::Declined("wallet_closed".to_owned()),
+    let outcome = match app.store.funds(tenant, wallet).await? {
+        None => PaymentOutcome::Declined("wallet_closed".to_owned()),
         Some(funds) if funds.currency != *currency => {
-            Outcome::Declined("currency_not_supported".to_owned())
+            PaymentOutcome::Declined("currency_not_supported".to_owned())
         }
         Some(funds) if funds.balance < *amount => {
-            Outcome::Declined("insufficient_funds".to_owned())
+            PaymentOutcome::Declined("insufficient_funds".to_owned())
         }
         Some(_) => {
             let price = Funds {
                 balance: *amount,
                 currency: *currency,
             };
-            app.store
-                .debit(changes, origin, wallet, price, Error::Contended)?;
-            Outcome::Succeeded
+            tx.debit(wallet, price, Error::Contended)?;
+            PaymentOutcome::Succeeded
         }
     };
     Ok(Payment { outcome, source })
@@ -150,33 +150,32 @@ pub async fn take(
 /// Those of [`take`].
 pub async fn take_from(
     app: &App,
-    origin: &Origin,
-    changes: &mut Changes,
+    tx: &mut UnitOfWork<'_>,
     method: Option<&Id>,
     bill: &Bill,
 ) -> Result<Payment, Error> {
     let method = match method {
         Some(id) => {
             app.store
-                .payment_method_or_deleted(&origin.tenant, id)
+                .payment_method_or_deleted(&tx.origin().tenant, id)
                 .await?
         }
         None => None,
     };
     match method {
-        Some(method) => take(app, origin, changes, &method, bill).await,
+        Some(method) => take(app, tx, &method, bill).await,
         None => Ok(Payment::without_method(bill)),
     }
 }
 
 /// The row of a charge as it ended, announced as `service.succeeded` or `service.failed`.
-pub fn record(transaction: Transaction, payment: &Payment) -> Row<Transaction> {
+pub fn record(transaction: Transaction, payment: &Payment) -> Stored<Transaction> {
     let event = match transaction.status {
         TransactionStatus::Succeeded => EventType::ServiceSucceeded,
         TransactionStatus::Failed | TransactionStatus::Pending => EventType::ServiceFailed,
     };
-    let private = TransactionPrivate::paid_from(payment.source.clone());
-    Row::with_private(transaction, private).announcing(event)
+    let internal = TransactionInternal::paid_from(payment.source.clone());
+    Stored::with_internal(transaction, internal).recording(event)
 }
 
 /// Refunds a charge to where it came from. To a wallet the money goes with `changes`, as in [`take`].
@@ -185,18 +184,17 @@ pub fn record(transaction: Transaction, payment: &Payment) -> Row<Transaction> {
 /// 503: the provider is out of reach, or none is configured for live mode.
 pub async fn refund(
     app: &App,
-    origin: &Origin,
-    changes: &mut Changes,
-    refund: &Row<Transaction>,
-) -> Result<Outcome, Error> {
-    let tenant = &origin.tenant;
+    tx: &mut UnitOfWork<'_>,
+    refund: &Stored<Transaction>,
+) -> Result<PaymentOutcome, Error> {
+    let tenant = &tx.origin().tenant;
     let Transaction {
         id,
         amount,
         currency,
         ..
     } = &refund.object;
-    match &refund.private.source {
+    match &refund.internal.source {
         Some(ChargeSource::Provider { key, reference }) => {
             let refund = Refund {
                 key: Charge::key(tenant, id.as_str()),
@@ -216,12 +214,13 @@ pub async fn refund(
                         balance: *amount,
                         currency: *currency,
                     };
-                    app.store
-                        .credit(changes, origin, wallet, price, Error::Contended)?;
-                    Ok(Outcome::Succeeded)
+                    tx.credit(wallet, price, Error::Contended)?;
+                    Ok(PaymentOutcome::Succeeded)
                 }
-                Some(_) => Ok(Outcome::Declined("currency_not_supported".to_owned())),
-                None => Ok(Outcome::Declined("wallet_closed".to_owned())),
+                Some(_) => Ok(PaymentOutcome::Declined(
+                    "currency_not_supported".to_owned(),
+                )),
+                None => Ok(PaymentOutcome::Declined("wallet_closed".to_owned())),
             }
         }
         None => Err(Error::internal("a refund without its charge")),
@@ -232,17 +231,17 @@ pub async fn refund(
 async fn pay(
     app: &App,
     origin: &Origin,
-    method: &Row<PaymentMethod>,
+    method: &Stored<PaymentMethod>,
     bill: &Bill,
 ) -> Result<Payment, Error> {
     let tenant = &origin.tenant;
-    let Some(token) = method.private.token.clone() else {
+    let Some(token) = method.internal.token.clone() else {
         return Err(Error::internal("a wallet has no provider to be charged at"));
     };
     let charge = Charge {
         key: Charge::key(tenant, &bill.key),
         token,
-        customer: method.private.customer.clone(),
+        customer: method.internal.customer.clone(),
         amount: bill.amount,
         currency: bill.currency,
         description: bill.description.clone(),
@@ -286,7 +285,7 @@ pub async fn method_at_provider(
 
 /// The answer to an earlier request with the same idempotency key. A request that charges asks for it first: other
 /// writes find out in their own transaction, but a charge cannot be taken back.
-pub async fn answered(app: &App, origin: &Origin) -> Result<Option<Answer>, Error> {
+pub async fn answered(app: &App, origin: &Origin) -> Result<Option<Response>, Error> {
     match &origin.idempotency {
         Some(idempotency) => app.store.recall(origin, idempotency).await,
         None => Ok(None),

@@ -4,17 +4,18 @@
 //! run at any stage, by several at once and any number of times: the provider's answer is the same for all of them, and one of
 //! them commits.
 
-use shared::http::Caller;
+use shared::Response;
+use shared::http::RequestContext;
 use shared::models::payment_method::{Payer, PaymentMethodType};
+use shared::models::stored::Stored;
 use shared::models::transaction::{
-    Movement, RefundReason, TopUp, TopUpStage, TopUpState, Transaction, TransactionPrivate,
+    Movement, RefundReason, TopUp, TopUpStage, TopUpState, Transaction, TransactionInternal,
     TransactionStatus, TransactionType,
 };
 use shared::origin::Origin;
-use shared::ports::payments::{Charge, ChargeResult, Outcome, Refund};
-use shared::store::row::Row;
+use shared::ports::payments::{Charge, ChargeResult, PaymentOutcome, Refund};
+use shared::store::Recalled;
 use shared::store::wallets::{Wallet, WalletOwner};
-use shared::store::{Answer, Changes, Recalled};
 use shared::{App, Code, Error, Kind};
 
 use super::{Progress, declined, key_expired, within_limit};
@@ -27,25 +28,28 @@ use crate::references;
 /// `PaymentInterrupted`.
 pub async fn handle(
     app: &App,
-    caller: &Caller,
+    context: &RequestContext,
     wallet: Wallet<'_>,
     body: &TopUp,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let progress = Progress::default();
-    within_limit(app, &progress, || run(app, caller, wallet, body, &progress)).await
+    within_limit(app, &progress, || {
+        run(app, context, wallet, body, &progress)
+    })
+    .await
 }
 
 async fn run(
     app: &App,
-    caller: &Caller,
+    context: &RequestContext,
     wallet: Wallet<'_>,
     body: &TopUp,
     progress: &Progress,
-) -> Result<Answer, Error> {
-    let origin = &caller.origin;
+) -> Result<Response, Error> {
+    let origin = &context.origin;
     let begun = match &origin.idempotency {
         Some(idempotency) => match app.store.recall_open(origin, idempotency).await? {
-            Some(Recalled::Answer(first)) => return Ok(first),
+            Some(Recalled::Response(first)) => return Ok(first),
             Some(Recalled::Open(id)) => Some(id),
             None => None,
         },
@@ -61,20 +65,20 @@ async fn run(
     };
     let row = match row {
         Some(row) => row,
-        None => begin(app, caller, wallet, body, progress).await?,
+        None => begin(app, context, wallet, body, progress).await?,
     };
-    settle(app, origin, Some(caller), row).await
+    settle(app, origin, Some(context), row).await
 }
 
 /// Checks the request, and writes the pending transaction.
 async fn begin(
     app: &App,
-    caller: &Caller,
+    context: &RequestContext,
     wallet: Wallet<'_>,
     body: &TopUp,
     progress: &Progress,
-) -> Result<Row<Transaction>, Error> {
-    let (origin, param) = (&caller.origin, Kind::PaymentMethod.name());
+) -> Result<Stored<Transaction>, Error> {
+    let (origin, param) = (&context.origin, Kind::PaymentMethod.name());
     let tenant = &origin.tenant;
     let owner = match wallet {
         Wallet::Account(id) => WalletOwner::Account(Box::new(app.store.account(tenant, id).await?)),
@@ -91,7 +95,7 @@ async fn begin(
     let id = Some(&body.payment_method);
     let method = references::payment_method(app, tenant, id, payer, param).await?;
     let method = method.ok_or_else(|| Error::not_found(Kind::PaymentMethod))?;
-    let token = match (method.object.kind, method.private.token) {
+    let token = match (method.object.kind, method.internal.token) {
         (PaymentMethodType::Wallet, _) | (_, None) => {
             return Err(Code::PaymentMethodScopeInvalid
                 .because("A wallet cannot be topped up from a wallet.")
@@ -116,15 +120,14 @@ async fn begin(
         transaction.id = request.as_kind(Kind::Transaction);
     }
     let wallet = wallet.owner().clone();
-    let private =
-        TransactionPrivate::topping_up(wallet, token, method.private.customer, origin.now);
-    let mut row = Row::with_private(transaction, private);
-    let mut changes = Changes::new();
-    app.store.create(&mut changes, origin, &row)?;
+    let internal =
+        TransactionInternal::topping_up(wallet, token, method.internal.customer, origin.now);
+    let mut row = Stored::with_internal(transaction, internal);
+    let mut tx = app.store.begin(origin);
+    tx.create(&mut row)?;
     progress.note(&row.object.id);
-    let committed = app.store.commit_begun(origin, changes, &row.object.id);
+    let committed = tx.commit_open(&row.object.id);
     committed.await?;
-    row.version += 1;
     Ok(row)
 }
 
@@ -132,8 +135,8 @@ async fn begin(
 ///
 /// # Errors
 /// `Unavailable` if the provider gives no clear answer or DynamoDB cannot be reached; `Contended` if somebody else finished it.
-pub async fn finish(app: &App, origin: &Origin, row: Row<Transaction>) -> Result<(), Error> {
-    match row.private.due {
+pub async fn finish(app: &App, origin: &Origin, row: Stored<Transaction>) -> Result<(), Error> {
+    match row.internal.next_action_at {
         Some(due) if due <= origin.now => settle(app, origin, None, row).await.map(drop),
         _ => Ok(()),
     }
@@ -143,10 +146,10 @@ pub async fn finish(app: &App, origin: &Origin, row: Row<Transaction>) -> Result
 async fn settle(
     app: &App,
     origin: &Origin,
-    caller: Option<&Caller>,
-    row: Row<Transaction>,
-) -> Result<Answer, Error> {
-    let Some(top_up) = row.private.top_up.clone() else {
+    context: Option<&RequestContext>,
+    row: Stored<Transaction>,
+) -> Result<Response, Error> {
+    let Some(top_up) = row.internal.top_up.clone() else {
         return Err(Error::internal("a transaction that is no top-up"));
     };
     let wallet = Wallet::owned_by(&top_up.wallet)
@@ -154,7 +157,7 @@ async fn settle(
     let ending = Ending {
         app,
         origin,
-        caller,
+        context,
         wallet,
     };
     match &top_up.stage {
@@ -165,11 +168,8 @@ async fn settle(
         TopUpStage::Refunding { .. } => ending.refund(row).await,
         TopUpStage::Credited | TopUpStage::Declined { .. } | TopUpStage::Refunded { .. } => {
             let id = &row.object.id;
-            let answer = ending.answer(&row).await?;
-            let unchanged = Changes::new();
-            app.store
-                .commit_settled(origin, unchanged, id, answer)
-                .await
+            let response = ending.answer(&row).await?;
+            app.store.begin(origin).commit_settled(id, response).await
         }
     }
 }
@@ -197,46 +197,45 @@ async fn charge(
 struct Ending<'a> {
     app: &'a App,
     origin: &'a Origin,
-    caller: Option<&'a Caller>,
+    context: Option<&'a RequestContext>,
     wallet: Wallet<'a>,
 }
 
 impl Ending<'_> {
     async fn charged(
         &self,
-        mut row: Row<Transaction>,
+        mut row: Stored<Transaction>,
         charged: ChargeResult,
-    ) -> Result<Answer, Error> {
+    ) -> Result<Response, Error> {
         let Origin { tenant, now, .. } = self.origin;
-        if let Outcome::Declined(code) = charged.outcome {
-            row.object.end_declined(&mut row.private, code);
-            return self.commit(row, Changes::new()).await;
+        if let PaymentOutcome::Declined(code) = charged.outcome {
+            row.object.end_declined(&mut row.internal, code);
+            return self.commit(row).await;
         }
         // Read only now: charging takes long, and the owner may have changed meanwhile.
         let owner = self.app.store.wallet_owner(tenant, self.wallet).await?;
         let reason = match owner {
             Some(mut owner) if owner.currency() == row.object.currency => {
                 owner.credit(tenant.mode, row.object.amount, *now);
-                row.object.end_credited(&mut row.private);
-                let answer = self.show(&owner)?;
-                let mut changes = Changes::new();
-                let store = &self.app.store;
-                store.replace_wallet_owner(&mut changes, self.origin, &owner)?;
-                store.replace(&mut changes, self.origin, &row)?;
+                row.object.end_credited(&mut row.internal);
+                let response = self.show(&owner)?;
+                let mut tx = self.app.store.begin(self.origin);
+                tx.save_wallet_owner(&mut owner)?;
+                tx.save(&mut row)?;
                 let id = &row.object.id;
-                let committed = store.commit_settled(self.origin, changes, id, answer);
+                let committed = tx.commit_settled(id, response);
                 return committed.await;
             }
             Some(_) => RefundReason::CurrencyChanged,
             None => RefundReason::OwnerDeleted,
         };
-        row.private.begin_refund(reason, charged.reference, *now);
+        row.internal.begin_refund(reason, charged.reference, *now);
         self.write(&mut row).await?;
         self.refund(row).await
     }
 
     /// Refunds the charge of a top-up that the wallet cannot take.
-    async fn refund(&self, mut row: Row<Transaction>) -> Result<Answer, Error> {
+    async fn refund(&self, mut row: Stored<Transaction>) -> Result<Response, Error> {
         let Some(TopUpState {
             stage:
                 TopUpStage::Refunding {
@@ -245,7 +244,7 @@ impl Ending<'_> {
                     attempts,
                 },
             ..
-        }) = row.private.top_up.clone()
+        }) = row.internal.top_up.clone()
         else {
             return Err(Error::internal("a top-up that is not to be refunded"));
         };
@@ -258,12 +257,12 @@ impl Ending<'_> {
             currency: row.object.currency,
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {
-            Outcome::Succeeded => {
-                row.object.end_refunded(&mut row.private, reason);
-                self.commit(row, Changes::new()).await
+            PaymentOutcome::Succeeded => {
+                row.object.end_refunded(&mut row.internal, reason);
+                self.commit(row).await
             }
-            Outcome::Declined(code) => {
-                row.private.delay_refund(self.origin.now);
+            PaymentOutcome::Declined(code) => {
+                row.internal.delay_refund(self.origin.now);
                 self.write(&mut row).await?;
                 let why = format!("the refund of {} was declined: {code}", row.object.id);
                 Err(Error::unavailable(why))
@@ -272,32 +271,30 @@ impl Ending<'_> {
     }
 
     /// Writes a stage that is not the last.
-    async fn write(&self, row: &mut Row<Transaction>) -> Result<(), Error> {
+    async fn write(&self, row: &mut Stored<Transaction>) -> Result<(), Error> {
         let origin = Origin {
             idempotency: None,
             ..self.origin.clone()
         };
-        let mut changes = Changes::new();
-        self.app.store.replace(&mut changes, &origin, row)?;
-        self.app.store.commit_later(&origin, changes).await?;
-        row.version += 1;
-        Ok(())
+        let mut tx = self.app.store.begin(&origin);
+        tx.save(row)?;
+        tx.commit_without_response().await
     }
 
     /// Writes the last stage with the answer.
-    async fn commit(&self, row: Row<Transaction>, mut changes: Changes) -> Result<Answer, Error> {
-        let answer = self.answer(&row).await?;
-        let (store, id) = (&self.app.store, &row.object.id);
-        store.replace(&mut changes, self.origin, &row)?;
-        store.commit_settled(self.origin, changes, id, answer).await
+    async fn commit(&self, mut row: Stored<Transaction>) -> Result<Response, Error> {
+        let response = self.answer(&row).await?;
+        let mut tx = self.app.store.begin(self.origin);
+        tx.save(&mut row)?;
+        tx.commit_settled(&row.object.id, response).await
     }
 
     /// The answer to a top-up that has ended.
-    async fn answer(&self, row: &Row<Transaction>) -> Result<Answer, Error> {
-        let Some(caller) = self.caller else {
-            return Ok(Answer::ok(Vec::new()));
+    async fn answer(&self, row: &Stored<Transaction>) -> Result<Response, Error> {
+        let Some(context) = self.context else {
+            return Ok(Response::ok(Vec::new()));
         };
-        let stage = row.private.top_up.as_ref().map(|top_up| &top_up.stage);
+        let stage = row.internal.top_up.as_ref().map(|top_up| &top_up.stage);
         let kind = kind(self.wallet);
         let name = kind.name();
         let gone = |message: String| match kind.not_found() {
@@ -328,18 +325,18 @@ impl Ending<'_> {
             }
         };
         let refusal = refusal.with("transaction", row.object.id.as_str());
-        Ok(caller.refusal(&refusal))
+        Ok(context.error_response(&refusal))
     }
 
     /// The answer that shows the owner of the wallet.
-    fn show(&self, owner: &WalletOwner) -> Result<Answer, Error> {
-        let Some(caller) = self.caller else {
-            return Ok(Answer::ok(Vec::new()));
+    fn show(&self, owner: &WalletOwner) -> Result<Response, Error> {
+        let Some(context) = self.context else {
+            return Ok(Response::ok(Vec::new()));
         };
         match owner {
-            WalletOwner::Account(row) => caller.answer(&row.seen_in(self.origin.tenant.mode)),
-            WalletOwner::Driver(row) => caller.answer(&row.object),
-            WalletOwner::Fleet(row) => caller.answer(&row.object),
+            WalletOwner::Account(row) => context.respond(&row.seen_in(self.origin.tenant.mode)),
+            WalletOwner::Driver(row) => context.respond(&row.object),
+            WalletOwner::Fleet(row) => context.respond(&row.object),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which policies apply to what a driver does with a vehicle, and holding a plan to them.
 
-use shared::charging::policies::{Breach, Plan, judge};
+use shared::charging::policies::{Breach, PolicyContext, judge};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::policy::Policy;
@@ -26,7 +26,7 @@ pub async fn of(
 }
 
 /// 403 `policy_blocked` for what a policy in enforcement forbids; otherwise what those in suggestion mode have against it.
-pub fn check(policies: &[Policy], plan: &Plan<'_>) -> Result<Vec<Breach>, Error> {
+pub fn check(policies: &[Policy], plan: &PolicyContext<'_>) -> Result<Vec<Breach>, Error> {
     let verdict = judge(policies, plan);
     match verdict.blocked {
         Some(breach) => Err(breach.refusal()),

@@ -1,12 +1,12 @@
 //! `DELETE /v1/policies/{id}`: removes a policy that no fleet, driver or vehicle names.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::policy::Policy;
 use shared::store::access::Rows;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
@@ -15,15 +15,14 @@ pub const ROUTE: Route = Route::delete("delete-policy", "/v1/policies/{id}", Res
     .writing(&[Rows::Of(Kind::Event)]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let row = app.store.load::<Policy>(caller.tenant(), &id).await?;
-    references::unnamed_policy(&app, caller.tenant(), &id).await?;
-    let answer = caller.deleted(&id, Kind::Policy)?;
-    let mut changes = Changes::new();
-    app.store
-        .remove_telling(&mut changes, &caller.origin, &row, EventType::PolicyDeleted)?;
-    app.store.commit(&caller.origin, changes, answer).await
+) -> Result<Response, Error> {
+    let row = app.store.load::<Policy>(context.tenant(), &id).await?;
+    references::unnamed_policy(&app, context.tenant(), &id).await?;
+    let response = context.deleted(&id, Kind::Policy)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.delete(&row.recording(EventType::PolicyDeleted))?;
+    tx.commit(response).await
 }

@@ -1,12 +1,12 @@
 //! `POST /v1/reports`: asks for a report; its file is made in the background.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route};
+use shared::Response;
+use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::fleet::Fleet;
 use shared::models::report::{NewReport, Report};
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
+use shared::models::stored::Stored;
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -20,20 +20,20 @@ pub const ROUTE: Route =
     ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewReport>,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
-    let (mut report, private) = Report::new(new, tenant.account.clone(), caller.now())?;
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
+    let (mut report, internal) = Report::new(new, tenant.account.clone(), context.now())?;
     if let Some(fleet) = &report.fleet {
         let fleet = app.store.get::<Fleet>(tenant, fleet).await?.object;
         report.time_zone = fleet.timezone.as_str().to_owned();
     }
     references::report_filters(&app, tenant, &report.parameters.filters).await?;
-    let answer = caller.answer(&report)?;
-    let mut changes = Changes::new();
-    let row = Row::with_private(report, private);
-    app.store.create(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let response = context.respond(&report)?;
+    let mut tx = app.store.begin(&context.origin);
+    let mut row = Stored::with_internal(report, internal);
+    tx.create(&mut row)?;
+    tx.commit(response).await
 }

@@ -16,8 +16,8 @@ use shared::models::report::{
 };
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
-use shared::store::Changes;
-use shared::store::row::Row;
+
+use shared::models::stored::Stored;
 use shared::{App, Error, Id, Kind, Timestamp};
 
 use crate::function::Function;
@@ -35,50 +35,49 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Report>(tenant, id).await? else {
         return Ok(());
     };
-    if row.object.is_lost(&row.private, app.now()) {
-        let row = missed(row, app.now());
-        return write(app, tenant, &row).await.map(drop);
+    if row.object.is_lost(&row.internal, app.now()) {
+        let mut row = missed(row, app.now());
+        return write(app, tenant, &mut row).await.map(drop);
     }
-    if !row.object.begin(&mut row.private, app.now()) {
+    if !row.object.begin(&mut row.internal, app.now()) {
         return Ok(());
     }
-    if !write(app, tenant, &row).await? {
+    if !write(app, tenant, &mut row).await? {
         return Ok(());
     }
-    row.version += 1;
     let made = make(app, tenant, &row).await;
-    let row = match made {
+    let mut row = match made {
         Ok(Some((file, totals))) => {
             let now = app.now();
-            row.object.succeed(&mut row.private, file, totals, now);
-            row.announcing(EventType::ReportSucceeded)
+            row.object.succeed(&mut row.internal, file, totals, now);
+            row.recording(EventType::ReportSucceeded)
         }
         Ok(None) => {
-            row.object.fail(&mut row.private, TOO_LONG);
-            row.announcing(EventType::ReportFailed)
+            row.object.fail(&mut row.internal, TOO_LONG);
+            row.recording(EventType::ReportFailed)
         }
         Err(error) => {
             tracing::warn!(%error, report.id = %id, "a report was not made");
             missed(row, app.now())
         }
     };
-    write(app, tenant, &row).await.map(drop)
+    write(app, tenant, &mut row).await.map(drop)
 }
 
-fn missed(mut row: Row<Report>, now: Timestamp) -> Row<Report> {
-    row.object.miss(&mut row.private, now);
+fn missed(mut row: Stored<Report>, now: Timestamp) -> Stored<Report> {
+    row.object.miss(&mut row.internal, now);
     match row.object.status {
-        ReportStatus::Failed => row.announcing(EventType::ReportFailed),
+        ReportStatus::Failed => row.recording(EventType::ReportFailed),
         _ => row,
     }
 }
 
 /// Writes the report, unless somebody else has meanwhile: then they work on it.
-async fn write(app: &App, tenant: &Tenant, row: &Row<Report>) -> Result<bool, Error> {
-    let origin = Origin::later(tenant.clone(), app.now());
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &origin, row)?;
-    match app.store.commit_later(&origin, changes).await {
+async fn write(app: &App, tenant: &Tenant, row: &mut Stored<Report>) -> Result<bool, Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.save(row)?;
+    match tx.commit_without_response().await {
         Ok(()) => Ok(true),
         Err(Error::Contended) => Ok(false),
         Err(error) => Err(error),
@@ -92,15 +91,15 @@ const TOO_LONG: &str = "the report would have more than 20,000 rows; please ask 
 async fn make(
     app: &App,
     tenant: &Tenant,
-    row: &Row<Report>,
+    row: &Stored<Report>,
 ) -> Result<Option<(ReportFile, Vec<ReportTotals>)>, Error> {
     let report = &row.object;
     let mut summary = Summary::new(report.parameters.clone(), &report.time_zone);
     let window = report.parameters.window();
     if report.parameters.kind == ReportType::CostAnalysis {
         for row in app.store.fees_within(tenant, window, app.now()).await? {
-            if report.fleet.is_none() || report.fleet == row.private.fleet {
-                summary.add_fee(&row.object, &row.private);
+            if report.fleet.is_none() || report.fleet == row.internal.fleet {
+                summary.add_fee(&row.object, &row.internal);
             }
         }
     }
@@ -109,7 +108,7 @@ async fn make(
         .sessions_around(tenant, report.fleet.as_ref(), window);
     while let Some(page) = pages.next().await? {
         for session in page {
-            summary.add(&session.object, &session.private);
+            summary.add(&session.object, &session.internal);
         }
         if summary.is_too_long() {
             return Ok(None);
@@ -120,7 +119,7 @@ async fn make(
         None => HashMap::new(),
     };
     let content = summary.file(&names)?;
-    let file = ReportFile::of(report.file_name(&row.private), &content);
+    let file = ReportFile::of(report.file_name(&row.internal), &content);
     let content_type = report.format.content_type();
     app.files.put(&file.key, content_type, content).await?;
     Ok(Some((file, summary.totals())))
@@ -154,7 +153,7 @@ async fn names(
 }
 
 fn named<T: shared::store::row::Record>(
-    rows: Vec<Row<T>>,
+    rows: Vec<Stored<T>>,
     name: impl Fn(T) -> (Id, String),
 ) -> HashMap<Id, String> {
     rows.into_iter().map(|row| name(row.object)).collect()

@@ -5,8 +5,8 @@ use shared::models::account::Account;
 use shared::models::fleet::Fleet;
 use shared::models::report::{Grouping, NewReport, NewReportParameters, Report, ReportType};
 use shared::origin::Origin;
-use shared::store::Changes;
-use shared::store::row::Row;
+
+use shared::models::stored::Stored;
 use shared::{App, Error, Id, Kind};
 
 /// Asks for the report of a period once, by vehicle, where the account wants reports and there is something to report.
@@ -24,7 +24,7 @@ pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> R
         fleet: Some(fleet.id.clone()),
         parameters: Some(parameters),
     };
-    let (mut report, private) = Report::new(new, tenant.account.clone(), origin.now)?;
+    let (mut report, internal) = Report::new(new, tenant.account.clone(), origin.now)?;
     let seed = format!("{} {}", fleet.id, period.from);
     report.time_zone = fleet.timezone.as_str().to_owned();
     report.id = Id::derived(Kind::Report, period.until, &seed);
@@ -34,9 +34,9 @@ pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> R
     if !wanted || made || !charged(app, origin, fleet, &report).await? {
         return Ok(());
     }
-    let mut changes = Changes::new();
-    store.create(&mut changes, origin, &Row::with_private(report, private))?;
-    store.commit_later(origin, changes).await
+    let mut tx = store.begin(origin);
+    tx.create(&mut Stored::with_internal(report, internal))?;
+    tx.commit_without_response().await
 }
 
 /// Whether a report of the fleet covers any session.

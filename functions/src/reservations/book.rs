@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use shared::charging::calendar::{CalendarOwner, Window};
 use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
-use shared::models::event::{Event, EventType};
+use shared::models::event::EventType;
 use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
+use shared::models::stored::Stored;
 use shared::origin::Origin;
-use shared::store::calendars::{Booked, Calendars, Promise};
-use shared::store::row::Row;
+use shared::store::calendars::{Booked, CalendarHold, Calendars};
 use shared::{App, Error};
 
 use super::confirm::miss;
@@ -21,12 +21,12 @@ const ROUNDS: usize = 20;
 pub(super) async fn book(
     app: &App,
     origin: &Origin,
-    row: Row<Reservation>,
+    row: Stored<Reservation>,
     windows: &[Window],
     candidates: &[Candidate],
     mut summary: MatchSummary,
 ) -> Result<bool, Error> {
-    let before = Promise::of_reservation(&row.object, &row.private);
+    let before = CalendarHold::of_reservation(&row.object, &row.internal);
     let mut always = BTreeSet::from([CalendarOwner::Vehicle(row.object.vehicle.clone())]);
     always.extend(before.iter().flat_map(|promise| promise.owners.clone()));
     let mut owners = always.clone();
@@ -46,10 +46,10 @@ pub(super) async fn book(
             };
             return miss(app, origin, row, reason, Some(summary)).await;
         };
-        let (confirmed, event) = confirmed(origin, &row, &assignment, summary.clone())?;
+        let mut confirmed = confirmed(origin, &row, &assignment, summary.clone());
         let booked = app
             .store
-            .book(origin, &confirmed, &event, &calendars, before.as_ref())
+            .book(origin, &mut confirmed, &calendars, before.as_ref())
             .await?;
         match booked {
             // A reservation that moved was changed by somebody, or by this very attempt, whose acknowledgement was lost.
@@ -84,22 +84,21 @@ async fn read(
         .await
 }
 
-/// The reservation as confirmed or moved, and the event that goes into the same transaction.
+/// The reservation as it is confirmed or moved, with the event recorded.
 fn confirmed(
     origin: &Origin,
-    row: &Row<Reservation>,
+    row: &Stored<Reservation>,
     assignment: &Assignment,
     summary: MatchSummary,
-) -> Result<(Row<Reservation>, Row<Event>), Error> {
+) -> Stored<Reservation> {
     let mut row = row.clone();
-    let (reservation, private) = (&mut row.object, &mut row.private);
+    let (reservation, internal) = (&mut row.object, &mut row.internal);
     let kind = if reservation.status == ReservationStatus::Confirmed {
-        reservation.assign(assignment, summary, private, origin.now);
+        reservation.assign(assignment, summary, internal, origin.now);
         EventType::ReservationReassigned
     } else {
-        reservation.confirm(assignment, summary, private, origin.now);
+        reservation.confirm(assignment, summary, internal, origin.now);
         EventType::ReservationConfirmed
     };
-    let event = row.event(kind, origin)?;
-    Ok((row, event))
+    row.recording(kind)
 }

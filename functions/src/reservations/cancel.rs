@@ -1,13 +1,13 @@
 //! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and gives its time back.
 
 use axum::extract::State;
+use shared::Response;
 use shared::http::body::Nothing;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::reservation::Reservation;
 use shared::store::access::Rows;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -22,19 +22,17 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Rows::Calendars]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Answer, Error> {
-    let row = app.store.load::<Reservation>(caller.tenant(), &id).await?;
-    let mut row = row.announcing(EventType::ReservationCancelled);
-    row.object.cancel(&mut row.private, caller.now())?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store
-        .release(&mut changes, &caller.origin, &row)
-        .await?;
-    app.store.commit(&caller.origin, changes, answer).await
+) -> Result<Response, Error> {
+    let row = app.store.load::<Reservation>(context.tenant(), &id).await?;
+    let mut row = row.recording(EventType::ReservationCancelled);
+    row.object.cancel(&mut row.internal, context.now())?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.release(&row).await?;
+    tx.commit(response).await
 }

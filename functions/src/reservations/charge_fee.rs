@@ -2,7 +2,8 @@
 
 use shared::models::reservation::Reservation;
 use shared::origin::{Origin, Tenant};
-use shared::store::Changes;
+use shared::store::UnitOfWork;
+
 use shared::{App, Error, Id, Timestamp};
 
 use crate::payments::{self, Bill, Payment};
@@ -12,27 +13,26 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(());
     };
-    if !row.object.owes_fee(&row.private, now) {
+    if !row.object.owes_fee(&row.internal, now) {
         return Ok(());
     }
-    let origin = Origin::later(tenant.clone(), now);
-    let mut changes = Changes::new();
+    let origin = Origin::background(tenant.clone(), now);
+    let mut tx = app.store.begin(&origin);
     // Nobody tries before it is due.
-    let since = row.private.due.unwrap_or(now);
-    let payment = charge(app, &origin, &mut changes, &row.object, since).await?;
+    let since = row.internal.next_action_at.unwrap_or(now);
+    let payment = charge(app, &mut tx, &row.object, since).await?;
     let transaction = row
         .object
-        .settle_fee(&mut row.private, &payment.outcome, now);
-    let transaction = payments::record(transaction, &payment);
-    app.store.replace(&mut changes, &origin, &row)?;
-    app.store.create(&mut changes, &origin, &transaction)?;
-    app.store.commit_later(&origin, changes).await
+        .settle_fee(&mut row.internal, &payment.outcome, now);
+    let mut transaction = payments::record(transaction, &payment);
+    tx.save(&mut row)?;
+    tx.create(&mut transaction)?;
+    tx.commit_without_response().await
 }
 
 async fn charge(
     app: &App,
-    origin: &Origin,
-    changes: &mut Changes,
+    tx: &mut UnitOfWork<'_>,
     reservation: &Reservation,
     due_since: Timestamp,
 ) -> Result<Payment, Error> {
@@ -44,5 +44,5 @@ async fn charge(
         due_since,
     };
     let method = reservation.payment_method.as_ref();
-    payments::take_from(app, origin, changes, method, &bill).await
+    payments::take_from(app, tx, method, &bill).await
 }

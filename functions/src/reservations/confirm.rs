@@ -3,21 +3,23 @@
 
 use shared::charging::calendar::Window;
 use shared::charging::matching::{self, MatchRequest, MatchSummary};
-use shared::charging::policies::{Limits, Plan};
-use shared::charging::search::Spot;
+use shared::charging::policies::{Limits, PolicyContext};
+use shared::charging::search::NearbyStation;
 use shared::deployment::Deployment;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
-use shared::models::reservation::{FailedReason, Reservation, ReservationStatus, Wish};
+use shared::models::reservation::{
+    FailedReason, Reservation, ReservationRequest, ReservationStatus,
+};
 use shared::models::vehicle::Vehicle;
 use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::store::Changes;
+
+use shared::models::stored::Stored;
 use shared::store::access::Rows;
-use shared::store::row::Row;
 use shared::{App, Error, Id, Kind};
 
 use super::book::book;
@@ -36,8 +38,13 @@ pub const FUNCTION: Function = Function::quick_worker(
 /// How often one piece of work moves a reservation whose connectors go out of order one after the other.
 const MOVES: usize = 5;
 
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id, wish: Option<&Wish>) -> Result<(), Error> {
-    let origin = Origin::later(tenant.clone(), app.now());
+pub async fn handle(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+    wish: Option<&ReservationRequest>,
+) -> Result<(), Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
     let mut wish = wish;
     for _ in 0..MOVES {
         let (row, seen) = tokio::try_join!(
@@ -47,11 +54,14 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id, wish: Option<&Wish>) ->
         let Some(row) = row else {
             return Ok(());
         };
-        let due = row.private.due.is_some_and(|due| due <= origin.now);
-        let promised = row.object.promised(&row.private, origin.now);
+        let due = row
+            .internal
+            .next_action_at
+            .is_some_and(|due| due <= origin.now);
+        let promised = row.object.promised(&row.internal, origin.now);
         let settled = match (row.object.status, promised) {
             (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, seen).await?,
-            (_, Some(window)) if due || !row.private.displaced => {
+            (_, Some(window)) if due || !row.internal.displaced => {
                 match is_kept(app, &origin, &row, window).await? {
                     true => keep(app, &origin, row).await?,
                     false => attempt(app, &origin, row, seen).await?,
@@ -69,17 +79,17 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id, wish: Option<&Wish>) ->
 
 /// What an attempt reads before it knows of any station.
 struct Seen {
-    wish: Wish,
+    wish: ReservationRequest,
     driver: Option<Driver>,
     vehicle: Option<Vehicle>,
     fleet: Option<Fleet>,
-    spots: Vec<Spot>,
+    spots: Vec<NearbyStation>,
 }
 
 async fn look_ahead(
     app: &App,
     tenant: &Tenant,
-    wish: Option<&Wish>,
+    wish: Option<&ReservationRequest>,
 ) -> Result<Option<Seen>, Error> {
     match wish {
         Some(wish) => look(app, tenant, wish.clone()).await.map(Some),
@@ -87,7 +97,7 @@ async fn look_ahead(
     }
 }
 
-async fn look(app: &App, tenant: &Tenant, wish: Wish) -> Result<Seen, Error> {
+async fn look(app: &App, tenant: &Tenant, wish: ReservationRequest) -> Result<Seen, Error> {
     let fleet = async {
         match &wish.fleet {
             Some(fleet) => app.store.find::<Fleet>(tenant, fleet).await,
@@ -113,7 +123,7 @@ async fn look(app: &App, tenant: &Tenant, wish: Wish) -> Result<Seen, Error> {
 async fn is_kept(
     app: &App,
     origin: &Origin,
-    row: &Row<Reservation>,
+    row: &Stored<Reservation>,
     window: Window,
 ) -> Result<bool, Error> {
     let (Some(station), Some(connector)) = (&row.object.charging_station, &row.object.connector)
@@ -125,18 +135,18 @@ async fn is_kept(
         .find::<ChargingStation>(&origin.tenant, station)
         .await?;
     let in_order =
-        station.is_some_and(|row| row.private.published && row.object.can_promise(connector));
+        station.is_some_and(|row| row.internal.published && row.object.can_promise(connector));
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 
 /// Stops seeking another connector for a reservation whose own is in order again.
-async fn keep(app: &App, origin: &Origin, mut row: Row<Reservation>) -> Result<bool, Error> {
-    let mut changes = Changes::new();
-    if row.private.displaced {
-        row.object.keep(&mut row.private);
-        app.store.replace(&mut changes, origin, &row)?;
+async fn keep(app: &App, origin: &Origin, mut row: Stored<Reservation>) -> Result<bool, Error> {
+    let mut tx = app.store.begin(origin);
+    if row.internal.displaced {
+        row.object.keep(&mut row.internal);
+        tx.save(&mut row)?;
     }
-    match app.store.commit_later(origin, changes).await {
+    match tx.commit_without_response().await {
         Err(Error::Contended) => Ok(false),
         done => done.map(|()| true),
     }
@@ -147,11 +157,11 @@ async fn keep(app: &App, origin: &Origin, mut row: Row<Reservation>) -> Result<b
 async fn attempt(
     app: &App,
     origin: &Origin,
-    row: Row<Reservation>,
+    row: Stored<Reservation>,
     seen: Option<Seen>,
 ) -> Result<bool, Error> {
     let tenant = &origin.tenant;
-    let wish = row.object.wish(&row.private);
+    let wish = row.object.wish(&row.internal);
     let seen = match seen.filter(|seen| seen.wish == wish) {
         Some(seen) => seen,
         None => look(app, tenant, wish).await?,
@@ -183,7 +193,7 @@ async fn attempt(
         app.store.nearest(tenant, &seen.spots, preferred),
         policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
     )?;
-    let plan = Plan {
+    let plan = PolicyContext {
         station: None,
         area: None,
         windows: &windows,
@@ -214,23 +224,23 @@ async fn attempt(
 pub(super) async fn miss(
     app: &App,
     origin: &Origin,
-    mut row: Row<Reservation>,
+    mut row: Stored<Reservation>,
     reason: FailedReason,
     summary: Option<MatchSummary>,
 ) -> Result<bool, Error> {
-    let mut changes = Changes::new();
-    let (reservation, private) = (&mut row.object, &mut row.private);
+    let mut tx = app.store.begin(origin);
+    let (reservation, internal) = (&mut row.object, &mut row.internal);
     let lost = reservation.status == ReservationStatus::Confirmed;
-    reservation.miss(reason, summary, private, origin.now);
+    reservation.miss(reason, summary, internal, origin.now);
     let failed = row.object.status == ReservationStatus::Failed;
     if failed {
-        row = row.announcing(EventType::ReservationFailed);
+        row = row.recording(EventType::ReservationFailed);
     }
-    app.store.replace(&mut changes, origin, &row)?;
+    tx.save(&mut row)?;
     if lost && failed {
-        app.store.release(&mut changes, origin, &row).await?;
+        tx.release(&row).await?;
     }
-    match app.store.commit_later(origin, changes).await {
+    match tx.commit_without_response().await {
         // Somebody changed the reservation meanwhile, and that change has its own attempt; or only a calendar that has to
         // give time back, and then it is tried again.
         Err(Error::Contended) => Ok(!lost),

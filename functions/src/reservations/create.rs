@@ -1,19 +1,19 @@
 //! `POST /v1/reservations`: takes a wish for a charging window; it is confirmed later.
 
 use axum::extract::State;
+use shared::Response;
 use shared::charging::matching;
-use shared::charging::policies::{Allowed, Plan};
+use shared::charging::policies::{Allowed, PolicyContext};
 use shared::http::route::CHARGES_IF_NAMED;
-use shared::http::{Body, Caller, Route};
+use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::Payer;
 use shared::models::reservation::{NewReservation, Reservation, Terms};
+use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error, Kind};
 
 use crate::{policies, references};
@@ -33,13 +33,13 @@ pub const ROUTE: Route = Route::post(
 .sometimes_requiring(&[CHARGES_IF_NAMED]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewReservation>,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
-    caller.check_charge(new.payment_method.as_ref())?;
-    new.check(caller.now())?;
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
+    context.check_charge(new.payment_method.as_ref())?;
+    new.check(context.now())?;
     let (driver, vehicle) = tokio::try_join!(
         app.store.load::<Driver>(tenant, &new.driver),
         app.store.load::<Vehicle>(tenant, &new.vehicle),
@@ -57,12 +57,12 @@ pub async fn handle(
         fee: app.settings.reservation_fee,
     };
     let (driver, vehicle) = (driver.object, vehicle.object);
-    let (reservation, private) = Reservation::new(new, &driver, &vehicle, terms, caller.now())?;
+    let (reservation, internal) = Reservation::new(new, &driver, &vehicle, terms, context.now())?;
     let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
-    let plan = Plan {
+    let plan = PolicyContext {
         station: None,
         area: Some(reservation.location.circle()),
-        windows: &matching::windows(&reservation, caller.now()),
+        windows: &matching::windows(&reservation, context.now()),
         currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
@@ -70,9 +70,10 @@ pub async fn handle(
         object: &reservation,
         policy_warnings: policies::check(&rules, &plan)?,
     };
-    let answer = caller.answer(&made)?;
-    let row = Row::with_private(reservation, private).announcing(EventType::ReservationCreated);
-    let mut changes = Changes::new();
-    app.store.create(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let response = context.respond(&made)?;
+    let mut row =
+        Stored::with_internal(reservation, internal).recording(EventType::ReservationCreated);
+    let mut tx = app.store.begin(&context.origin);
+    tx.create(&mut row)?;
+    tx.commit(response).await
 }

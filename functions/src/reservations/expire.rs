@@ -5,7 +5,7 @@ use shared::models::event::EventType;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::store::Changes;
+
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
@@ -21,16 +21,16 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(());
     };
-    let due = row.private.due.is_some_and(|due| due <= now);
-    let waits = row.object.status == ReservationStatus::Confirmed && !row.private.displaced;
+    let due = row.internal.next_action_at.is_some_and(|due| due <= now);
+    let waits = row.object.status == ReservationStatus::Confirmed && !row.internal.displaced;
     if !waits || !due {
         return Ok(());
     }
-    let origin = Origin::later(tenant.clone(), now);
-    let mut row = row.announcing(EventType::ReservationExpired);
-    row.object.expire(&mut row.private, now);
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &origin, &row)?;
-    app.store.release(&mut changes, &origin, &row).await?;
-    app.store.commit_later(&origin, changes).await
+    let origin = Origin::background(tenant.clone(), now);
+    let mut row = row.recording(EventType::ReservationExpired);
+    row.object.expire(&mut row.internal, now);
+    let mut tx = app.store.begin(&origin);
+    tx.save(&mut row)?;
+    tx.release(&row).await?;
+    tx.commit_without_response().await
 }

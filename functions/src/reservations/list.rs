@@ -1,12 +1,12 @@
 //! `GET /v1/reservations`: the reservations, newest first. Filters: `driver`, `vehicle`, `status`.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::vehicle::Vehicle;
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
 
@@ -20,12 +20,12 @@ pub const ROUTE: Route = Route::list(
 .filtered(&["driver", "limit", "page", "status", "vehicle"]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::Reservation);
-    let slice = query.slice(tenant, kind)?;
+) -> Result<Response, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::Reservation);
+    let page_request = query.page_request(tenant, kind)?;
     let (driver, vehicle) = (query.id("driver"), query.id("vehicle"));
     let mut filter: Vec<_> = query
         .word::<ReservationStatus>("status")?
@@ -43,7 +43,7 @@ pub async fn handle(
     let partition = Partition::Kind { tenant, kind };
     let found = app
         .store
-        .list::<Reservation>(partition, &slice, filter)
+        .list::<Reservation>(partition, &page_request, filter)
         .await?;
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

@@ -1,11 +1,11 @@
 //! `POST /v1/reservations/{id}`: updates a pending reservation.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::reservation::{Reservation, ReservationChange};
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -16,16 +16,17 @@ pub const ROUTE: Route = Route::post(
 .refusing(&[Code::ReservationUpdateInvalidState]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<ReservationChange>,
-) -> Result<Answer, Error> {
-    let row = app.store.load::<Reservation>(caller.tenant(), &id).await?;
-    let mut row = row.announcing(EventType::ReservationUpdated);
-    row.object.update(change, &mut row.private, caller.now())?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+) -> Result<Response, Error> {
+    let row = app.store.load::<Reservation>(context.tenant(), &id).await?;
+    let mut row = row.recording(EventType::ReservationUpdated);
+    row.object
+        .update(change, &mut row.internal, context.now())?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.commit(response).await
 }

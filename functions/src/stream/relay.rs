@@ -2,7 +2,7 @@
 
 use shared::Kind;
 use shared::deployment::{Deployment, Need};
-pub use shared::events::relay::{Change, relay as handle};
+pub use shared::events::relay::{StreamRecord, relay as handle};
 use shared::store::access::Rows;
 
 use crate::function::{Function, Trigger};

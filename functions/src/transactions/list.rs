@@ -1,10 +1,10 @@
 //! `GET /v1/transactions`: the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::{App, Code, Error, Kind};
 
@@ -19,12 +19,12 @@ pub const ROUTE: Route = Route::list(
 .refusing(&[Code::DriverOrFleetNotFound]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let (tenant, kind) = (caller.tenant(), Kind::Transaction);
-    let slice = query.slice(tenant, kind)?;
+) -> Result<Response, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::Transaction);
+    let page_request = query.page_request(tenant, kind)?;
     let status = query.word::<TransactionStatus>("status")?;
     let of_type = query.word::<TransactionType>("type")?;
     let (driver, fleet) = (query.id("driver"), query.id("fleet"));
@@ -47,7 +47,7 @@ pub async fn handle(
     };
     let found = app
         .store
-        .list::<Transaction>(partition, &slice, filter.collect())
+        .list::<Transaction>(partition, &page_request, filter.collect())
         .await?;
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

@@ -1,6 +1,6 @@
 //! Money that moved, or failed to.
 
-pub mod give_back;
 pub mod list;
 pub mod refund;
 pub mod retrieve;
+pub mod settle;

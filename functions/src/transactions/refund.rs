@@ -2,12 +2,12 @@
 //! money has moved. A refund that failed can be requested again. Top-ups are not refunded, and what was paid for stays paid.
 
 use axum::extract::State;
+use shared::Response;
 use shared::http::body::Nothing;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -17,17 +17,17 @@ pub const ROUTE: Route = Route::post(
 );
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Answer, Error> {
-    let mut row = app.store.load::<Transaction>(caller.tenant(), &id).await?;
-    let (refund, private) = row.object.refund(&mut row.private, caller.now())?;
-    let answer = caller.answer(&refund)?;
-    let mut changes = Changes::new();
-    let refund = Row::with_private(refund, private);
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.create(&mut changes, &caller.origin, &refund)?;
-    app.store.commit(&caller.origin, changes, answer).await
+) -> Result<Response, Error> {
+    let mut row = app.store.load::<Transaction>(context.tenant(), &id).await?;
+    let (refund, internal) = row.object.refund(&mut row.internal, context.now())?;
+    let response = context.respond(&refund)?;
+    let mut tx = app.store.begin(&context.origin);
+    let mut refund = Stored::with_internal(refund, internal);
+    tx.save(&mut row)?;
+    tx.create(&mut refund)?;
+    tx.commit(response).await
 }

@@ -1,14 +1,15 @@
 //! `POST /v1/vehicles`: makes a vehicle of a fleet, and tells its drivers.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route};
+use shared::Response;
+use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
+use shared::models::stored::Stored;
 use shared::models::vehicle::{NewVehicle, Vehicle};
+use shared::store::Store;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes, Store};
 use shared::{App, Code, Error, Kind};
 
 use crate::references;
@@ -22,12 +23,12 @@ pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource:
     ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewVehicle>,
-) -> Result<Answer, Error> {
-    references::policies(&app, caller.tenant(), new.policy_ids.as_deref()).await?;
-    let vehicle = Vehicle::new(new, caller.now())?;
+) -> Result<Response, Error> {
+    references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
+    let vehicle = Vehicle::new(new, context.now())?;
     let no_fleet = || Store::no_such_owner(Kind::Fleet);
     if !vehicle.fleet.is(Kind::Fleet) {
         return Err(no_fleet());
@@ -40,26 +41,15 @@ pub async fn handle(
         return Err(Store::no_such_owner(Kind::Driver).at("drivers"));
     }
     let names_drivers = !vehicle.drivers.is_empty();
-    let answer = caller.answer(&vehicle)?;
-    let (origin, store) = (&caller.origin, &app.store);
-    let mut changes = Changes::new();
-    store.count(
-        &mut changes,
-        origin,
-        &vehicle.fleet,
-        Counter::Vehicles,
-        1,
-        no_fleet(),
-    )?;
+    let response = context.respond(&vehicle)?;
+    let (origin, store) = (&context.origin, &app.store);
+    let mut tx = store.begin(origin);
+    tx.count(&vehicle.fleet, Counter::Vehicles, 1, no_fleet())?;
     for driver in &vehicle.drivers {
-        store.name_driver(&mut changes, origin, driver, &vehicle.id)?;
+        tx.name_driver(driver, &vehicle.id)?;
     }
-    store.create(
-        &mut changes,
-        origin,
-        &Row::new(vehicle).announcing(EventType::VehicleCreated),
-    )?;
-    match store.commit(origin, changes, answer).await {
+    tx.create(&mut Stored::new(vehicle).recording(EventType::VehicleCreated))?;
+    match tx.commit(response).await {
         // DynamoDB takes at most 4 MB in one transaction, the rows of the drivers included.
         Err(error @ Error::Internal(_)) if error.is_permanent() && names_drivers => {
             tracing::warn!(%error, "the drivers of a vehicle are too large for a transaction");

@@ -1,7 +1,8 @@
 //! `DELETE /v1/vehicles/{id}`: removes a vehicle that no reservation waits for and that is not charging, with its telemetry.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::event::EventType;
@@ -9,7 +10,6 @@ use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 use crate::references;
@@ -23,40 +23,31 @@ pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Re
     ]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let (origin, store) = (&caller.origin, &app.store);
-    let row = store.load::<Vehicle>(caller.tenant(), &id).await?;
-    references::unreserved(&app, caller.tenant(), Kind::Vehicle, &id).await?;
+) -> Result<Response, Error> {
+    let (origin, store) = (&context.origin, &app.store);
+    let row = store.load::<Vehicle>(context.tenant(), &id).await?;
+    references::unreserved(&app, context.tenant(), Kind::Vehicle, &id).await?;
     references::not_charging(&app, origin, Kind::Vehicle, &id).await?;
-    let answer = caller.deleted(&id, Kind::Vehicle)?;
-    let mut changes = Changes::new();
+    let response = context.deleted(&id, Kind::Vehicle)?;
+    let mut tx = store.begin(origin);
     let mut drivers = store
-        .get_all::<Driver>(caller.tenant(), &row.object.drivers)
+        .get_all::<Driver>(context.tenant(), &row.object.drivers)
         .await?;
     for driver in &mut drivers {
-        driver.object.forget_vehicle(&id, caller.now());
+        driver.object.forget_vehicle(&id, context.now());
     }
     // A crash between two parts leaves a vehicle that some of its drivers no longer name, and that can be deleted again.
-    store
-        .replace_in_parts(&mut changes, origin, &drivers)
-        .await?;
+    tx.save_in_parts(&mut drivers).await?;
     if let Some(telemetry) = store
-        .find::<VehicleTelemetry>(caller.tenant(), &row.object.telemetry)
+        .find::<VehicleTelemetry>(context.tenant(), &row.object.telemetry)
         .await?
     {
-        store.remove(&mut changes, origin, &telemetry)?;
+        tx.delete(&telemetry)?;
     }
-    store.count(
-        &mut changes,
-        origin,
-        &row.object.fleet,
-        Counter::Vehicles,
-        -1,
-        Error::Contended,
-    )?;
-    store.remove_telling(&mut changes, origin, &row, EventType::VehicleDeleted)?;
-    store.commit(origin, changes, answer).await
+    tx.count(&row.object.fleet, Counter::Vehicles, -1, Error::Contended)?;
+    tx.delete(&row.recording(EventType::VehicleDeleted))?;
+    tx.commit(response).await
 }

@@ -1,12 +1,12 @@
 //! `GET /v1/vehicles`: the vehicles, newest first. Filters: `fleet`, `driver`, `status`.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::{Vehicle, VehicleStatus};
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::store::list::Members;
 use shared::{App, Error, Kind};
@@ -17,12 +17,12 @@ pub const ROUTE: Route = Route::list("list-vehicles", "/v1/vehicles", Resource::
     .filtered(&["driver", "fleet", "limit", "page", "status"]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
-    let slice = query.slice(tenant, Kind::Vehicle)?;
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
+    let page_request = query.page_request(tenant, Kind::Vehicle)?;
     let status = query.word::<VehicleStatus>("status")?;
     let fleet = query.id("fleet");
     if let Some(fleet) = &fleet {
@@ -38,7 +38,7 @@ pub async fn handle(
                         .is_none_or(|status| vehicle.status.as_str() == status)
             };
             app.store
-                .list_members(tenant, Members::These(driver.vehicles), &slice, keep)
+                .list_members(tenant, Members::These(driver.vehicles), &page_request, keep)
                 .await?
         }
         None => {
@@ -57,8 +57,10 @@ pub async fn handle(
                     kind: Kind::Vehicle,
                 },
             };
-            app.store.list::<Vehicle>(partition, &slice, filter).await?
+            app.store
+                .list::<Vehicle>(partition, &page_request, filter)
+                .await?
         }
     };
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

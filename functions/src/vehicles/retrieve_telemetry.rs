@@ -1,11 +1,11 @@
 //! `GET /v1/vehicles/{id}/telemetry`: shows the last reading of a vehicle.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::store::Answer;
 use shared::{App, Code, Error, Kind};
 
 pub const ROUTE: Route = Route::get(
@@ -17,14 +17,18 @@ pub const ROUTE: Route = Route::get(
 .showing(Kind::VehicleTelemetry);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
-    let vehicle = app.store.get::<Vehicle>(caller.tenant(), &id).await?.object;
+) -> Result<Response, Error> {
+    let vehicle = app
+        .store
+        .get::<Vehicle>(context.tenant(), &id)
+        .await?
+        .object;
     let row = app
         .store
-        .get::<VehicleTelemetry>(caller.tenant(), &vehicle.telemetry)
+        .get::<VehicleTelemetry>(context.tenant(), &vehicle.telemetry)
         .await?;
-    caller.answer(&row.object)
+    context.respond(&row.object)
 }

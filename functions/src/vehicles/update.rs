@@ -1,12 +1,12 @@
 //! `POST /v1/vehicles/{id}`: updates a vehicle.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::event::EventType;
 use shared::models::vehicle::{Vehicle, VehicleChange};
 use shared::store::access::Rows;
-use shared::store::{Answer, Changes};
 use shared::{App, Code, Error, Kind};
 
 use crate::references;
@@ -16,25 +16,25 @@ pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Reso
     .writing(&[Rows::Of(Kind::Driver), Rows::Of(Kind::Fleet)]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<VehicleChange>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let mut row = app
         .store
-        .load::<Vehicle>(caller.tenant(), &id)
+        .load::<Vehicle>(context.tenant(), &id)
         .await?
-        .announcing(EventType::VehicleUpdated);
+        .recording(EventType::VehicleUpdated);
     references::policies(
         &app,
-        caller.tenant(),
+        context.tenant(),
         change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
-    row.object.update(change, caller.now())?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    row.object.update(change, context.now())?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.commit(response).await
 }

@@ -1,12 +1,12 @@
 //! `POST /v1/vehicles/{id}/telemetry`: takes a reading of a vehicle, in whole or in part.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::{Reading, VehicleTelemetry};
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Kind};
 
 pub const ROUTE: Route = Route::post(
@@ -17,24 +17,24 @@ pub const ROUTE: Route = Route::post(
 .showing(Kind::VehicleTelemetry);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(reading): Body<Reading>,
-) -> Result<Answer, Error> {
-    let (tenant, now) = (caller.tenant(), caller.now());
+) -> Result<Response, Error> {
+    let (tenant, now) = (context.tenant(), context.now());
     let vehicle = app.store.load::<Vehicle>(tenant, &id).await?.object;
     let known = app
         .store
         .find::<VehicleTelemetry>(tenant, &vehicle.telemetry)
         .await?;
-    let mut row = known.unwrap_or_else(|| Row::new(VehicleTelemetry::of(&vehicle, now)));
+    let mut row = known.unwrap_or_else(|| Stored::new(VehicleTelemetry::of(&vehicle, now)));
     row.object.read(reading, &vehicle, now)?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
     match row.version {
-        0 => app.store.create(&mut changes, &caller.origin, &row)?,
-        _ => app.store.replace(&mut changes, &caller.origin, &row)?,
+        0 => tx.create(&mut row)?,
+        _ => tx.save(&mut row)?,
     }
-    app.store.commit(&caller.origin, changes, answer).await
+    tx.commit(response).await
 }

@@ -3,12 +3,12 @@
 //! most 1,000, unless the deployment sets another number.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, Route};
+use shared::Response;
+use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::stored::Stored;
 use shared::models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
 use shared::store::access::Rows;
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -20,26 +20,20 @@ pub const ROUTE: Route = Route::post(
 .writing(&[Rows::EndpointCounts]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewWebhookEndpoint>,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
     if let Some(version) = &new.api_version {
         app.settings.versions.existing(version, "api_version")?;
     }
-    let (version, targets) = (&caller.default_version, app.settings.targets);
-    let endpoint = WebhookEndpoint::new(new, tenant, version, targets, caller.now())?;
-    endpoint.check_subscriptions(&caller.key)?;
-    let answer = caller.answer(&endpoint)?;
-    let mut changes = Changes::new();
-    app.store.count_endpoint(
-        &mut changes,
-        &caller.lineage,
-        1,
-        app.settings.quotas.endpoints,
-    )?;
-    app.store
-        .create(&mut changes, &caller.origin, &Row::new(endpoint))?;
-    app.store.commit(&caller.origin, changes, answer).await
+    let (version, targets) = (&context.default_version, app.settings.targets);
+    let endpoint = WebhookEndpoint::new(new, tenant, version, targets, context.now())?;
+    endpoint.check_subscriptions(&context.key)?;
+    let response = context.respond(&endpoint)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.count_endpoint(&context.lineage, 1, app.settings.quotas.endpoints)?;
+    tx.create(&mut Stored::new(endpoint))?;
+    tx.commit(response).await
 }

@@ -2,10 +2,10 @@
 //! secrets.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, Route};
+use shared::Response;
+use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::store::Answer;
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
 
@@ -19,21 +19,21 @@ pub const ROUTE: Route = Route::list(
 .sometimes_requiring(&[super::SHOWS_SECRET]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let slice = query.slice(caller.tenant(), Kind::WebhookEndpoint)?;
+) -> Result<Response, Error> {
+    let page_request = query.page_request(context.tenant(), Kind::WebhookEndpoint)?;
     let partition = Partition::Kind {
-        tenant: caller.tenant(),
+        tenant: context.tenant(),
         kind: Kind::WebhookEndpoint,
     };
     let mut found = app
         .store
-        .list::<WebhookEndpoint>(partition, &slice, Vec::new())
+        .list::<WebhookEndpoint>(partition, &page_request, Vec::new())
         .await?;
     for row in &mut found.rows {
-        row.object = super::shown(&caller, row.object.clone());
+        row.object = super::shown(&context, row.object.clone());
     }
-    page::answer(&caller, &query, found)
+    page::respond(&context, &query, found)
 }

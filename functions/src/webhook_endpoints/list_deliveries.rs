@@ -1,10 +1,10 @@
 //! `GET /v1/webhook_endpoints/{id}/deliveries`: every attempt of the last 30 days to deliver to this endpoint, newest first.
 
 use axum::extract::State;
-use shared::http::{Caller, ListQuery, PathId, Route};
+use shared::Response;
+use shared::http::{ListQuery, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::store::Answer;
 use shared::{App, Error, Kind};
 
 use crate::page;
@@ -17,14 +17,14 @@ pub const ROUTE: Route = Route::list(
 .showing(Kind::WebhookDelivery);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     query: ListQuery,
-) -> Result<Answer, Error> {
-    let tenant = caller.tenant();
-    let slice = query.slice(tenant, Kind::WebhookDelivery)?;
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
+    let page_request = query.page_request(tenant, Kind::WebhookDelivery)?;
     app.store.get::<WebhookEndpoint>(tenant, &id).await?;
-    let found = app.store.deliveries(tenant, &id, &slice).await?;
-    page::answer(&caller, &query, found)
+    let found = app.store.deliveries(tenant, &id, &page_request).await?;
+    page::respond(&context, &query, found)
 }

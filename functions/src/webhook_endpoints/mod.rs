@@ -3,7 +3,7 @@
 //! A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
 //! write endpoints.
 
-use shared::http::{Caller, Conditional};
+use shared::http::{Conditional, RequestContext};
 use shared::models::api_key::{Resource, Scope};
 use shared::models::webhook_endpoint::WebhookEndpoint;
 
@@ -29,8 +29,8 @@ const SUBSCRIBES: Conditional = Conditional {
 };
 
 /// The endpoint as the caller may see it.
-fn shown(caller: &Caller, endpoint: WebhookEndpoint) -> WebhookEndpoint {
-    match caller.key.covers(Scope::Write(Resource::WebhookEndpoints)) {
+fn shown(context: &RequestContext, endpoint: WebhookEndpoint) -> WebhookEndpoint {
+    match context.key.covers(Scope::Write(Resource::WebhookEndpoints)) {
         true => endpoint,
         false => endpoint.masked(),
     }

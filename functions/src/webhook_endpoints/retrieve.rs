@@ -1,10 +1,10 @@
 //! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret.
 
 use axum::extract::State;
-use shared::http::{Caller, PathId, Route};
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::store::Answer;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get(
@@ -15,13 +15,13 @@ pub const ROUTE: Route = Route::get(
 .sometimes_requiring(&[super::SHOWS_SECRET]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let row = app
         .store
-        .get::<WebhookEndpoint>(caller.tenant(), &id)
+        .get::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
-    caller.answer(&super::shown(&caller, row.object))
+    context.respond(&super::shown(&context, row.object))
 }

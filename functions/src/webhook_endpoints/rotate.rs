@@ -2,11 +2,11 @@
 //! hours keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409.
 
 use axum::extract::State;
+use shared::Response;
 use shared::http::body::Nothing;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -16,18 +16,18 @@ pub const ROUTE: Route = Route::post(
 );
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let mut row = app
         .store
-        .load::<WebhookEndpoint>(caller.tenant(), &id)
+        .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
-    row.object.rotate_secret(&mut row.private, caller.now())?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    row.object.rotate_secret(&mut row.internal, context.now())?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.commit(response).await
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use serde_json::json;
+use shared::Response;
 use shared::http::body::Nothing;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::{Cause, Delivery, Event, EventPrivate, EventType};
+use shared::models::event::{Cause, Delivery, Event, EventInternal, EventType};
+use shared::models::stored::Stored;
 use shared::models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
-use shared::store::row::Row;
-use shared::store::{Answer, Changes};
 use shared::{App, Error, Id, Kind};
 
 pub const ROUTE: Route = Route::post(
@@ -21,22 +21,22 @@ pub const ROUTE: Route = Route::post(
 .showing(Kind::Event);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let endpoint = app
         .store
-        .load::<WebhookEndpoint>(caller.tenant(), &id)
+        .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?
         .object;
     if endpoint.status != EndpointStatus::Enabled {
         return Err(Error::conflict("The endpoint is disabled.", None));
     }
-    let (origin, now) = (&caller.origin, caller.now());
+    let (origin, now) = (&context.origin, context.now());
     let cause = Cause {
-        version: caller.default_version.clone(),
+        version: context.default_version.clone(),
         ..Cause::of(origin)
     };
     let request = origin
@@ -46,17 +46,16 @@ pub async fn handle(
     let object = json!({"webhook_endpoint": id});
     let mut event = Event::of(
         EventType::Ping,
-        caller.tenant(),
+        context.tenant(),
         (&request, 0),
         object,
         None,
         &cause,
     );
     event.pending_webhooks = 1;
-    let answer = caller.answer(&event)?;
-    let private = EventPrivate::planned(BTreeMap::from([(id, Delivery::waiting(0, now))]));
-    let mut changes = Changes::new();
-    app.store
-        .create(&mut changes, origin, &Row::with_private(event, private))?;
-    app.store.commit(origin, changes, answer).await
+    let response = context.respond(&event)?;
+    let internal = EventInternal::planned(BTreeMap::from([(id, Delivery::waiting(0, now))]));
+    let mut tx = app.store.begin(origin);
+    tx.create(&mut Stored::with_internal(event, internal))?;
+    tx.commit(response).await
 }

@@ -2,10 +2,10 @@
 //! read the objects of all events that the endpoint is subscribed to afterwards.
 
 use axum::extract::State;
-use shared::http::{Body, Caller, PathId, Route};
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::{WebhookEndpoint, WebhookEndpointChange};
-use shared::store::{Answer, Changes};
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -16,23 +16,27 @@ pub const ROUTE: Route = Route::post(
 .sometimes_requiring(&[super::SUBSCRIBES]);
 
 pub async fn handle(
-    caller: Caller,
+    context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<WebhookEndpointChange>,
-) -> Result<Answer, Error> {
+) -> Result<Response, Error> {
     let mut row = app
         .store
-        .load::<WebhookEndpoint>(caller.tenant(), &id)
+        .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
     if let Some(version) = change.api_version.set() {
         app.settings.versions.existing(version, "api_version")?;
     }
-    row.object
-        .update(change, &mut row.private, app.settings.targets, caller.now())?;
-    row.object.check_subscriptions(&caller.key)?;
-    let answer = caller.answer(&row.object)?;
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, &caller.origin, &row)?;
-    app.store.commit(&caller.origin, changes, answer).await
+    row.object.update(
+        change,
+        &mut row.internal,
+        app.settings.targets,
+        context.now(),
+    )?;
+    row.object.check_subscriptions(&context.key)?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut row)?;
+    tx.commit(response).await
 }

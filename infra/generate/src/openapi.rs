@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
-use functions::takes::{BodyType, Schemas};
+use functions::request_spec::{BodyType, Schemas};
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::error::Code;
-use shared::http::{Conditional, Method, Route, Shows, expand, version};
+use shared::http::{Conditional, Method, Route, Shows, expand};
 use shared::models::event::EventType;
 use shared::models::schema::named;
 use shared::store::row::schemas;
+use shared::version;
 
 use crate::root;
 
@@ -488,7 +489,7 @@ fn scopes(route: &Route) -> Value {
 
 fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     let route = &endpoint.route;
-    let takes = (endpoint.takes)();
+    let spec = (endpoint.request_spec)();
     let mut operation = json!({
         "operationId": operation_id(route.name),
         "summary": summary(route),
@@ -504,7 +505,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
         responses.insert(status.to_string(), shared);
     }
     operation["responses"] = Value::Object(responses);
-    if let Some(body) = takes.body {
+    if let Some(body) = spec.body {
         let name = body.name.clone();
         let mut schema = components.body(body);
         let whole = components.schemas[&name].clone();
@@ -635,7 +636,7 @@ fn with_warnings(object: Value, components: &mut Components) -> Value {
 /// What an operation may refuse with: codes by status, where none stands for an error without a code.
 pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, BTreeSet<Option<&'static str>>> {
     let route = &endpoint.route;
-    let takes = (endpoint.takes)();
+    let spec = (endpoint.request_spec)();
     let mut refusals: BTreeMap<u16, BTreeSet<Option<&'static str>>> = BTreeMap::new();
     for status in [400, 401, 403, 500, 503] {
         refusals.entry(status).or_default().insert(None);
@@ -645,7 +646,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, BTreeSet<Option<&'static s
         refusals.entry(409).or_default().insert(None);
     }
     let mut codes = vec![Code::RateLimitExceeded, Code::AccountNotFound];
-    codes.extend(takes.body.and_then(|body| body.invalid));
+    codes.extend(spec.body.and_then(|body| body.invalid));
     codes.extend(expand::is_taken(route).then_some(Code::UnsupportedExpandValue));
     codes.extend(route.refuses);
     let named = |name: &&str| Kind::ALL.iter().find(|kind| kind.name() == *name);
@@ -656,7 +657,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, BTreeSet<Option<&'static s
             .filter_map(named)
             .filter_map(|kind| kind.not_found()),
     );
-    if takes.id {
+    if spec.id {
         let own = route.scope.resource().map(|resource| resource.kind());
         let code = own.and_then(Kind::not_found);
         match code {
@@ -772,7 +773,7 @@ fn error_schema() -> Value {
 fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec<Value> {
     let route = &endpoint.route;
     let mut list = Vec::new();
-    if (endpoint.takes)().id {
+    if (endpoint.request_spec)().id {
         let kind = route
             .scope
             .resource()
@@ -885,7 +886,7 @@ fn query_parameter(route: &Route, name: &str, components: &mut Components) -> Va
         ),
         "reservable" => described(
             json!({"type": "boolean"}),
-            "Takes reservations, or does not.",
+            "RequestSpec reservations, or does not.",
         ),
         "from" => described(
             json!({"type": "string", "format": "date-time"}),

@@ -309,6 +309,9 @@ fn environment(one: &Function) -> String {
                 variables.push_str("REPORTS_BUCKET: !Ref Files\n");
             }
             Need::BatchWrites | Need::ReadTable => {}
+            Need::EncryptionKeys => variables.push_str(
+                "ENCRYPTION_KEYS: !Sub '{{resolve:secretsmanager:${EncryptionKeys}}}'\n",
+            ),
             Need::Payments => variables.push_str(
                 "STRIPE_SECRET_KEY: !If [Paid, !Sub '{{resolve:secretsmanager:${StripeSecret}}}', '']\n",
             ),
@@ -402,8 +405,8 @@ fn role(one: &Function) -> String {
                 &["s3:GetObject"],
                 "!Sub '${Files.Arn}/stations/*'",
             )),
-            // Part of other statements; and CloudFormation reads the provider's key when it deploys.
-            Need::BatchWrites | Need::ReadTable | Need::Payments => {}
+            // Part of other statements; and CloudFormation reads secrets when it deploys.
+            Need::BatchWrites | Need::EncryptionKeys | Need::ReadTable | Need::Payments => {}
         }
     }
     let read = "      ManagedPolicyArns: [!Ref ReadAccess]\n";

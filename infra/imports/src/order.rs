@@ -3,24 +3,26 @@
 /// The parts of `shared/src`, from the lowest to the highest. All of `functions` comes after them.
 const PARTS: &[&[&str]] = &[
     &[
+        "encryption",
         "error",
         "id",
-        "metrics",
         "money",
         "operation",
         "origin",
+        "response",
         "size",
         "time",
+        "version",
     ],
     &["fields"],
-    &["models"],
+    &["metrics", "models"],
     &["charging", "ocpi"],
     &["ports"],
     &["store"],
     &["deployment"],
     &["http"],
     &["app", "aws", "stripe"],
-    &["events"],
+    &["events", "ocpi_client"],
 ];
 
 /// How high a file is in the order; nothing for the root of a library, which only lists its modules.

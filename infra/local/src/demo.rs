@@ -5,18 +5,18 @@
 use serde_json::json;
 use shared::error::{Error, Result};
 use shared::models::account::Account;
-use shared::models::api_key::{ApiKey, ApiKeyPrivate, Scope, Secret};
+use shared::models::api_key::{ApiKey, ApiKeyInternal, Scope, Secret};
 use shared::models::driver::Driver;
-use shared::models::fleet::{Fleet, FleetPrivate};
+use shared::models::fleet::{Fleet, FleetInternal};
 use shared::models::payment_method::PaymentMethod;
 use shared::models::policy::Policy;
 use shared::models::transaction::{
-    Movement, Transaction, TransactionPrivate, TransactionStatus, TransactionType,
+    Movement, Transaction, TransactionInternal, TransactionStatus, TransactionType,
 };
 use shared::models::vehicle::Vehicle;
 use shared::origin::Origin;
-use shared::store::Changes;
-use shared::store::row::Row;
+
+use shared::models::stored::Stored;
 use shared::{App, Id, Kind};
 
 const KEY: &str =
@@ -38,7 +38,7 @@ pub async fn create(app: &App) -> Result<()> {
         return Ok(());
     }
     let now = app.now();
-    let origin = Origin::later(tenant.clone(), now);
+    let origin = Origin::background(tenant.clone(), now);
     let body = json!({"name": "Sample account", "email": "ops@fleet.example", "type": "business"});
     let mut account = Account::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
     account.id = tenant.account.clone();
@@ -50,10 +50,10 @@ pub async fn create(app: &App) -> Result<()> {
         now,
     )?;
     fleet.id = Id::from_number(Kind::Fleet, FIRST + 1);
-    let mut plan = FleetPrivate::default();
+    let mut plan = FleetInternal::default();
     fleet.plan(&mut plan, now);
     let body = json!({"name": "Sample driver", "email": "driver@fleet.example"});
-    let (mut driver, private) = Driver::new(
+    let (mut driver, internal) = Driver::new(
         serde_json::from_value(body).map_err(Error::internal)?,
         &account,
         now,
@@ -97,36 +97,23 @@ pub async fn create(app: &App) -> Result<()> {
         scopes: vec![Scope::Everything],
         secret: None,
     };
-    let mut changes = Changes::new();
-    app.store
-        .create(&mut changes, &origin, &Row::new(account))?;
-    app.store.create(
-        &mut changes,
-        &origin,
-        &Row::with_private(
-            key,
-            ApiKeyPrivate {
-                hash: secret.hash(),
-                version: None,
-            },
-        ),
-    )?;
-    app.store
-        .create(&mut changes, &origin, &Row::with_private(fleet, plan))?;
-    app.store
-        .create(&mut changes, &origin, &Row::with_private(driver, private))?;
-    app.store
-        .create(&mut changes, &origin, &Row::new(vehicle))?;
-    app.store
-        .create(&mut changes, &origin, &Row::with_private(method, token))?;
-    app.store.create(
-        &mut changes,
-        &origin,
-        &Row::with_private(
-            transaction,
-            TransactionPrivate::charged("a sample".to_owned()),
-        ),
-    )?;
-    app.store.create(&mut changes, &origin, &Row::new(policy))?;
-    app.store.commit_later(&origin, changes).await
+    let mut tx = app.store.begin(&origin);
+    tx.create(&mut Stored::new(account))?;
+    tx.create(&mut Stored::with_internal(
+        key,
+        ApiKeyInternal {
+            hash: secret.hash(),
+            version: None,
+        },
+    ))?;
+    tx.create(&mut Stored::with_internal(fleet, plan))?;
+    tx.create(&mut Stored::with_internal(driver, internal))?;
+    tx.create(&mut Stored::new(vehicle))?;
+    tx.create(&mut Stored::with_internal(method, token))?;
+    tx.create(&mut Stored::with_internal(
+        transaction,
+        TransactionInternal::charged("a sample".to_owned()),
+    ))?;
+    tx.create(&mut Stored::new(policy))?;
+    tx.commit_without_response().await
 }

@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use shared::error::{Error, ErrorType, Refusal};
+use shared::error::{ClientError, Error, ErrorType};
 use shared::http::errors;
 use shared::ports::Clock;
 use shared::{Id, Kind};
@@ -89,7 +89,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
     match refused {
         None => next.run(request).await,
         Some(message) => {
-            let error = Error::Refused(Box::new(Refusal {
+            let error = Error::Client(Box::new(ClientError {
                 status: 403,
                 kind: ErrorType::InvalidRequest,
                 code: None,

@@ -10,6 +10,8 @@ mod engine;
 mod files;
 mod guard;
 mod inbox;
+mod networks;
+mod requests;
 mod stations;
 mod streams;
 mod timeline;
@@ -21,18 +23,20 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::Response as HttpResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
+use functions::charging_stations::import::Imported;
 use serde::{Deserialize, Serialize};
-use shared::app::{App, Quotas, Settings, TABLE};
+use shared::Response;
+use shared::app::{App, NETWORK_RATE, OwnParty, Quotas, Settings, TABLE};
+use shared::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
 use shared::error::{Error, Result};
-use shared::http::Versions;
 use shared::http::errors;
 use shared::http::rate_limit::Rates;
 use shared::metrics::Metrics;
@@ -40,8 +44,8 @@ use shared::models::api_key::Secret;
 use shared::models::webhook_endpoint::Targets;
 use shared::origin::Mode;
 use shared::ports::payments::Providers;
-use shared::store::Answer;
 use shared::store::Store;
+use shared::version::Versions;
 use shared::{Id, Kind, aws};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -53,6 +57,7 @@ use crate::engine::{Engine, Moved};
 use crate::files::Folder;
 use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
+use crate::requests::Requests;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 
@@ -152,6 +157,16 @@ struct Account {
     api_key: String,
     /// In hexadecimal.
     page_secret: String,
+    /// The keys that secrets in rows are encrypted with, as in the variable `ENCRYPTION_KEYS`. None in folders of releases that
+    /// did not encrypt them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encryption_keys: Option<String>,
+}
+
+/// The response of `GET /_local/clock`.
+#[derive(Debug, Serialize)]
+struct Time {
+    now: shared::Timestamp,
 }
 
 /// The body of `POST /_local/clock`.
@@ -235,7 +250,7 @@ impl Running {
 
         let clock = Arc::new(LocalClock::open(&folder)?);
         let timeline = Arc::new(Timeline::new(clock.clone()));
-        let known: Option<Account> = if made {
+        let mut known: Option<Account> = if made {
             None
         } else {
             folder.read(files::CREDENTIALS)?
@@ -243,6 +258,10 @@ impl Running {
         let page_secret = match &known {
             Some(known) => known.check(&folder)?,
             None => random()?,
+        };
+        let master_secrets = match &mut known {
+            Some(known) => known.master_secrets(&folder)?,
+            None => hex::encode(random()?),
         };
         let downloads = Arc::new(Downloads::new(
             folder.path(),
@@ -252,11 +271,18 @@ impl Running {
         ));
         let settings = Settings {
             page_secret: page_secret.clone(),
+            encryption_keys: EncryptionKeys::new(&master_secrets)?,
             base_url: None,
             rates: Rates {
                 test: options.rate,
                 live: options.rate,
             },
+            network_rate: NETWORK_RATE,
+            own_party: OwnParty::new(
+                aws::variable("OCPI_COUNTRY_CODE").as_deref(),
+                aws::variable("OCPI_PARTY_ID").as_deref(),
+                aws::variable("OCPI_NAME"),
+            )?,
             reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
             quotas: options.quotas,
@@ -276,7 +302,7 @@ impl Running {
         let known = match known {
             Some(known) => known,
             None => {
-                let made = make_account(&app, &page_secret).await?;
+                let made = make_account(&app, &page_secret, master_secrets).await?;
                 folder.write(files::CREDENTIALS, &made)?;
                 made
             }
@@ -420,14 +446,34 @@ impl Account {
                 folder.damaged(files::CREDENTIALS, &message)
             })
     }
+
+    /// The master secrets of encryption. A folder that has none is given one.
+    fn master_secrets(&mut self, folder: &Folder) -> Result<String> {
+        if let Some(master_secrets) = &self.encryption_keys {
+            return match EncryptionKeys::new(master_secrets) {
+                Ok(_) => Ok(master_secrets.clone()),
+                Err(_) => {
+                    let message = format!(
+                        "encryption_keys is not a list of keys of at least {MIN_MASTER_SECRET} characters"
+                    );
+                    Err(folder.damaged(files::CREDENTIALS, &message))
+                }
+            };
+        }
+        let made = hex::encode(random()?);
+        self.encryption_keys = Some(made.clone());
+        folder.write(files::CREDENTIALS, self)?;
+        Ok(made)
+    }
 }
 
-async fn make_account(app: &App, page_secret: &[u8]) -> Result<Account> {
+async fn make_account(app: &App, page_secret: &[u8], master_secrets: String) -> Result<Account> {
     let made = bootstrap::handle(app, account(Mode::Test)?).await?;
     Ok(Account {
         account: made.account.id,
         api_key: made.api_key.secret.unwrap_or_default(),
         page_secret: hex::encode(page_secret),
+        encryption_keys: Some(master_secrets),
     })
 }
 
@@ -437,14 +483,28 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes, the clock, the files and the inbox.
+/// The routes of the service, and those of a local run: the clock, the files, the inbox, the requests, stations and accounts.
 fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc<Inbox>) -> Router {
-    let service = functions::router(app.clone()).layer(from_fn_with_state(engine.clone(), nudge));
+    let requests = Arc::new(Requests::new(app.clock.clone()));
+    let service = functions::router(app.clone())
+        .layer(from_fn_with_state(engine.clone(), nudge))
+        .layer(from_fn_with_state(requests.clone(), requests::log));
     Router::new()
-        .route("/_local/clock", post(advance))
+        .route("/_local/clock", get(time).post(advance))
         .with_state(engine.clone())
         .route("/_local/account_status", post(set_account_status))
+        .route(
+            stations::ROUTE,
+            post(load_stations).layer(DefaultBodyLimit::max(stations::MAX_BODY)),
+        )
+        .route(
+            networks::ROUTE,
+            post(networks::manage)
+                .get(networks::list)
+                .layer(from_fn_with_state(engine.clone(), nudge)),
+        )
         .with_state(app.clone())
+        .route(requests::ROUTE, get(requests::list).with_state(requests))
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
@@ -457,7 +517,7 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
 }
 
 /// Tells the engine that a request may have left something to do.
-async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> Response {
+async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> HttpResponse {
     let reads = request.method().is_safe();
     let response = next.run(request).await;
     if !reads {
@@ -471,7 +531,7 @@ async fn set_account_status(
     State(app): State<App>,
     headers: HeaderMap,
     body: axum::body::Bytes,
-) -> Result<Json<shared::models::account::Account>, Answer> {
+) -> Result<Json<shared::models::account::Account>, Response> {
     let set = async {
         check_json(&headers)?;
         let invocation: SetStatus = shared::http::body::read(&body, None)?;
@@ -479,6 +539,20 @@ async fn set_account_status(
     };
     let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
     set.await.map(Json).map_err(shown)
+}
+
+/// `POST /_local/stations`: loads stations from OCPI objects, as the function `import-stations` does on AWS.
+async fn load_stations(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body: axum::body::Bytes,
+) -> Result<Json<Imported>, Response> {
+    let loaded = async {
+        check_json(&headers)?;
+        stations::load(&app, shared::http::body::read(&body, None)?).await
+    };
+    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
+    loaded.await.map(Json).map_err(shown)
 }
 
 /// A page of another origin can send other content types without asking first.
@@ -491,12 +565,18 @@ fn check_json(headers: &HeaderMap) -> Result<()> {
     }
 }
 
+/// `GET /_local/clock`: the time of everything in the process.
+async fn time(State(engine): State<Arc<Engine>>) -> Json<Time> {
+    let now = engine.now();
+    Json(Time { now })
+}
+
 /// `POST /_local/clock`: moves the time, for everything in the process.
 async fn advance(
     State(engine): State<Arc<Engine>>,
     headers: HeaderMap,
     body: axum::body::Bytes,
-) -> Result<Json<Moved>, Answer> {
+) -> Result<Json<Moved>, Response> {
     let moved = async {
         check_json(&headers)?;
         let Advance { advance_seconds } = shared::http::body::read(&body, None)?;

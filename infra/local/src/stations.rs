@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use functions::charging_stations::import::{self, Imported};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::App;
@@ -13,6 +14,11 @@ use shared::ocpi::{ImportedStation, Location};
 use shared::origin::Mode;
 
 use crate::files::Folder;
+
+pub const ROUTE: &str = "/_local/stations";
+
+/// The largest body of `POST /_local/stations`, in bytes.
+pub const MAX_BODY: usize = 256 * 1024 * 1024;
 
 const FILE: &str = "stations.json";
 
@@ -26,6 +32,30 @@ pub struct Sources<'a> {
     pub stations: Option<&'a Path>,
     /// OCPI Tariff objects.
     pub tariffs: Option<&'a Path>,
+}
+
+/// The body of `POST /_local/stations`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// OCPI Location objects: an array, an OCPI response with `data`, or one object.
+    stations: Value,
+    /// OCPI Tariff objects. Without them, stations keep the prices that they have.
+    tariffs: Option<Value>,
+}
+
+/// Adds stations to those of the run, or changes them.
+///
+/// # Errors
+/// 400 if `stations` or `tariffs` is of another shape. Locations and tariffs that cannot be used are in the result, each with
+/// the reason.
+pub async fn load(app: &App, load: Load) -> Result<Imported> {
+    let text = |value: &Value| value.to_string().into_bytes();
+    let tariffs = load.tariffs.as_ref().map(text);
+    let (stations, mut imported) =
+        import::read(&text(&load.stations), tariffs.as_deref(), app.now())?;
+    import::add(app, Mode::Test, stations, &mut imported).await?;
+    Ok(imported)
 }
 
 /// Puts the stations into the table; nothing when the files are those of the last start. Returns what was loaded from a file.

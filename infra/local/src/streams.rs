@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::error::DisplayErrorContext;
 use aws_sdk_dynamodbstreams::types::{Record, ShardIteratorType};
-use functions::stream::relay::Change;
+use functions::stream::relay::StreamRecord;
 use serde::{Deserialize, Serialize};
 use shared::error::{Error, Result};
 
@@ -30,7 +30,7 @@ pub struct Streams {
 
 /// A change, and where it stands in the stream.
 pub struct Numbered {
-    pub change: Change,
+    pub change: StreamRecord,
     pub shard: String,
     pub number: String,
 }
@@ -152,7 +152,7 @@ impl Streams {
 
 fn numbered(record: Record, shard: &str) -> Option<Numbered> {
     let body = record.dynamodb?;
-    let change = Change {
+    let change = StreamRecord {
         old: body.old_image.map(Into::into),
         new: body.new_image.map(Into::into),
     };

@@ -131,7 +131,7 @@ impl Calendar {
         others.map(|entry| entry.window)
     }
 
-    /// Promises the window; what the holder had before is given up.
+    /// CalendarEntries the window; what the holder had before is given up.
     pub fn book(&mut self, window: Window, holder: &Id, account: &Id) {
         self.release(holder);
         self.entries.push(Entry {

@@ -599,7 +599,7 @@ mod tests {
             at("2026-03-02T08:00:00Z"),
         );
         let policies = [policy.unwrap()];
-        let plan = crate::charging::policies::Plan {
+        let plan = crate::charging::policies::PolicyContext {
             station: None,
             area: None,
             windows: &windows,
@@ -679,7 +679,7 @@ mod tests {
         preferences.preferred_cpos = vec!["Liked".to_owned().try_into().unwrap()];
         let reservation = reservation(json!({}));
         let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
-        let plan = crate::charging::policies::Plan {
+        let plan = crate::charging::policies::PolicyContext {
             station: None,
             area: None,
             windows: &windows,
@@ -747,7 +747,7 @@ mod tests {
         busy: &[u128],
     ) -> (Choice, MatchSummary) {
         let windows = windows(reservation, at("2026-03-02T09:30:00Z"));
-        let plan = crate::charging::policies::Plan {
+        let plan = crate::charging::policies::PolicyContext {
             station: None,
             area: None,
             windows: &windows,

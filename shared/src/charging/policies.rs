@@ -92,7 +92,7 @@ impl Breach {
 
 /// What is to be judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+pub struct PolicyContext<'a> {
     /// Where; none while no station is assigned, and then no rule about stations is broken.
     pub station: Option<&'a ChargingStation>,
     /// Where one is sought, as long as none is assigned: somewhere in there every policy has to allow one.
@@ -116,7 +116,7 @@ pub struct Verdict {
 }
 
 /// Judges a plan.
-pub fn judge(policies: &[Policy], plan: &Plan<'_>) -> Verdict {
+pub fn judge(policies: &[Policy], plan: &PolicyContext<'_>) -> Verdict {
     let limits = Limits::new(policies, plan);
     let first_of = |policy: &&Policy| {
         let rule = broken_in(plan, &policy.rules).next()?;
@@ -157,7 +157,7 @@ pub struct Limits<'a> {
 
 impl<'a> Limits<'a> {
     /// What is left of the plan's windows; its station does not matter.
-    pub fn new(policies: &'a [Policy], plan: &Plan<'_>) -> Self {
+    pub fn new(policies: &'a [Policy], plan: &PolicyContext<'_>) -> Self {
         let enforced: Vec<_> = active(policies, PolicyMode::Enforcement).collect();
         let times: Vec<_> = enforced
             .iter()
@@ -195,7 +195,7 @@ fn active(policies: &[Policy], mode: PolicyMode) -> impl Iterator<Item = &Policy
 }
 
 /// The rules about stations that the plan's station breaks, or whichever might be found in its area.
-fn broken_in<'a>(plan: &Plan<'a>, rules: &'a Rules) -> impl Iterator<Item = Rule> + 'a {
+fn broken_in<'a>(plan: &PolicyContext<'a>, rules: &'a Rules) -> impl Iterator<Item = Rule> + 'a {
     let station = plan.station;
     let by_station =
         station.map(|station| broken_by(station, &station.pricing, rules, plan.currency));
@@ -254,7 +254,7 @@ fn is_above(pricing: &[Price], cap: PriceCap, currency: Currency) -> bool {
         .any(|price| price.currency != currency || price.gross() > cap)
 }
 
-fn allows_time(rules: &Rules, window: &Window, plan: &Plan<'_>) -> bool {
+fn allows_time(rules: &Rules, window: &Window, plan: &PolicyContext<'_>) -> bool {
     Times::of(rules, plan).allow(window)
 }
 
@@ -265,7 +265,7 @@ struct Times {
 }
 
 impl Times {
-    fn of(rules: &Rules, plan: &Plan<'_>) -> Self {
+    fn of(rules: &Rules, plan: &PolicyContext<'_>) -> Self {
         let reach = plan.windows.iter().map(|window| window.from).min();
         let end = plan.windows.iter().map(|window| window.until).max();
         let (Some(from), Some(until), false) = (reach, end, rules.time_windows.is_empty()) else {
@@ -357,7 +357,7 @@ mod tests {
     }
 
     fn at_station(policies: &[Policy], station: &ChargingStation) -> Option<Rule> {
-        let plan = Plan {
+        let plan = PolicyContext {
             station: Some(station),
             area: None,
             windows: &[],
@@ -377,7 +377,7 @@ mod tests {
 
     fn at_times(policies: &[Policy], windows: &[Window], zone: &str) -> Option<Rule> {
         let zone = TimeZone::get(zone).unwrap();
-        let plan = Plan {
+        let plan = PolicyContext {
             station: None,
             area: None,
             windows,
@@ -621,7 +621,7 @@ mod tests {
         suggestion.mode = PolicyMode::Suggestion;
         let windows = [window("2026-03-02T10:00:00Z", "2026-03-02T10:30:00Z")];
         let station = station();
-        let plan = Plan {
+        let plan = PolicyContext {
             station: Some(&station),
             area: None,
             windows: &windows,
@@ -655,7 +655,7 @@ mod tests {
     fn the_refusal_names_policy_and_rule() {
         let denying = policy(json!({"denied_operators": ["Voltway"]}));
         let station = station();
-        let plan = Plan {
+        let plan = PolicyContext {
             station: Some(&station),
             area: None,
             windows: &[],
@@ -666,7 +666,7 @@ mod tests {
             .blocked
             .unwrap();
         match breach.refusal() {
-            Error::Refused(refusal) => {
+            Error::Client(refusal) => {
                 assert_eq!(
                     (refusal.status, refusal.code),
                     (403, Some(Code::PolicyBlocked))

@@ -57,7 +57,7 @@ pub struct Circle {
 
 /// Where a station stands in the order of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct NearbyStation {
     /// Millimetres from the place; 0 without one. Whole, so that the same distance is always the same number.
     pub distance: u64,
     /// When the station was created, in a search without a place; 1970 otherwise.
@@ -99,7 +99,7 @@ impl Place {
 
 impl Search {
     /// The order of the stations found: nearest first where there is a place, newest first otherwise.
-    pub fn order(&self, a: &Spot, b: &Spot) -> Ordering {
+    pub fn order(&self, a: &NearbyStation, b: &NearbyStation) -> Ordering {
         match self.place {
             Some(_) => (a.distance, &a.id).cmp(&(b.distance, &b.id)),
             None => (b.created, &b.id).cmp(&(a.created, &a.id)),

@@ -8,9 +8,9 @@ use serde_json::{Map, Number, Value};
 
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::models::charging_session::{ChargingSession, Names, SessionPrivate, SessionStatus};
+use crate::models::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
 use crate::models::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
-use crate::models::reservation::{Fee, Reservation, ReservationPrivate};
+use crate::models::reservation::{Fee, Reservation, ReservationInternal};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
@@ -204,12 +204,12 @@ impl Grouping {
 }
 
 /// What a row says of the one session it stands for, in the order of the columns.
-fn of_session(session: &ChargingSession, private: &SessionPrivate) -> Vec<Cell> {
+fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Cell> {
     let Names {
         driver,
         registration_plate,
         station,
-    } = &private.names;
+    } = &internal.names;
     let status = session.status.as_str().to_owned();
     vec![
         Cell::id(Some(&session.id)),
@@ -231,7 +231,7 @@ fn of_session(session: &ChargingSession, private: &SessionPrivate) -> Vec<Cell> 
 }
 
 /// What a row says of the one reservation fee it stands for, in the order of the columns.
-fn of_fee(reservation: &Reservation, private: &ReservationPrivate) -> Vec<Cell> {
+fn of_fee(reservation: &Reservation, internal: &ReservationInternal) -> Vec<Cell> {
     vec![
         Cell::Nothing,
         Cell::id(Some(&reservation.id)),
@@ -243,11 +243,11 @@ fn of_fee(reservation: &Reservation, private: &ReservationPrivate) -> Vec<Cell> 
         Cell::Nothing,
         Cell::id(Some(&reservation.driver)),
         Cell::Nothing,
-        Cell::id(private.fleet.as_ref()),
+        Cell::id(internal.fleet.as_ref()),
         Cell::id(reservation.charging_station.as_ref()),
         Cell::Nothing,
         Cell::name(reservation.connector.as_deref().unwrap_or_default()),
-        Cell::id(private.invoice.as_ref()),
+        Cell::id(internal.invoice.as_ref()),
     ]
 }
 
@@ -263,7 +263,7 @@ impl Summary {
     }
 
     /// Counts a session, if the report covers it.
-    pub fn add(&mut self, session: &ChargingSession, private: &SessionPrivate) {
+    pub fn add(&mut self, session: &ChargingSession, internal: &SessionInternal) {
         if !self.parameters.covers(session) {
             return;
         }
@@ -275,17 +275,17 @@ impl Summary {
             Grouping::Session => session.id.clone(),
         });
         let totals = self.row(group, session.currency);
-        totals.add(session, private);
+        totals.add(session, internal);
         if self.parameters.group_by == Some(Grouping::Session) {
             self.row(Some(session.id.clone()), session.currency).single =
-                of_session(session, private);
+                of_session(session, internal);
         }
-        self.of_currency(session.currency).add(session, private);
+        self.of_currency(session.currency).add(session, internal);
     }
 
     /// Counts the fee of a reservation, if it has one and the report covers it.
-    pub fn add_fee(&mut self, reservation: &Reservation, private: &ReservationPrivate) {
-        let Some(fee) = reservation.fee(private) else {
+    pub fn add_fee(&mut self, reservation: &Reservation, internal: &ReservationInternal) {
+        let Some(fee) = reservation.fee(internal) else {
             return;
         };
         if !self.parameters.covers_fee(reservation, &fee) {
@@ -297,7 +297,7 @@ impl Summary {
             .and_then(|grouping| match grouping {
                 Grouping::Vehicle => Some(reservation.vehicle.clone()),
                 Grouping::Driver => Some(reservation.driver.clone()),
-                Grouping::Fleet => private.fleet.clone(),
+                Grouping::Fleet => internal.fleet.clone(),
                 Grouping::Station => reservation.charging_station.clone(),
                 Grouping::Session => Some(reservation.id.clone()),
             });
@@ -305,7 +305,7 @@ impl Summary {
         totals.add_fee(&fee);
         if self.parameters.group_by == Some(Grouping::Session) {
             self.row(Some(reservation.id.clone()), reservation.currency)
-                .single = of_fee(reservation, private);
+                .single = of_fee(reservation, internal);
         }
         self.of_currency(reservation.currency).add_fee(&fee);
     }
@@ -409,13 +409,13 @@ impl Summary {
 }
 
 impl Totals {
-    fn add(&mut self, session: &ChargingSession, private: &SessionPrivate) {
+    fn add(&mut self, session: &ChargingSession, internal: &SessionInternal) {
         let ended = session.session_ended.unwrap_or(session.session_started);
         self.by_status[place(session.status)] += 1;
         self.energy += session.energy_consumed;
         self.millis += ended.millis_since(session.session_started).max(0);
-        self.net += private.net;
-        self.tax += private.tax;
+        self.net += internal.net;
+        self.tax += internal.tax;
         self.paid += session.amount_paid;
         self.due += session.amount_due;
         let started = session.session_started;
@@ -587,20 +587,20 @@ mod tests {
     fn a_cost_analysis_is_this_file() {
         let mut summary = summary("cost_analysis", Some("driver"), "csv");
         for (number, paid) in [(1, 0), (2, 1190)] {
-            let (mut session, private) = session(number, "2026-03-05T00:00:00Z");
+            let (mut session, internal) = session(number, "2026-03-05T00:00:00Z");
             session.amount_paid = paid;
             session.amount_due -= paid;
-            summary.add(&session, &private);
+            summary.add(&session, &internal);
         }
-        let (out, private) = session(3, "2026-04-05T00:00:00Z");
-        summary.add(&out, &private);
+        let (out, internal) = session(3, "2026-04-05T00:00:00Z");
+        summary.add(&out, &internal);
         let driver = Id::from_number(Kind::Driver, 1);
         let names = HashMap::from([(driver, "Byron, \"Ada\"".to_owned())]);
         // The fee of a reservation counts, but not in the price of a kWh.
-        let (reservation, private) = fee("2026-03-05T00:00:00Z", 300);
-        summary.add_fee(&reservation, &private);
-        let (reservation, private) = fee("2026-04-01T00:00:00Z", 300);
-        summary.add_fee(&reservation, &private);
+        let (reservation, internal) = fee("2026-03-05T00:00:00Z", 300);
+        summary.add_fee(&reservation, &internal);
+        let (reservation, internal) = fee("2026-04-01T00:00:00Z", 300);
+        summary.add_fee(&reservation, &internal);
         let want = "driver,driver_name,period_start,period_end,time_zone,currency,sessions,reservation_fees,energy_wh,\
                     net_minor_units,net,tax_minor_units,tax,gross_minor_units,gross,\
                     reservation_fees_gross_minor_units,reservation_fees_gross,paid_minor_units,paid,\
@@ -617,7 +617,7 @@ mod tests {
     }
 
     /// A reservation of the first driver that owes a fee since then.
-    fn fee(since: &str, amount: i64) -> (Reservation, ReservationPrivate) {
+    fn fee(since: &str, amount: i64) -> (Reservation, ReservationInternal) {
         let number = since.len() as u128 + amount as u128;
         let json = json!({"id": Id::from_number(Kind::Reservation, number), "object": "reservation",
             "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800}, "connector_type": ["Type2"],
@@ -625,28 +625,28 @@ mod tests {
             "ideal_start": since, "ideal_end": since, "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000},
             "metadata": {}, "reservation_fee": amount, "status": "expired", "updated": since,
             "vehicle": Id::from_number(Kind::Vehicle, 1)});
-        let private = ReservationPrivate {
+        let internal = ReservationInternal {
             owed_since: Some(at(since)),
-            ..ReservationPrivate::default()
+            ..ReservationInternal::default()
         };
-        (serde_json::from_value(json).unwrap(), private)
+        (serde_json::from_value(json).unwrap(), internal)
     }
 
     #[test]
     fn a_report_by_session_has_a_row_for_each_session_and_each_fee() {
         let mut summary = summary("cost_analysis", Some("session"), "json");
         for number in 1..=2 {
-            let (session, mut private) = session(number, "2026-03-05T00:00:00Z");
-            private.names.driver = "Ada Byron".into();
-            summary.add(&session, &private);
+            let (session, mut internal) = session(number, "2026-03-05T00:00:00Z");
+            internal.names.driver = "Ada Byron".into();
+            summary.add(&session, &internal);
         }
-        let (reservation, mut private) = fee("2026-03-05T00:00:00Z", 300);
+        let (reservation, mut internal) = fee("2026-03-05T00:00:00Z", 300);
         assert!(
             reservation
                 .clone()
-                .pay_off(&mut private, at("2026-03-06T00:00:00Z"))
+                .pay_off(&mut internal, at("2026-03-06T00:00:00Z"))
         );
-        summary.add_fee(&reservation, &private);
+        summary.add_fee(&reservation, &internal);
         let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
         let column = |name: &str| {
             let rows = rows.as_array().unwrap().iter();
@@ -674,10 +674,10 @@ mod tests {
     fn amounts_have_the_digits_of_their_currency() {
         for (code, gross) in [("jpy", "1190"), ("eur", "11.90"), ("kwd", "1.190")] {
             let mut summary = summary("charging_summary", None, "json");
-            let (session, private) = session(1, "2026-03-05T00:00:00Z");
+            let (session, internal) = session(1, "2026-03-05T00:00:00Z");
             let mut json = serde_json::to_value(session).unwrap();
             json["currency"] = code.into();
-            summary.add(&serde_json::from_value(json).unwrap(), &private);
+            summary.add(&serde_json::from_value(json).unwrap(), &internal);
             let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
             assert_eq!(
                 (&rows[0]["gross"], &rows[0]["gross_minor_units"]),
@@ -691,8 +691,8 @@ mod tests {
     fn no_text_begins_like_a_formula() {
         for name in ["=1+1", "+1", "-1", "@A1", "\tx", "\rx"] {
             let mut summary = summary("charging_summary", Some("driver"), "csv");
-            let (session, private) = session(1, "2026-03-05T00:00:00Z");
-            summary.add(&session, &private);
+            let (session, internal) = session(1, "2026-03-05T00:00:00Z");
+            summary.add(&session, &internal);
             let names = HashMap::from([(session.driver, name.to_owned())]);
             let file = text(&summary, &names);
             let mut reader = csv::Reader::from_reader(file.as_bytes());
@@ -705,10 +705,10 @@ mod tests {
     fn currencies_are_never_added() {
         let mut summary = summary("charging_summary", None, "json");
         for (number, currency) in [(1, "eur"), (2, "usd"), (3, "eur")] {
-            let (session, private) = session(number, "2026-03-05T00:00:00Z");
+            let (session, internal) = session(number, "2026-03-05T00:00:00Z");
             let mut json = serde_json::to_value(session).unwrap();
             json["currency"] = currency.into();
-            summary.add(&serde_json::from_value(json).unwrap(), &private);
+            summary.add(&serde_json::from_value(json).unwrap(), &internal);
         }
         let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
         let row = |currency, sessions| {
@@ -730,12 +730,12 @@ mod tests {
                     let mut summary = summary(kind, Some(group_by), "json");
                     let (mut gross, mut energy) = (0, 0);
                     for (number, (whose, due, paid, wh)) in sessions.iter().enumerate() {
-                        let (mut session, private) = session(number as u128, "2026-03-05T00:00:00Z");
+                        let (mut session, internal) = session(number as u128, "2026-03-05T00:00:00Z");
                         session.vehicle = Id::from_number(Kind::Vehicle, *whose);
                         session.driver = Id::from_number(Kind::Driver, *whose);
                         (session.amount_due, session.amount_paid, session.energy_consumed) = (*due, *paid, *wh);
                         session.session_started = at("2026-03-04T23:00:00Z");
-                        summary.add(&session, &private);
+                        summary.add(&session, &internal);
                         gross += due + paid;
                         energy += wh;
                     }

@@ -10,13 +10,12 @@ use crate::events::signature;
 use crate::events::targets::Resolver;
 use crate::id::{Id, Kind};
 use crate::models::event::{Delivery, DeliveryState, Event, EventType};
+use crate::models::stored::Stored;
 use crate::models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use crate::models::webhook_endpoint::{
     DisabledReason, EndpointStatus, PATIENCE, Targets, WebhookEndpoint,
 };
 use crate::origin::{Origin, Tenant};
-use crate::store::Changes;
-use crate::store::row::Row;
 use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
 /// The waits between attempts, in milliseconds: the first follows the first attempt.
@@ -55,11 +54,11 @@ pub struct Sender {
 }
 
 /// Endpoints as they were read, with when.
-type Known = HashMap<(Tenant, Id), (Timestamp, Row<WebhookEndpoint>)>;
+type Known = HashMap<(Tenant, Id), (Timestamp, Stored<WebhookEndpoint>)>;
 
 /// How a receiver answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Outcome {
+struct DeliveryOutcome {
     status: Option<u16>,
     /// In milliseconds.
     retry_after: Option<i64>,
@@ -67,20 +66,20 @@ struct Outcome {
     latency_ms: u64,
 }
 
-impl Outcome {
+impl DeliveryOutcome {
     fn succeeded(&self) -> bool {
         matches!(self.status, Some(200 | 201 | 202 | 204))
     }
 }
 
 /// The event in the version of the endpoint it goes to.
-fn rendered(app: &App, event: &Row<Event>, receiver: &WebhookEndpoint) -> Event {
+fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Event {
     let (versions, version) = (&app.settings.versions, &receiver.api_version);
     let mut rendered = event.object.clone();
     rendered
         .data
-        .downgrade(versions, &event.private.shape, version);
-    rendered.api_version = version.min(&event.private.shape).clone();
+        .downgrade(versions, &event.internal.shape, version);
+    rendered.api_version = version.min(&event.internal.shape).clone();
     rendered
 }
 
@@ -96,7 +95,7 @@ pub async fn deliver(
     attempt: u32,
 ) -> Result<()> {
     let now = app.now();
-    let origin = Origin::later(tenant.clone(), now);
+    let origin = Origin::background(tenant.clone(), now);
     let receiver = app.sender.endpoint(app, tenant, endpoint).await?;
     let claimed = app
         .store
@@ -113,9 +112,9 @@ pub async fn deliver(
             let rendered = rendered(app, &event, &receiver.object);
             app.sender.send(receiver, &rendered, now).await
         }
-        None => Outcome {
+        None => DeliveryOutcome {
             response: "the endpoint is disabled or deleted".into(),
-            ..Outcome::default()
+            ..DeliveryOutcome::default()
         },
     };
     let concluded = app.now();
@@ -152,7 +151,13 @@ pub async fn deliver(
 }
 
 /// What a delivery is after an attempt. `jitter` lies between −0.2 and 0.2.
-fn next(outcome: &Outcome, wanted: bool, attempt: u32, now: Timestamp, jitter: f64) -> Delivery {
+fn next(
+    outcome: &DeliveryOutcome,
+    wanted: bool,
+    attempt: u32,
+    now: Timestamp,
+    jitter: f64,
+) -> Delivery {
     let closed = |state| Delivery {
         attempts: attempt,
         state,
@@ -189,8 +194,8 @@ fn jitter() -> Result<f64> {
 async fn judge(
     app: &App,
     origin: &Origin,
-    known: &Row<WebhookEndpoint>,
-    outcome: &Outcome,
+    known: &Stored<WebhookEndpoint>,
+    outcome: &DeliveryOutcome,
     now: Timestamp,
 ) -> Result<()> {
     if judged(known.clone(), outcome, now).is_none() {
@@ -201,13 +206,13 @@ async fn judge(
             .store
             .find::<WebhookEndpoint>(&origin.tenant, &known.object.id)
             .await?;
-        let Some(row) = row.and_then(|row| judged(row, outcome, now)) else {
+        let Some(mut row) = row.and_then(|row| judged(row, outcome, now)) else {
             return Ok(());
         };
-        let mut changes = Changes::new();
-        app.store.replace(&mut changes, origin, &row)?;
+        let mut tx = app.store.begin(origin);
+        tx.save(&mut row)?;
         app.sender.forget(&origin.tenant, &row.object.id);
-        match app.store.commit_later(origin, changes).await {
+        match tx.commit_without_response().await {
             // Another delivery had something to say as well, which may not be the same.
             Err(Error::Contended) => {}
             done => return done,
@@ -218,16 +223,16 @@ async fn judge(
 
 /// The endpoint after an outcome; none when that changes nothing.
 fn judged(
-    mut row: Row<WebhookEndpoint>,
-    outcome: &Outcome,
+    mut row: Stored<WebhookEndpoint>,
+    outcome: &DeliveryOutcome,
     now: Timestamp,
-) -> Option<Row<WebhookEndpoint>> {
-    let before = row.private.failing_since;
+) -> Option<Stored<WebhookEndpoint>> {
+    let before = row.internal.failing_since;
     if outcome.succeeded() {
-        row.private.failing_since = None;
+        row.internal.failing_since = None;
         return before.map(|_| row);
     }
-    let since = *row.private.failing_since.get_or_insert(now);
+    let since = *row.internal.failing_since.get_or_insert(now);
     let reason = match outcome.status {
         Some(410) => Some(DisabledReason::Gone),
         _ if now.millis_since(since) >= PATIENCE => Some(DisabledReason::Failing),
@@ -236,7 +241,7 @@ fn judged(
     match reason {
         Some(reason) if row.object.status == EndpointStatus::Enabled => {
             row.object.disable(reason, now);
-            Some(row.announcing(EventType::WebhookEndpointDisabled))
+            Some(row.recording(EventType::WebhookEndpointDisabled))
         }
         _ => before.is_none().then_some(row),
     }
@@ -251,7 +256,12 @@ impl Sender {
         }
     }
 
-    fn client(&self) -> Result<&reqwest::Client> {
+    /// The HTTP client of requests to addresses that others have given: it connects to public addresses only (and to this machine in
+    /// local runs), and follows no redirects.
+    ///
+    /// # Errors
+    /// `Internal` if it cannot be made.
+    pub fn client(&self) -> Result<&reqwest::Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -274,7 +284,7 @@ impl Sender {
         app: &App,
         tenant: &Tenant,
         id: &Id,
-    ) -> Result<Option<Row<WebhookEndpoint>>> {
+    ) -> Result<Option<Stored<WebhookEndpoint>>> {
         let place = (tenant.clone(), id.clone());
         let now = app.now();
         let known = self.lock().get(&place).cloned();
@@ -305,16 +315,16 @@ impl Sender {
     /// Sends an event. Whatever goes wrong on the way is the outcome.
     async fn send(
         &self,
-        receiver: &Row<WebhookEndpoint>,
+        receiver: &Stored<WebhookEndpoint>,
         event: &Event,
         now: Timestamp,
-    ) -> Outcome {
+    ) -> DeliveryOutcome {
         let started = tokio::time::Instant::now();
         let mut outcome = match self.post(receiver, event, now).await {
             Ok(outcome) => outcome,
-            Err(error) => Outcome {
+            Err(error) => DeliveryOutcome {
                 response: error,
-                ..Outcome::default()
+                ..DeliveryOutcome::default()
             },
         };
         outcome.latency_ms = started.elapsed().as_millis() as u64;
@@ -323,11 +333,11 @@ impl Sender {
 
     async fn post(
         &self,
-        receiver: &Row<WebhookEndpoint>,
+        receiver: &Stored<WebhookEndpoint>,
         event: &Event,
         now: Timestamp,
-    ) -> Result<Outcome, String> {
-        let private = &receiver.private;
+    ) -> Result<DeliveryOutcome, String> {
+        let internal = &receiver.internal;
         let receiver = &receiver.object;
         let url = receiver.url.parts().ok_or("the URL cannot be read")?;
         if !self.targets.allow_url(&url) {
@@ -338,7 +348,7 @@ impl Sender {
         let mut request = client.post(url).header("content-type", "application/json");
         let secrets: Vec<_> = [&receiver.secret]
             .into_iter()
-            .chain(private.previous_secrets(now))
+            .chain(internal.previous_secrets(now))
             .collect();
         for (name, value) in signature::headers(
             &event.id,
@@ -368,7 +378,7 @@ impl Sender {
         }
         read.truncate(KEEP);
         let response = String::from_utf8_lossy(&read).into_owned();
-        Ok(Outcome {
+        Ok(DeliveryOutcome {
             status: Some(answer.status().as_u16()),
             retry_after,
             response,
@@ -409,9 +419,9 @@ mod tests {
     }
 
     fn after(status: Option<u16>, attempt: u32, jitter: f64) -> (DeliveryState, i64) {
-        let outcome = Outcome {
+        let outcome = DeliveryOutcome {
             status,
-            ..Outcome::default()
+            ..DeliveryOutcome::default()
         };
         let delivery = next(&outcome, true, attempt, now(), jitter);
         assert_eq!(delivery.attempts, attempt);
@@ -449,10 +459,10 @@ mod tests {
     #[test]
     fn a_receiver_may_ask_for_more_time_up_to_a_day() {
         let asked = |status, text: &str| {
-            let outcome = Outcome {
+            let outcome = DeliveryOutcome {
                 status: Some(status),
                 retry_after: retry_after_millis(text, now()),
-                ..Outcome::default()
+                ..DeliveryOutcome::default()
             };
             next(&outcome, true, 1, now(), 0.0)
                 .next_at

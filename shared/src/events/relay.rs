@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
 
@@ -11,29 +12,31 @@ use crate::charging::calendar::CalendarOwner;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_session::{ChargingSession, SessionStatus};
-use crate::models::charging_station::{ChargingStation, Connector, StationPrivate};
+use crate::models::charging_station::{ChargingStation, Connector, StationInternal};
 use crate::models::driver::Driver;
 use crate::models::event::{
-    Cause, Delivery, DeliveryState, Event, EventPrivate, EventRequest, EventType,
+    Cause, Delivery, DeliveryState, Event, EventInternal, EventRequest, EventType,
 };
 use crate::models::fleet::Fleet;
 use crate::models::invoice::Invoice;
 use crate::models::policy::Policy;
 use crate::models::report::Report;
-use crate::models::reservation::{Reservation, ReservationPrivate, ReservationStatus};
+use crate::models::reservation::{Reservation, ReservationInternal, ReservationStatus};
+use crate::models::stored::Stored;
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
+use crate::ocpi::network::NetworkStatus;
+use crate::ocpi::object::Module;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::{FailedChange, Message};
-use crate::store::row::Row;
+use crate::store::keys;
 use crate::store::sweep::Waiting;
-use crate::store::{Changes, keys};
 use crate::time::Timestamp;
 
 /// One record of the stream: a row before and after.
 #[derive(Debug, Clone, Default)]
-pub struct Change {
+pub struct StreamRecord {
     pub old: Option<Item>,
     pub new: Option<Item>,
 }
@@ -43,7 +46,7 @@ pub struct Change {
 ///
 /// # Errors
 /// The table, a queue or the scheduler cannot be reached: the record has to be read again.
-pub async fn relay(app: &App, change: &Change) -> Result<()> {
+pub async fn relay(app: &App, change: &StreamRecord) -> Result<()> {
     match work_on(app, change).await {
         Err(error) if error.is_permanent() => fail(app, change, &error).await,
         done => done,
@@ -51,7 +54,7 @@ pub async fn relay(app: &App, change: &Change) -> Result<()> {
 }
 
 /// Sends a change that can never be relayed to the failure destination, with the place of its row.
-async fn fail(app: &App, change: &Change, error: &Error) -> Result<()> {
+async fn fail(app: &App, change: &StreamRecord, error: &Error) -> Result<()> {
     let item = change.new.as_ref().or(change.old.as_ref());
     let attribute = |name| item.and_then(|item| text(item, name)).unwrap_or_default();
     let (pk, sk) = (attribute("pk"), attribute("sk"));
@@ -72,12 +75,17 @@ async fn fail(app: &App, change: &Change, error: &Error) -> Result<()> {
     Ok(())
 }
 
-async fn work_on(app: &App, change: &Change) -> Result<()> {
+async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
     let Some(new) = &change.new else {
         return removed(app, change).await;
     };
     if let Some((mode, station)) = text(new, "pk").and_then(keys::parse_station) {
         return relay_station(app, mode, &station, change).await;
+    }
+    if let Some(pk) = text(new, "pk")
+        && let Some(relayed) = relay_of_network(app, pk, change)
+    {
+        return relayed.await;
     }
     let Some((tenant, id)) = text(new, "pk").and_then(keys::parse_object) else {
         return Ok(());
@@ -98,7 +106,7 @@ async fn work_on(app: &App, change: &Change) -> Result<()> {
 }
 
 /// Removes what nobody can find any more when a row is gone: the lines of an invoice.
-async fn removed(app: &App, change: &Change) -> Result<()> {
+async fn removed(app: &App, change: &StreamRecord) -> Result<()> {
     let key = |name| change.old.as_ref().and_then(|old| text(old, name));
     let (Some(pk), Some(sk)) = (key("pk"), key("sk")) else {
         return Ok(());
@@ -126,7 +134,7 @@ fn read<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Result<Optio
 }
 
 /// Writes the events a change stands for, each with the deliveries it needs.
-async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) -> Result<()> {
     let (Some(new), old) = (&change.new, &change.old) else {
         return Ok(());
     };
@@ -139,7 +147,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
     if before == Some(version) {
         return Ok(());
     }
-    let announced: Vec<EventType> = read(new, "announces")?.unwrap_or_default();
+    let announced: Vec<EventType> = read(new, "pending_events")?.unwrap_or_default();
     if announced.is_empty() {
         return Ok(());
     }
@@ -169,9 +177,9 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Resul
             &cause,
         );
         let deliveries = deliveries(app, tenant, &event).await?;
-        let origin = Origin::later(tenant.clone(), app.now());
+        let origin = Origin::background(tenant.clone(), app.now());
         app.store
-            .add_event(&origin, &with_deliveries(event, deliveries))
+            .add_event(&origin, &mut with_deliveries(event, deliveries))
             .await?;
         app.settings.metrics.happened(origin.now, kind);
     }
@@ -209,9 +217,9 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
 }
 
 /// The event's row, waiting for its deliveries.
-fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Row<Event> {
+fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Stored<Event> {
     event.pending_webhooks = u32::try_from(deliveries.len()).unwrap_or(u32::MAX);
-    Row::with_private(event, EventPrivate::planned(deliveries))
+    Stored::with_internal(event, EventInternal::planned(deliveries))
 }
 
 /// A delivery for each endpoint that wants the event.
@@ -227,30 +235,30 @@ async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMa
 }
 
 /// Sends every delivery that newly waits; plans those of an event that was written in the transaction of its cause.
-async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) -> Result<()> {
     let Some(new) = &change.new else {
         return Ok(());
     };
-    let private: EventPrivate = read(new, "private")?.unwrap_or_default();
-    let Some(deliveries) = private.deliveries else {
+    let internal: EventInternal = read(new, "internal")?.unwrap_or_default();
+    let Some(deliveries) = internal.deliveries else {
         let event: Event =
             read(new, "object")?.ok_or_else(|| Error::permanent("an event without content"))?;
         let deliveries = deliveries(app, tenant, &event).await?;
-        let origin = Origin::later(tenant.clone(), app.now());
+        let origin = Origin::background(tenant.clone(), app.now());
         let version = app.keys.version(app, tenant, origin.now).await?;
         let plan = app
             .store
             .plan_deliveries(&origin, id, &deliveries, &version);
         return plan.await;
     };
-    let before: Option<EventPrivate> = change
+    let before: Option<EventInternal> = change
         .old
         .as_ref()
-        .map(|old| read(old, "private"))
+        .map(|old| read(old, "internal"))
         .transpose()?
         .flatten();
     let before = before
-        .and_then(|private| private.deliveries)
+        .and_then(|before| before.deliveries)
         .unwrap_or_default();
     for (endpoint, delivery) in deliveries {
         if delivery.state == DeliveryState::Waiting && before.get(&endpoint) != Some(&delivery) {
@@ -276,8 +284,62 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
+/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, and that it is sent a token. None
+/// for any other row.
+fn relay_of_network<'a>(
+    app: &'a App,
+    pk: &str,
+    change: &'a StreamRecord,
+) -> Option<BoxFuture<'a, Result<()>>> {
+    if let Some((mode, network)) = keys::parse_network(pk) {
+        return Some(Box::pin(async move {
+            let at = |item: &Option<Item>| {
+                let text = text(item.as_ref()?, "next_action_at")?;
+                Timestamp::parse(text).ok()
+            };
+            match at(&change.new) {
+                Some(due) if at(&change.old) != Some(due) => {
+                    let message = Message::SyncNetwork { mode, network };
+                    app.send_at(due, &message).await
+                }
+                _ => Ok(()),
+            }
+        }));
+    }
+    if let Some((mode, tariff)) = keys::parse_ocpi_object(pk) {
+        return Some(Box::pin(async move {
+            let is_object = change.new.as_ref().is_some_and(|new| new.contains_key("raw"));
+            if tariff.module != Module::Tariffs || !is_object {
+                return Ok(());
+            }
+            let message = Message::ApplyTariff {
+                mode,
+                tariff,
+                after: None,
+            };
+            app.queue.send(&message, 0).await
+        }));
+    }
+    let (mode, kind, uid) = keys::parse_charge_token(pk)?;
+    Some(Box::pin(async move {
+        for network in app.store.networks(mode).await? {
+            if network.object.status != NetworkStatus::Connected {
+                continue;
+            }
+            let message = Message::PushToken {
+                mode,
+                network: network.object.id,
+                kind,
+                uid: uid.clone(),
+            };
+            app.queue.send(&message, 0).await?;
+        }
+        Ok(())
+    }))
+}
+
 /// Has other connectors sought for the reservations whose own are out of order, or no longer published, from now on.
-async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Result<()> {
+async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {
             Some(item) => read(item, "object"),
@@ -285,11 +347,11 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Resul
         }
     };
     let is_published = |item: &Option<Item>| -> Result<bool> {
-        let private: Option<Option<StationPrivate>> = match item {
-            Some(item) => read(item, "private")?,
+        let internal: Option<Option<StationInternal>> = match item {
+            Some(item) => read(item, "internal")?,
             None => None,
         };
-        Ok(private.flatten().unwrap_or_default().published)
+        Ok(internal.flatten().unwrap_or_default().published)
     };
     let withdrawn = is_published(&change.old)? && !is_published(&change.new)?;
     let (Some(old), Some(new)) = (station(&change.old)?, station(&change.new)?) else {
@@ -304,7 +366,7 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &Change) -> Resul
     let evses = lost.iter().map(|one| CalendarOwner::evse_of(id, one));
     let promised = app
         .store
-        .promises_of(mode, evses.collect(), app.now())
+        .entries_of(mode, evses.collect(), app.now())
         .await?;
     let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
     for entry in promised {
@@ -326,16 +388,17 @@ async fn displace(
     let Some(mut row) = app.store.find::<Reservation>(&tenant, reservation).await? else {
         return Ok(());
     };
-    let (origin, mut changes) = (Origin::later(tenant, app.now()), Changes::new());
-    let (object, private) = (&row.object, &mut row.private);
-    if object.displace(private, station, connectors, origin.now) {
-        app.store.replace(&mut changes, &origin, &row)?;
+    let origin = Origin::background(tenant, app.now());
+    let mut tx = app.store.begin(&origin);
+    let (object, internal) = (&row.object, &mut row.internal);
+    if object.displace(internal, station, connectors, origin.now) {
+        tx.save(&mut row)?;
     }
-    app.store.commit_later(&origin, changes).await
+    tx.commit_without_response().await
 }
 
 /// Sends what a row waits for, when that is new or has moved.
-async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &Change) -> Result<()> {
+async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) -> Result<()> {
     let waits = |item: &Option<Item>| match item {
         Some(item) => awaited(tenant, id, item),
         None => Ok(None),
@@ -360,7 +423,7 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
             tenant,
             report: id.clone(),
         }),
-        Kind::Transaction => Some(Message::RefundTransaction {
+        Kind::Transaction => Some(Message::SettleTransaction {
             tenant,
             transaction: id.clone(),
         }),
@@ -374,12 +437,13 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
 
 /// What a row waits for, and until when.
 fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, Message)>> {
-    let Some(due) = text(item, "due_at").and_then(|text| Timestamp::parse(text).ok()) else {
+    let Some(due) = text(item, "next_action_at").and_then(|text| Timestamp::parse(text).ok())
+    else {
         return Ok(None);
     };
     let message = match id.kind() {
-        Some(Kind::Reservation) => match (read(item, "object")?, read(item, "private")?) {
-            (Some(object), Some(private)) => reservation_message(tenant, &object, &private),
+        Some(Kind::Reservation) => match (read(item, "object")?, read(item, "internal")?) {
+            (Some(object), Some(internal)) => reservation_message(tenant, &object, &internal),
             _ => None,
         },
         Some(Kind::ChargingSession) => {
@@ -394,18 +458,18 @@ fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, M
 fn reservation_message(
     tenant: &Tenant,
     one: &Reservation,
-    private: &ReservationPrivate,
+    internal: &ReservationInternal,
 ) -> Option<Message> {
     let (tenant, reservation) = (tenant.clone(), one.id.clone());
     match one.status {
-        ReservationStatus::Confirmed if !private.displaced => Some(Message::Expire {
+        ReservationStatus::Confirmed if !internal.displaced => Some(Message::Expire {
             tenant,
             reservation,
         }),
         ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {
             tenant,
             reservation,
-            wish: Some(Box::new(one.wish(private))),
+            wish: Some(Box::new(one.wish(internal))),
         }),
         ReservationStatus::Cancelled
         | ReservationStatus::Completed
@@ -437,7 +501,7 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
                 return Ok(false);
             };
-            let Some(message) = reservation_message(tenant, &row.object, &row.private) else {
+            let Some(message) = reservation_message(tenant, &row.object, &row.internal) else {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;
@@ -459,12 +523,19 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
                 None => Ok(false),
             }
         }
+        Some(Kind::Network) => {
+            let message = Message::SyncNetwork {
+                mode: tenant.mode,
+                network: id.clone(),
+            };
+            app.send_at(*due, &message).await.map(|()| true)
+        }
         Some(Kind::Event) => {
             let Some(row) = app.store.find::<Event>(tenant, id).await? else {
                 return Ok(false);
             };
-            let origin = Origin::later(tenant.clone(), app.now());
-            let Some(planned) = &row.private.deliveries else {
+            let origin = Origin::background(tenant.clone(), app.now());
+            let Some(planned) = &row.internal.deliveries else {
                 let deliveries = deliveries(app, tenant, &row.object).await?;
                 let version = app.keys.version(app, tenant, origin.now).await?;
                 app.store

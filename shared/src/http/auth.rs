@@ -13,13 +13,13 @@ use axum::http::{HeaderMap, header};
 
 use crate::app::App;
 use crate::error::{Error, Result};
-use crate::http::version::CURRENT;
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountStatus};
 use crate::models::api_key::{ActingKey, ApiKey, Secret};
+use crate::models::stored::Stored;
 use crate::origin::Tenant;
-use crate::store::row::Row;
 use crate::time::{MINUTE, Timestamp};
+use crate::version::CURRENT;
 
 /// How long a key or an account is believed to be as it was, in milliseconds.
 const BELIEVED: i64 = MINUTE;
@@ -47,7 +47,7 @@ pub struct Principal {
     pub version: String,
     /// Whether `Service-Account` names an account that is neither the key's own nor its child: a 404, once it is known that
     /// the path exists.
-    pub astray: bool,
+    pub account_mismatch: bool,
 }
 
 /// What was read, with when.
@@ -61,12 +61,12 @@ struct KnownAccount {
     version: String,
 }
 
-impl From<Row<Account>> for KnownAccount {
-    fn from(row: Row<Account>) -> Self {
+impl From<Stored<Account>> for KnownAccount {
+    fn from(row: Stored<Account>) -> Self {
         Self {
-            parent: row.private.parent,
+            parent: row.internal.parent,
             status: row.object.status,
-            version: row.private.version.unwrap_or_else(|| CURRENT.to_owned()),
+            version: row.internal.version.unwrap_or_else(|| CURRENT.to_owned()),
         }
     }
 }
@@ -81,7 +81,7 @@ struct Lineage {
 /// Keys and accounts as they were read.
 #[derive(Default)]
 pub struct KeyRing {
-    keys: Mutex<Known<String, Option<Row<ApiKey>>>>,
+    keys: Mutex<Known<String, Option<Stored<ApiKey>>>>,
     accounts: Mutex<Known<Id, KnownAccount>>,
 }
 
@@ -117,14 +117,14 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
         tenant: own.clone(),
         key: ActingKey {
             account: own.account.clone(),
-            hash: key.private.hash,
+            hash: key.internal.hash,
             scopes: key.object.scopes,
             expires_at: key.object.expires_at,
         },
         lineage: lineage.tenants,
         suspended: lineage.status == AccountStatus::Suspended,
-        version: key.private.version.unwrap_or_else(|| CURRENT.to_owned()),
-        astray: false,
+        version: key.internal.version.unwrap_or_else(|| CURRENT.to_owned()),
+        account_mismatch: false,
     };
     if let Some(header) = headers.get(ACT_IN) {
         let account = Id::from(header.to_str().unwrap_or_default());
@@ -144,7 +144,7 @@ async fn act_in(app: &App, principal: &mut Principal, id: Id, now: Timestamp) ->
         known.parent.as_ref() == Some(&own) && known.status != AccountStatus::Closed
     };
     let Some(known) = known.filter(|known| id == own || is_child(known)) else {
-        principal.astray = true;
+        principal.account_mismatch = true;
         return Ok(());
     };
     principal.version = known.version;
@@ -168,7 +168,7 @@ impl KeyRing {
         tenant: &Tenant,
         secret: &Secret,
         now: Timestamp,
-    ) -> Result<Option<Row<ApiKey>>> {
+    ) -> Result<Option<Stored<ApiKey>>> {
         let hash = secret.hash();
         if let Some(known) = remembered(&self.keys, &hash, now) {
             return Ok(known);
@@ -236,14 +236,14 @@ impl KeyRing {
     async fn account(
         &self,
         app: &App,
-        caller: &Tenant,
+        context: &Tenant,
         id: &Id,
         now: Timestamp,
     ) -> Result<Option<KnownAccount>> {
         if let Some(known) = remembered(&self.accounts, id, now) {
             return Ok(Some(known));
         }
-        let Some(row) = app.store.find::<Account>(caller, id).await? else {
+        let Some(row) = app.store.find::<Account>(context, id).await? else {
             return Ok(None);
         };
         let known = KnownAccount::from(row);

@@ -150,7 +150,7 @@ mod tests {
 
     fn fault(body: &str) -> (Option<Code>, Option<String>, String) {
         match read::<NewReservation>(body.as_bytes(), NewReservation::INVALID).unwrap_err() {
-            Error::Refused(refusal) => (refusal.code, refusal.param, refusal.message.into_owned()),
+            Error::Client(refusal) => (refusal.code, refusal.param, refusal.message.into_owned()),
             other => panic!("{other}"),
         }
     }

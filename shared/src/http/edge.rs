@@ -16,26 +16,26 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::auth::{Principal, authenticate};
 use super::body::MAX_BODY;
-use super::caller::Caller;
 use super::errors::{self, Failure};
 use super::expand::{self, Wanted};
 use super::query::Query;
-use super::rate_limit::Standing;
+use super::rate_limit::RateLimitStatus;
+use super::request_context::RequestContext;
 use super::route::{Method, PATIENCE, Route};
-use super::version;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::api_key::ActingKey;
 use crate::models::webhook_endpoint::Targets;
 use crate::origin::{Idempotency, Origin, Tenant};
+use crate::version;
 
 /// How often a request is run that lost against a concurrent change.
 const TRIES: usize = 6;
 
 /// What the outer part of the edge tells the inner.
 #[derive(Clone)]
-struct Arrival {
+struct AuthenticatedRequest {
     request: Id,
     principal: Principal,
     started: Instant,
@@ -59,12 +59,12 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
         Err(error) => error.into_response(),
         Ok(principal) => {
             tenant = Some(principal.tenant.clone());
-            let arrival = Arrival {
+            let authenticated = AuthenticatedRequest {
                 request: id.clone(),
                 principal,
                 started,
             };
-            request.extensions_mut().insert(arrival);
+            request.extensions_mut().insert(authenticated);
             next.run(request).await
         }
     };
@@ -88,11 +88,11 @@ pub async fn admit(
     request: Request,
     next: Next,
 ) -> Response {
-    let Some(arrival) = request.extensions().get::<Arrival>().cloned() else {
+    let Some(authenticated) = request.extensions().get::<AuthenticatedRequest>().cloned() else {
         return Error::internal("a route outside the edge").into_response();
     };
-    let until = arrival.started + route.patience * app.settings.slack;
-    let answered = timeout_at(until, admitted(app, route, arrival, request, next)).await;
+    let until = authenticated.started + route.patience * app.settings.slack;
+    let answered = timeout_at(until, admitted(app, route, authenticated, request, next)).await;
     answered.unwrap_or_else(|_| too_long().into_response())
 }
 
@@ -100,29 +100,29 @@ pub async fn admit(
 async fn admitted(
     app: App,
     route: Route,
-    arrival: Arrival,
+    authenticated: AuthenticatedRequest,
     request: Request,
     next: Next,
 ) -> Response {
     let standing = match app
         .rates
-        .admit(&app.store, &arrival.principal.lineage, app.now())
+        .admit(&app.store, &authenticated.principal.lineage, app.now())
         .await
     {
         Ok(standing) => standing,
         Err(error) => return error.into_response(),
     };
     let (parts, body) = request.into_parts();
-    let mut response = match prepare(&app, route, arrival, &parts, body).await {
+    let mut response = match prepare(&app, route, authenticated, &parts, body).await {
         Ok(Prepared {
-            caller,
+            context,
             query,
             body,
             wanted,
             version,
         }) => {
-            let (tenant, key) = (caller.tenant().clone(), caller.key.clone());
-            let response = run(&app, caller, query, parts, body, next).await;
+            let (tenant, key) = (context.tenant().clone(), context.key.clone());
+            let response = run(&app, context, query, parts, body, next).await;
             let mut response = show(&app, &tenant, route, &key, response, &wanted, &version).await;
             response.extensions_mut().insert(Rendered(version));
             response
@@ -135,7 +135,7 @@ async fn admitted(
 
 /// A request that may go to its handler.
 struct Prepared {
-    caller: Caller,
+    context: RequestContext,
     query: Query,
     body: Bytes,
     wanted: Wanted,
@@ -147,20 +147,20 @@ struct Prepared {
 async fn prepare(
     app: &App,
     route: Route,
-    arrival: Arrival,
+    authenticated: AuthenticatedRequest,
     parts: &Parts,
     body: Body,
 ) -> Result<Prepared> {
     for scope in route.scopes() {
-        arrival.principal.key.require(scope)?;
+        authenticated.principal.key.require(scope)?;
     }
-    if arrival.principal.suspended && route.method != Method::Get {
+    if authenticated.principal.suspended && route.method != Method::Get {
         return Err(Error::suspended());
     }
-    if arrival.principal.astray {
+    if authenticated.principal.account_mismatch {
         return Err(Error::not_found(Kind::Account).at("Service-Account"));
     }
-    let version = asked_version(app, &parts.headers, &arrival.principal.version)?;
+    let version = asked_version(app, &parts.headers, &authenticated.principal.version)?;
     let bytes = axum::body::to_bytes(body, MAX_BODY).await;
     let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
     let idempotency = match route.method {
@@ -168,13 +168,13 @@ async fn prepare(
         Method::Post | Method::Delete => idempotency(parts, &bytes, &version)?,
     };
     let origin = Origin {
-        tenant: arrival.principal.tenant,
+        tenant: authenticated.principal.tenant,
         now: app.now(),
-        request: Some(arrival.request),
+        request: Some(authenticated.request),
         idempotency,
     };
     let base_url = base_url(app, &parts.headers);
-    let key = arrival.principal.key;
+    let key = authenticated.principal.key;
     let read = || {
         let mut known = route.query.to_vec();
         if expand::is_taken(&route) {
@@ -189,15 +189,15 @@ async fn prepare(
         Err(error) => return Err(recalled(app, &origin, error).await),
     };
     let body = upgraded(app, &route, bytes, &version)?;
-    let caller = Caller {
+    let context = RequestContext {
         origin,
         key,
-        lineage: arrival.principal.lineage,
-        default_version: arrival.principal.version,
+        lineage: authenticated.principal.lineage,
+        default_version: authenticated.principal.version,
         base_url,
     };
     Ok(Prepared {
-        caller,
+        context,
         query,
         body,
         wanted,
@@ -318,15 +318,15 @@ fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idemp
 /// Runs the handler, again when it lost against a concurrent change, and settles idempotency when it failed.
 async fn run(
     app: &App,
-    caller: Caller,
+    context: RequestContext,
     query: Query,
     parts: Parts,
     body: Bytes,
     next: Next,
 ) -> Response {
-    let (origin, base_url) = (caller.origin.clone(), caller.base_url.clone());
+    let (origin, base_url) = (context.origin.clone(), context.base_url.clone());
     let mut parts = parts;
-    parts.extensions.insert(caller);
+    parts.extensions.insert(context);
     parts.extensions.insert(query);
     for attempt in 1.. {
         let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
@@ -353,7 +353,7 @@ async fn settle(app: &App, origin: &Origin, base_url: &str, response: Response) 
     let (Some(idempotency), Some(error)) = (&origin.idempotency, failure(&response)) else {
         return response;
     };
-    let is_about_key = matches!(&**error, Error::Refused(refusal) if refusal.kind == crate::error::ErrorType::Idempotency);
+    let is_about_key = matches!(&**error, Error::Client(refusal) if refusal.kind == crate::error::ErrorType::Idempotency);
     let settled = match error.status() {
         _ if is_about_key => return response,
         402 | 404 | 409 => {
@@ -393,7 +393,7 @@ fn finish(
     let error = unmatched
         .map(Arc::new)
         .or_else(|| failure(&response).cloned());
-    let standing = response.extensions().get::<Standing>().copied();
+    let standing = response.extensions().get::<RateLimitStatus>().copied();
     let standing = standing.unwrap_or_else(|| app.rates.standing(tenant, app.now()));
     let rendered = response
         .extensions()

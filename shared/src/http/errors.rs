@@ -1,13 +1,13 @@
 //! How an error looks on the wire.
 
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Response as HttpResponse};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-use crate::error::{Code, Error, ErrorType, Refusal};
+use crate::error::{ClientError, Code, Error, ErrorType};
 use crate::id::Id;
-use crate::store::Answer;
+use crate::response::Response;
 
 /// How long a client should wait after a 503, in seconds.
 const RETRY_AFTER: u64 = 1;
@@ -26,7 +26,7 @@ const OUTCOME_OPEN: &str = "It is not certain yet whether the payment method was
 pub struct Failure(pub Arc<Error>);
 
 impl IntoResponse for Error {
-    fn into_response(self) -> Response {
+    fn into_response(self) -> HttpResponse {
         let mut response = StatusCode::from_u16(self.status())
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
             .into_response();
@@ -35,8 +35,8 @@ impl IntoResponse for Error {
     }
 }
 
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response {
+impl IntoResponse for Response {
+    fn into_response(self) -> HttpResponse {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (
             status,
@@ -54,9 +54,9 @@ impl IntoResponse for Answer {
 }
 
 /// The answer that shows an error, with the id of the request it ended. Documentation lies under `base_url`.
-pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
+pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
     let status = error.status();
-    let plain = |kind, message: &'static str| Refusal {
+    let plain = |kind, message: &'static str| ClientError {
         status,
         kind,
         code: None,
@@ -65,8 +65,8 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
         details: Vec::new(),
     };
     let refusal = match error {
-        Error::Refused(refusal) => (**refusal).clone(),
-        Error::RateLimited { .. } => Refusal {
+        Error::Client(refusal) => (**refusal).clone(),
+        Error::RateLimited { .. } => ClientError {
             code: Some(Code::RateLimitExceeded),
             ..plain(
                 ErrorType::RateLimit,
@@ -80,7 +80,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
         Error::Internal(_) => plain(ErrorType::Api, "internal error"),
         Error::PaymentInterrupted { transaction, .. } => match transaction {
             None => plain(ErrorType::Api, NOT_CHARGED),
-            Some(id) => Refusal {
+            Some(id) => ClientError {
                 details: vec![("transaction", id.to_string())],
                 ..plain(ErrorType::Api, OUTCOME_OPEN)
             },
@@ -102,7 +102,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Answer {
     for (name, value) in refusal.details {
         body.insert(name.to_owned(), Value::String(value));
     }
-    Answer {
+    Response {
         status,
         body: Value::Object(body).to_string().into_bytes(),
         remembered: None,

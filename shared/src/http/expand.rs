@@ -226,7 +226,7 @@ pub async fn expand(
     wanted: &Wanted,
 ) -> Result<()> {
     let size = Size::of(answer)?;
-    let mut found = Found {
+    let mut found = Reference {
         app,
         tenant,
         objects: HashMap::new(),
@@ -283,7 +283,7 @@ fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
 }
 
 /// What an expansion has read so far.
-struct Found<'a> {
+struct Reference<'a> {
     app: &'a App,
     tenant: &'a Tenant,
     objects: HashMap<Id, Expanded>,
@@ -307,7 +307,7 @@ enum Sources<'a> {
     Read(BTreeMap<Id, usize>),
 }
 
-impl Found<'_> {
+impl Reference<'_> {
     /// Reads what these objects name, and what that names in turn.
     fn gather<'b>(
         &'b mut self,

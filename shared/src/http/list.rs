@@ -4,16 +4,16 @@ use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::request::Parts;
 use serde::Serialize;
 
-use super::caller::Caller;
-use super::page_token::{Binding, Cursor};
+use super::page_token::{Binding, PagePosition};
 use super::query::Query;
+use super::request_context::RequestContext;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
+use crate::response::Response;
 use crate::size::Size;
-use crate::store::Answer;
-use crate::store::list::{Found, From, Slice};
+use crate::store::list::{Cursor, Page, PageRequest};
 use crate::time::Timestamp;
 
 /// The query of a list: its filters, which page, and how many.
@@ -28,7 +28,7 @@ pub struct ListQuery {
 
 /// A page of a list, as it is answered.
 #[derive(Debug, Serialize)]
-struct Page<T> {
+struct ListBody<T> {
     data: Vec<T>,
     next_page_url: Option<String>,
     previous_page_url: Option<String>,
@@ -113,10 +113,10 @@ impl ListQuery {
     ///
     /// # Errors
     /// 400 for a token that is malformed, edited or foreign.
-    pub fn slice(&self, tenant: &Tenant, kind: Kind) -> Result<Slice> {
-        Ok(Slice {
+    pub fn page_request(&self, tenant: &Tenant, kind: Kind) -> Result<PageRequest> {
+        Ok(PageRequest {
             from: self.from(tenant, kind)?,
-            ..Slice::first(self.limit)
+            ..PageRequest::first(self.limit)
         })
     }
 
@@ -129,9 +129,9 @@ impl ListQuery {
     ///
     /// # Errors
     /// 400 for a token that is malformed, edited or foreign.
-    pub fn from<C: Cursor>(&self, tenant: &Tenant, kind: Kind) -> Result<From<C>> {
+    pub fn from<C: PagePosition>(&self, tenant: &Tenant, kind: Kind) -> Result<Cursor<C>> {
         let Some(token) = &self.page else {
-            return Ok(From::Newest);
+            return Ok(Cursor::Newest);
         };
         self.binding(tenant, &self.query.filters())
             .open(&self.page_secret, token, kind)
@@ -142,13 +142,13 @@ impl ListQuery {
     ///
     /// # Errors
     /// 400 for what is not a time.
-    pub fn created(&self, mut slice: Slice) -> Result<Slice> {
+    pub fn created(&self, mut page_request: PageRequest) -> Result<PageRequest> {
         let moment = |name: &str| match self.filter(name).map(Timestamp::parse) {
             None => Ok(None),
             Some(Ok(moment)) => Ok(Some(moment)),
             Some(Err(message)) => Err(Error::invalid(name, message)),
         };
-        let (low, high) = &mut slice.range;
+        let (low, high) = &mut page_request.range;
         if let Some(at) = moment("created[gte]")? {
             *low = (*low).max(Id::first_number(at));
         }
@@ -161,7 +161,7 @@ impl ListQuery {
         if let Some(at) = moment("created[lt]")? {
             *high = (*high).min(Id::first_number(at).saturating_sub(1));
         }
-        Ok(slice)
+        Ok(page_request)
     }
 
     fn binding<'a>(&'a self, tenant: &'a Tenant, filters: &'a [(&'a str, &'a str)]) -> Binding<'a> {
@@ -178,13 +178,13 @@ impl ListQuery {
     /// The rows have no JSON.
     pub fn answer<T: Serialize>(
         &self,
-        caller: &Caller,
-        found: Found<T>,
+        context: &RequestContext,
+        found: Page<T>,
         id: impl Fn(&T) -> &Id,
         kind: Kind,
-    ) -> Result<Answer> {
+    ) -> Result<Response> {
         let placed = found.try_map(|row| Ok((id(&row).clone(), row)))?;
-        self.answer_in_order(caller, placed, kind)
+        self.answer_in_order(context, placed, kind)
     }
 
     /// The answer that shows a page of rows, each with where it stands in the list. A page that Lambda could not return
@@ -192,18 +192,18 @@ impl ListQuery {
     ///
     /// # Errors
     /// The rows have no JSON.
-    pub fn answer_in_order<T: Serialize, C: Cursor + Clone>(
+    pub fn answer_in_order<T: Serialize, C: PagePosition + Clone>(
         &self,
-        caller: &Caller,
-        found: Found<(C, T)>,
+        context: &RequestContext,
+        found: Page<(C, T)>,
         kind: Kind,
-    ) -> Result<Answer> {
+    ) -> Result<Response> {
         let mut found = found;
-        let answer = self.page_of(caller, &found, kind)?;
+        let answer = self.page_of(context, &found, kind)?;
         if is_returnable(&answer.body) {
             return Ok(answer);
         }
-        let backward = matches!(self.from::<C>(caller.tenant(), kind)?, From::Before(_));
+        let backward = matches!(self.from::<C>(context.tenant(), kind)?, Cursor::Before(_));
         let mut room = MAX_PAGE;
         found.keep_while(backward, |(_, row)| {
             let size = Size::of(row)?;
@@ -211,40 +211,45 @@ impl ListQuery {
             room = room.saturating_sub(size.escaped + 1);
             Ok(fits)
         })?;
-        self.page_of(caller, &found, kind)
+        self.page_of(context, &found, kind)
     }
 
-    fn page_of<T: Serialize, C: Cursor + Clone>(
+    fn page_of<T: Serialize, C: PagePosition + Clone>(
         &self,
-        caller: &Caller,
-        found: &Found<(C, T)>,
+        context: &RequestContext,
+        found: &Page<(C, T)>,
         kind: Kind,
-    ) -> Result<Answer> {
-        let at = |row: Option<&(C, T)>, place: fn(C) -> From<C>| {
-            self.url(caller, &place(row?.0.clone()), kind)
+    ) -> Result<Response> {
+        let at = |row: Option<&(C, T)>, place: fn(C) -> Cursor<C>| {
+            self.url(context, &place(row?.0.clone()), kind)
         };
         let next_page_url = if found.older {
-            at(found.rows.last(), From::After)
+            at(found.rows.last(), Cursor::After)
         } else {
             None
         };
         let previous_page_url = if found.newer {
-            at(found.rows.first(), From::Before)
+            at(found.rows.first(), Cursor::Before)
         } else {
             None
         };
-        caller.answer(&Page {
+        context.respond(&ListBody {
             data: found.rows.iter().map(|(_, row)| row).collect(),
             next_page_url,
             previous_page_url,
         })
     }
 
-    fn url<C: Cursor>(&self, caller: &Caller, from: &From<C>, kind: Kind) -> Option<String> {
+    fn url<C: PagePosition>(
+        &self,
+        context: &RequestContext,
+        from: &Cursor<C>,
+        kind: Kind,
+    ) -> Option<String> {
         let filters = self.query.filters();
-        let token = self
-            .binding(caller.tenant(), &filters)
-            .token(&self.page_secret, from, kind)?;
+        let token =
+            self.binding(context.tenant(), &filters)
+                .token(&self.page_secret, from, kind)?;
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         query
             .extend_pairs(&filters)
@@ -252,7 +257,7 @@ impl ListQuery {
             .append_pair("page", &token);
         Some(format!(
             "{}{}?{}",
-            caller.base_url,
+            context.base_url,
             self.path,
             query.finish()
         ))

@@ -2,7 +2,6 @@
 
 pub mod auth;
 pub mod body;
-pub mod caller;
 pub mod edge;
 pub mod errors;
 pub mod expand;
@@ -10,12 +9,11 @@ pub mod list;
 pub mod page_token;
 pub mod query;
 pub mod rate_limit;
+pub mod request_context;
 pub mod route;
 pub mod strict;
-pub mod version;
 
 pub use body::Body;
-pub use caller::{Caller, PathId};
 pub use list::{FromQuery, ListQuery};
+pub use request_context::{PathId, RequestContext};
 pub use route::{Conditional, Method, Route, Shows};
-pub use version::Versions;

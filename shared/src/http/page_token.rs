@@ -6,24 +6,24 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-use crate::charging::search::Spot;
+use crate::charging::search::NearbyStation;
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
-use crate::store::list::From;
+use crate::store::list::Cursor;
 use crate::time::Timestamp;
 
 const PREFIX: &str = "page_";
 const MAC: usize = 16;
 
 /// What tells where in a list a row stands.
-pub trait Cursor: Sized {
+pub trait PagePosition: Sized {
     /// As bytes; nothing for an id of another kind.
     fn write(&self, kind: Kind) -> Option<Vec<u8>>;
 
     fn read(bytes: &[u8], kind: Kind) -> Option<Self>;
 }
 
-impl Cursor for Id {
+impl PagePosition for Id {
     fn write(&self, kind: Kind) -> Option<Vec<u8>> {
         Some(self.number(kind)?.to_be_bytes().to_vec())
     }
@@ -34,7 +34,7 @@ impl Cursor for Id {
     }
 }
 
-impl Cursor for Spot {
+impl PagePosition for NearbyStation {
     fn write(&self, kind: Kind) -> Option<Vec<u8>> {
         let mut bytes = self.distance.to_be_bytes().to_vec();
         bytes.extend(self.created.unix_millis().to_be_bytes());
@@ -83,11 +83,16 @@ impl Binding<'_> {
     }
 
     /// The token of a page that begins at this place; none for the first page.
-    pub fn token<C: Cursor>(&self, secret: &[u8], from: &From<C>, kind: Kind) -> Option<String> {
+    pub fn token<C: PagePosition>(
+        &self,
+        secret: &[u8],
+        from: &Cursor<C>,
+        kind: Kind,
+    ) -> Option<String> {
         let (direction, cursor) = match from {
-            From::Newest => return None,
-            From::After(cursor) => (0, cursor),
-            From::Before(cursor) => (1, cursor),
+            Cursor::Newest => return None,
+            Cursor::After(cursor) => (0, cursor),
+            Cursor::Before(cursor) => (1, cursor),
         };
         let mut bytes = vec![direction];
         bytes.extend(cursor.write(kind)?);
@@ -97,7 +102,12 @@ impl Binding<'_> {
     }
 
     /// Where the token's page begins, if it is a token of this list and of nobody else.
-    pub fn open<C: Cursor>(&self, secret: &[u8], token: &str, kind: Kind) -> Option<From<C>> {
+    pub fn open<C: PagePosition>(
+        &self,
+        secret: &[u8],
+        token: &str,
+        kind: Kind,
+    ) -> Option<Cursor<C>> {
         let bytes = URL_SAFE_NO_PAD.decode(token.strip_prefix(PREFIX)?).ok()?;
         let (cursor, mac) = bytes.split_last_chunk::<MAC>()?;
         let differences = self
@@ -111,8 +121,8 @@ impl Binding<'_> {
         let (direction, cursor) = cursor.split_first()?;
         let cursor = C::read(cursor, kind)?;
         match direction {
-            0 => Some(From::After(cursor)),
-            1 => Some(From::Before(cursor)),
+            0 => Some(Cursor::After(cursor)),
+            1 => Some(Cursor::Before(cursor)),
             _ => None,
         }
     }
@@ -144,7 +154,7 @@ mod tests {
             path: "/v1/fleets",
             filters: &filters,
         };
-        let from = From::After(Id::from_number(Kind::Fleet, 9));
+        let from = Cursor::After(Id::from_number(Kind::Fleet, 9));
         let token = binding.token(b"secret", &from, Kind::Fleet).unwrap();
         assert_eq!(binding.open(b"secret", &token, Kind::Fleet), Some(from));
         for other in [
@@ -168,7 +178,10 @@ mod tests {
             assert_eq!(other.open::<Id>(b"secret", &token, Kind::Fleet), None);
         }
         assert_eq!(binding.open::<Id>(b"other", &token, Kind::Fleet), None);
-        assert_eq!(binding.open::<Spot>(b"secret", &token, Kind::Fleet), None);
+        assert_eq!(
+            binding.open::<NearbyStation>(b"secret", &token, Kind::Fleet),
+            None
+        );
     }
 
     #[test]
@@ -180,7 +193,7 @@ mod tests {
             filters: &[],
         };
         let distance = 1_234_567;
-        let from = From::Before(Spot {
+        let from = Cursor::Before(NearbyStation {
             distance,
             created: Timestamp::from_unix_millis(7),
             id,
@@ -200,7 +213,7 @@ mod tests {
         fn any_flipped_bit_is_noticed(number: u128, at in 0usize..49, bit in 0u8..7) {
             let mine = tenant(1);
             let binding = Binding { tenant: &mine, path: "/v1/fleets", filters: &[] };
-            let from = From::Before(Id::from_number(Kind::Fleet, number));
+            let from = Cursor::Before(Id::from_number(Kind::Fleet, number));
             let token = binding.token(b"secret", &from, Kind::Fleet).unwrap();
             let mut bytes = token.clone().into_bytes();
             prop_assert_eq!(bytes.len(), 49);

@@ -42,7 +42,7 @@ impl Rates {
 
 /// What the `RateLimit-…` headers tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct RateLimitStatus {
     /// What a full bucket holds.
     pub limit: i64,
     pub remaining: i64,
@@ -90,7 +90,7 @@ impl RateLimiter {
 
     /// Lets one request of an account through, or not. `lineage` is the account and the accounts above it. Also says how
     /// much to tell the table of which bucket, when it is time to.
-    fn take(&self, lineage: &[Tenant], now: Timestamp) -> Result<(Standing, Vec<Report>)> {
+    fn take(&self, lineage: &[Tenant], now: Timestamp) -> Result<(RateLimitStatus, Vec<Report>)> {
         let mode = lineage.first().map_or(Mode::Test, |tenant| tenant.mode);
         let rate = self.rates.of(mode);
         let (cost, now) = (1_000_000 / rate, now.unix_millis() * 1000);
@@ -140,7 +140,7 @@ impl RateLimiter {
         store: &Store,
         lineage: &[Tenant],
         now: Timestamp,
-    ) -> Result<Standing> {
+    ) -> Result<RateLimitStatus> {
         let (standing, reports) = self.take(lineage, now)?;
         for Report {
             tenant,
@@ -171,7 +171,7 @@ impl RateLimiter {
     }
 
     /// How a tenant stands, without taking anything.
-    pub fn standing(&self, tenant: Option<&Tenant>, now: Timestamp) -> Standing {
+    pub fn standing(&self, tenant: Option<&Tenant>, now: Timestamp) -> RateLimitStatus {
         let rate = self
             .rates
             .of(tenant.map_or(Mode::Test, |tenant| tenant.mode));
@@ -186,10 +186,10 @@ impl RateLimiter {
     }
 }
 
-fn standing(rate: i64, full_at: i64, now: i64) -> Standing {
+fn standing(rate: i64, full_at: i64, now: i64) -> RateLimitStatus {
     let missing = (full_at - now).max(0);
     let cost = 1_000_000 / rate;
-    Standing {
+    RateLimitStatus {
         limit: 2 * rate,
         remaining: (2 * rate - missing.div_euclid(cost) - i64::from(missing % cost != 0)).max(0),
         reset: missing.div_euclid(1_000_000) + i64::from(missing % 1_000_000 != 0),

@@ -8,6 +8,7 @@ use super::body::RequestBody;
 use super::fleet::{BillingCycle, ReportFrequency};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::stored::Object;
 use super::text::{Description, Email, Name, Phone, Text};
 use super::transaction::check_currency;
 use super::{check_size, sized};
@@ -42,12 +43,22 @@ pub struct Account {
     pub wallet_balance: i64,
 }
 
+impl Object for Account {
+    type Internal = AccountInternal;
+
+    const KIND: Kind = Kind::Account;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
 /// How many accounts may lie above one another, the first included.
 pub const MAX_DEPTH: usize = 5;
 
 /// What the account keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AccountPrivate {
+pub struct AccountInternal {
     /// The account this one was made by; none for one made by an operator.
     pub parent: Option<Id>,
     /// The version requests and events have that name none.
@@ -260,7 +271,7 @@ impl Account {
     pub fn update(
         &mut self,
         change: AccountChange,
-        private: &AccountPrivate,
+        internal: &AccountInternal,
         now: Timestamp,
     ) -> Result<()> {
         let AccountChange {
@@ -277,7 +288,7 @@ impl Account {
             preferences,
             registration_number,
         } = change;
-        let balances = [self.wallet_balance, private.test_wallet_balance];
+        let balances = [self.wallet_balance, internal.test_wallet_balance];
         let empty = balances == [0, 0];
         check_currency(
             "default_currency",

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use super::Distinct;
 use super::body::RequestBody;
+use super::stored::Object;
 use crate::error::{Error, Result};
 pub use crate::id::Resource;
 use crate::id::{Id, Kind};
@@ -36,8 +37,18 @@ pub struct ApiKey {
     pub secret: Option<String>,
 }
 
+impl Object for ApiKey {
+    type Internal = ApiKeyInternal;
+
+    const KIND: Kind = Kind::ApiKey;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApiKeyPrivate {
+pub struct ApiKeyInternal {
     /// SHA-256 of the secret, in hexadecimal.
     pub hash: String,
     /// The account's default version: what requests with this key have that ask for none.
@@ -181,7 +192,7 @@ impl ApiKey {
         acting: Option<&ActingKey>,
         version: &str,
         now: Timestamp,
-    ) -> Result<(Self, ApiKeyPrivate)> {
+    ) -> Result<(Self, ApiKeyInternal)> {
         let scopes = match new.scopes {
             None => vec![Scope::Everything],
             Some(scopes) if scopes.is_empty() => {
@@ -216,7 +227,7 @@ impl ApiKey {
         };
         Ok((
             key,
-            ApiKeyPrivate {
+            ApiKeyInternal {
                 hash: secret.hash(),
                 version: Some(version.to_owned()),
             },

@@ -8,7 +8,7 @@
 //!
 //! Terms:
 //! - The *hold* is the time that the calendars of the connector and the vehicle keep for the session. It reaches from the
-//!   start to `SessionPrivate::due`: at first to the moment at which charging ends. While the vehicle parks the hold is
+//!   start to `SessionInternal::due`: at first to the moment at which charging ends. While the vehicle parks the hold is
 //!   extended by at most 20 minutes at a time, so that the connector can be reserved for later.
 //! - *Charging time* is the time until the limit is reached or the battery is full; the rest is *parking time*.
 //!
@@ -37,6 +37,7 @@ use super::driver::Driver;
 use super::fleet::Fleet;
 use super::payment_method::PaymentMethod;
 use super::reservation::Reservation;
+use super::stored::Object;
 use super::text::ZoneName;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::vehicle::Vehicle;
@@ -47,7 +48,7 @@ use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::operation::{Operation, Simulation};
-use crate::ports::payments::Outcome;
+use crate::ports::payments::PaymentOutcome;
 use crate::time::{DAY, MINUTE, SECOND, Timestamp};
 
 /// How long before its reserved start a vehicle counts as come for its reservation, in milliseconds.
@@ -128,6 +129,16 @@ pub struct ChargingSession {
     pub tax: i64,
     pub updated: Timestamp,
     pub vehicle: Id,
+}
+
+impl Object for ChargingSession {
+    type Internal = SessionInternal;
+
+    const KIND: Kind = Kind::ChargingSession;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 /// The cost of a session at one of its prices.
@@ -222,7 +233,7 @@ impl SessionStatus {
 
 /// What the session's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SessionPrivate {
+pub struct SessionInternal {
     /// The non-void invoice the session is on.
     pub invoice: Option<Id>,
     /// The reservation the session fulfils.
@@ -250,7 +261,7 @@ pub struct SessionPrivate {
     pub tax: i64,
     /// When the service has to look at the session by itself. While it is active: the end of its hold. Afterwards: since
     /// when its charge is to be taken; until that is settled no invoice may have it.
-    pub due: Option<Timestamp>,
+    pub next_action_at: Option<Timestamp>,
     /// What driver, vehicle and station were called when the session started.
     #[serde(default)]
     pub names: Names,
@@ -308,7 +319,7 @@ pub struct Parties<'a> {
 
 /// What the calendars of the EVSE and the vehicle hold, from the day a session begins.
 #[derive(Debug, Clone, Copy)]
-pub struct Promises<'a> {
+pub struct CalendarEntries<'a> {
     pub evse: &'a [Entry],
     pub vehicle: &'a [Entry],
     /// The reservation that the session fulfils.
@@ -404,7 +415,7 @@ impl Parties<'_> {
     }
 }
 
-impl Promises<'_> {
+impl CalendarEntries<'_> {
     /// How long the connector is free from now on; none while nobody else is promised it.
     ///
     /// # Errors
@@ -466,9 +477,9 @@ impl ChargingSession {
     pub fn start(
         new: NewChargingSession,
         parties: &Parties<'_>,
-        promises: &Promises<'_>,
+        promises: &CalendarEntries<'_>,
         now: Timestamp,
-    ) -> Result<(Self, SessionPrivate)> {
+    ) -> Result<(Self, SessionInternal)> {
         parties.check(now)?;
         let promised = promises.free_until(parties.connector, now)?;
         let Parties {
@@ -532,7 +543,7 @@ impl ChargingSession {
             updated: now,
             vehicle: new.vehicle,
         };
-        let private = SessionPrivate {
+        let internal = SessionInternal {
             reservation,
             evse: Some(connector.evse.clone()),
             pricing,
@@ -540,21 +551,21 @@ impl ChargingSession {
             power,
             most_energy,
             parks,
-            due: Some(ends_by.min(charged)),
+            next_action_at: Some(ends_by.min(charged)),
             names: Names {
                 driver: driver.name.clone().into(),
                 registration_plate: vehicle.registration_plate.clone().into(),
                 station: station.name.clone(),
             },
-            ..SessionPrivate::default()
+            ..SessionInternal::default()
         };
-        let session = session.live(&private, parties.operation, now);
-        Ok((session, private))
+        let session = session.live(&internal, parties.operation, now);
+        Ok((session, internal))
     }
 
     /// The time that the session has taken, or will at most.
-    pub fn window(&self, private: &SessionPrivate) -> Window {
-        let ends = self.session_ended.or(private.due);
+    pub fn window(&self, internal: &SessionInternal) -> Window {
+        let ends = self.session_ended.or(internal.next_action_at);
         Window {
             from: self.session_started,
             until: ends.unwrap_or(self.session_started),
@@ -564,9 +575,14 @@ impl ChargingSession {
     /// The session as it stands at a moment: while it is active, what it has charged so far and what that costs. Where
     /// nothing operates the station no energy is known.
     #[must_use]
-    pub fn live(mut self, private: &SessionPrivate, operation: Operation, now: Timestamp) -> Self {
+    pub fn live(
+        mut self,
+        internal: &SessionInternal,
+        operation: Operation,
+        now: Timestamp,
+    ) -> Self {
         if let (SessionStatus::Active, Some(simulation)) = (self.status, operation.simulation()) {
-            self.charge_until(private, simulation, now);
+            self.charge_until(internal, simulation, now);
         }
         self
     }
@@ -574,20 +590,22 @@ impl ChargingSession {
     /// Sets energy, times and cost to what they are at a moment, but not later than the end of the hold.
     fn charge_until(
         &mut self,
-        private: &SessionPrivate,
+        internal: &SessionInternal,
         simulation: Simulation,
         moment: Timestamp,
     ) -> Cost {
-        let moment = private.due.map_or(moment, |due| due.min(moment));
+        let moment = internal
+            .next_action_at
+            .map_or(moment, |due| due.min(moment));
         let elapsed = moment.millis_since(self.session_started).max(0);
-        let full = match private.parks {
-            true => simulation::millis_until(private.power, private.most_energy),
+        let full = match internal.parks {
+            true => simulation::millis_until(internal.power, internal.most_energy),
             false => None,
         };
         let charging = full.map_or(elapsed, |full| full.min(elapsed));
-        let energy = simulation.energy_after(private.power, charging);
-        let energy = energy.min(private.most_energy.into());
-        let zone = private.zone.as_ref().map(ZoneName::rules);
+        let energy = simulation.energy_after(internal.power, charging);
+        let energy = energy.min(internal.most_energy.into());
+        let zone = internal.zone.as_ref().map(ZoneName::rules);
         let course = Course {
             began: self.session_started,
             zone: &zone.unwrap_or(TimeZone::UTC),
@@ -597,7 +615,7 @@ impl ChargingSession {
                 parking: (elapsed - charging).unsigned_abs(),
             },
         };
-        let cost = tariff::cost(&private.pricing, self.currency, course);
+        let cost = tariff::cost(&internal.pricing, self.currency, course);
         self.charging_ended = full
             .filter(|full| *full <= elapsed)
             .map(|full| self.session_started.plus_millis(full));
@@ -616,7 +634,7 @@ impl ChargingSession {
     /// `charging_session_state_conflict` in any other state.
     pub fn end(
         &mut self,
-        private: &mut SessionPrivate,
+        internal: &mut SessionInternal,
         operation: Operation,
         now: Timestamp,
     ) -> Result<()> {
@@ -624,22 +642,22 @@ impl ChargingSession {
             let message = "Only an active session can be stopped.";
             return Err(Code::ChargingSessionStateConflict.because(message));
         }
-        let ended = private.due.map_or(now, |due| due.min(now));
+        let ended = internal.next_action_at.map_or(now, |due| due.min(now));
         let ended = ended.max(self.session_started);
         self.session_ended = Some(ended);
         self.updated = now;
         let Some(simulation) = operation.simulation() else {
             self.status = SessionStatus::Failed;
-            private.due = None;
+            internal.next_action_at = None;
             return Ok(());
         };
-        let cost = self.charge_until(private, simulation, ended);
+        let cost = self.charge_until(internal, simulation, ended);
         self.charging_ended = self.charging_ended.or(self.session_ended);
         self.status = SessionStatus::Completed;
-        private.net = cost.net;
-        private.tax = cost.tax;
+        internal.net = cost.net;
+        internal.tax = cost.tax;
         let charged = self.payment_method.is_some() && self.amount_due > 0;
-        private.due = charged.then_some(now);
+        internal.next_action_at = charged.then_some(now);
         Ok(())
     }
 
@@ -647,23 +665,25 @@ impl ChargingSession {
     /// there on. Says whether it could; otherwise the session ends now.
     pub fn stay(
         &mut self,
-        private: &mut SessionPrivate,
+        internal: &mut SessionInternal,
         operation: Operation,
         connector: &[Entry],
         vehicle: &[Entry],
         now: Timestamp,
     ) -> bool {
-        let (Some(held), Some(ends_by), Some(simulation)) =
-            (private.due, self.ends_by, operation.simulation())
-        else {
+        let (Some(held), Some(ends_by), Some(simulation)) = (
+            internal.next_action_at,
+            self.ends_by,
+            operation.simulation(),
+        ) else {
             return false;
         };
-        if !private.parks || ends_by <= held {
+        if !internal.parks || ends_by <= held {
             return false;
         }
         let is_anothers = |entry: &&Entry| {
             entry.holder != self.id
-                && Some(&entry.holder) != private.reservation.as_ref()
+                && Some(&entry.holder) != internal.reservation.as_ref()
                 && entry.window.until > held
         };
         let others = connector.iter().chain(vehicle).filter(is_anothers);
@@ -676,47 +696,47 @@ impl ChargingSession {
             self.ends_by_reason = Some(EndReason::Reservation);
         }
         let ends_by = self.ends_by.unwrap_or(ends_by);
-        private.due = Some(held.plus_millis(HOLD).min(ends_by));
-        self.charge_until(private, simulation, held);
+        internal.next_action_at = Some(held.plus_millis(HOLD).min(ends_by));
+        self.charge_until(internal, simulation, held);
         self.updated = now;
         true
     }
 
     /// The time for which the hold may be extended at its end.
-    pub fn next_hold(&self, private: &SessionPrivate) -> Option<Window> {
-        let (held, ends_by) = (private.due?, self.ends_by?);
-        (private.parks && held < ends_by).then_some(Window {
+    pub fn next_hold(&self, internal: &SessionInternal) -> Option<Window> {
+        let (held, ends_by) = (internal.next_action_at?, self.ends_by?);
+        (internal.parks && held < ends_by).then_some(Window {
             from: held,
             until: ends_by,
         })
     }
 
     /// Notes that an ended session is not charged, because nothing operates its station.
-    pub fn waive(&mut self, private: &mut SessionPrivate, now: Timestamp) {
+    pub fn waive(&mut self, internal: &mut SessionInternal, now: Timestamp) {
         self.amount_due = 0;
         self.updated = now;
-        private.due = None;
+        internal.next_action_at = None;
     }
 
     /// Notes how the charge for an ended session went, and makes the transaction that tells of it. A session whose charge
     /// was declined waits for an invoice.
     pub fn settle(
         &mut self,
-        private: &mut SessionPrivate,
-        outcome: &Outcome,
+        internal: &mut SessionInternal,
+        outcome: &PaymentOutcome,
         now: Timestamp,
     ) -> Transaction {
         let amount = self.amount_due;
         let status = match outcome {
-            Outcome::Succeeded => TransactionStatus::Succeeded,
-            Outcome::Declined(_) => TransactionStatus::Failed,
+            PaymentOutcome::Succeeded => TransactionStatus::Succeeded,
+            PaymentOutcome::Declined(_) => TransactionStatus::Failed,
         };
-        if *outcome == Outcome::Succeeded {
+        if *outcome == PaymentOutcome::Succeeded {
             self.amount_paid += amount;
             self.amount_due = 0;
         }
         self.updated = now;
-        private.due = None;
+        internal.next_action_at = None;
         Transaction {
             id: Id::new(Kind::Transaction, now),
             object: Kind::Transaction,
@@ -735,9 +755,9 @@ impl ChargingSession {
     }
 
     /// Whether something is still to be done about a session that ends before that moment: what it owes is not known yet.
-    pub fn is_unsettled(&self, private: &SessionPrivate, until: Timestamp) -> bool {
-        let ends = self.session_ended.or(private.due);
-        private.due.is_some() && ends.is_some_and(|ends| ends < until)
+    pub fn is_unsettled(&self, internal: &SessionInternal, until: Timestamp) -> bool {
+        let ends = self.session_ended.or(internal.next_action_at);
+        internal.next_action_at.is_some() && ends.is_some_and(|ends| ends < until)
     }
 
     /// What a charge for the session is called.
@@ -755,7 +775,7 @@ mod tests {
     use super::*;
     use crate::models::account::Account;
     use crate::models::charging_station::{OpeningHours, Plug, PriceType, Tax, Weekday};
-    use crate::models::fleet::Standing;
+    use crate::models::fleet::FleetStatus;
     use crate::models::vehicle::ConnectorType;
     use crate::ocpi;
     use crate::origin::Mode;
@@ -828,7 +848,7 @@ mod tests {
     }
 
     impl Scene {
-        fn start(&self, change: Value) -> Result<(ChargingSession, SessionPrivate)> {
+        fn start(&self, change: Value) -> Result<(ChargingSession, SessionInternal)> {
             let mut body = json!({"charging_station": self.station.id, "connector": self.station.connectors[0].id,
                 "driver": self.driver.id, "vehicle": self.vehicle.id});
             body.as_object_mut()
@@ -845,7 +865,7 @@ mod tests {
                 currency: Currency::USD,
                 operation: Operation::of(self.mode),
             };
-            let promises = Promises {
+            let promises = CalendarEntries {
                 evse: &self.connector,
                 vehicle: &self.of_vehicle,
                 arriving: self.arriving.as_ref(),
@@ -857,7 +877,7 @@ mod tests {
         /// How a start is refused: its code and param.
         fn refusal(&self) -> (Option<Code>, String) {
             match self.start(json!({})).unwrap_err() {
-                Error::Refused(refusal) => (refusal.code, refusal.param.unwrap()),
+                Error::Client(refusal) => (refusal.code, refusal.param.unwrap()),
                 other => panic!("{other}"),
             }
         }
@@ -891,12 +911,12 @@ mod tests {
     fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_after_a_day() {
         let mut scene = scene();
         let ends = |scene: &Scene, change| {
-            let (session, private) = scene.start(change).unwrap();
+            let (session, internal) = scene.start(change).unwrap();
             let after = |moment: Option<Timestamp>| moment.unwrap().millis_since(now());
             (
                 after(session.ends_by),
                 session.ends_by_reason.unwrap(),
-                after(private.due),
+                after(internal.next_action_at),
             )
         };
         use EndReason::{MaximumDuration, Reservation, SessionLimit, StationClosing};
@@ -955,11 +975,11 @@ mod tests {
         // 11 kWh to go: half an hour.
         scene.vehicle.battery_capacity = 50_000;
         scene.battery_level = Some(78.0);
-        let (session, private) = scene.start(json!({})).unwrap();
-        assert_eq!(private.most_energy, 11_000);
+        let (session, internal) = scene.start(json!({})).unwrap();
+        assert_eq!(internal.most_energy, 11_000);
         let at = |minutes: i64| now().plus_millis(minutes * MINUTE);
-        let mut held = private.clone();
-        held.due = Some(at(600));
+        let mut held = internal.clone();
+        held.next_action_at = Some(at(600));
         let live = |minutes| session.clone().live(&held, simulated(), at(minutes));
         let charging = live(29);
         assert_eq!((charging.charging_ended, charging.amount_due), (None, 478));
@@ -983,8 +1003,8 @@ mod tests {
         );
         assert_eq!(parked.amount_due, 555);
         assert_eq!(parked.net + parked.tax, 555);
-        let (mut ended, mut private) = (session, held);
-        ended.end(&mut private, simulated(), at(150)).unwrap();
+        let (mut ended, mut internal) = (session, held);
+        ended.end(&mut internal, simulated(), at(150)).unwrap();
         assert_eq!(
             (ended.session_ended, ended.charging_ended, ended.amount_due),
             (Some(at(150)), Some(at(30)), 495 + 120)
@@ -997,8 +1017,8 @@ mod tests {
         let mut scene = scene();
         scene.battery_level = Some(100.0);
         let at = |holds: i64| now().plus_millis(holds * HOLD + SECOND);
-        let (mut session, mut private) = scene.start(json!({})).unwrap();
-        assert_eq!(private.due, Some(at(0)));
+        let (mut session, mut internal) = scene.start(json!({})).unwrap();
+        assert_eq!(internal.next_action_at, Some(at(0)));
         let own = Entry {
             holder: session.id.clone(),
             ..entry(Kind::ChargingSession, 1, "08:00", "09:00")
@@ -1006,8 +1026,12 @@ mod tests {
         let rival = entry(Kind::Reservation, 1, "08:50", "09:30");
         let connector = [own, rival.clone()];
         let mut stay = |connector: &[Entry], vehicle: &[Entry]| {
-            let stays = session.stay(&mut private, simulated(), connector, vehicle, now());
-            (stays, private.due, session.ends_by_reason.unwrap())
+            let stays = session.stay(&mut internal, simulated(), connector, vehicle, now());
+            (
+                stays,
+                internal.next_action_at,
+                session.ends_by_reason.unwrap(),
+            )
         };
         let longest = EndReason::MaximumDuration;
         assert_eq!(stay(&connector[..1], &[]), (true, Some(at(1)), longest));
@@ -1017,45 +1041,51 @@ mod tests {
         assert_eq!(stay(&connector, &[]), (true, half, reserved));
         assert_eq!(stay(&connector, &[]), (false, half, reserved));
         // A reservation of the vehicle elsewhere counts as well, and one that has begun ends the session at once.
-        let (mut session, mut private) = scene.start(json!({})).unwrap();
+        let (mut session, mut internal) = scene.start(json!({})).unwrap();
         let elsewhere = [entry(Kind::Reservation, 2, "08:00", "09:00")];
-        let stays = session.stay(&mut private, simulated(), &[], &elsewhere, now());
-        assert_eq!((stays, private.due), (false, Some(at(0))));
+        let stays = session.stay(&mut internal, simulated(), &[], &elsewhere, now());
+        assert_eq!((stays, internal.next_action_at), (false, Some(at(0))));
         // Nothing lasts longer than a day.
         let mut holds = 0;
-        while session.stay(&mut private, simulated(), &[], &[], now()) {
+        while session.stay(&mut internal, simulated(), &[], &[], now()) {
             holds += 1;
         }
-        assert_eq!((holds, private.due), (72, Some(now().plus_millis(LONGEST))));
+        assert_eq!(
+            (holds, internal.next_action_at),
+            (72, Some(now().plus_millis(LONGEST)))
+        );
     }
 
     #[test]
     fn in_live_mode_nothing_is_simulated() {
         let mut scene = scene();
-        let (session, mut private) = scene.start(json!({"payment_method": "pm_1"})).unwrap();
+        let (session, mut internal) = scene.start(json!({"payment_method": "pm_1"})).unwrap();
         scene.mode = Mode::Live;
         let conflict = Some(Code::ChargingSessionConflict);
         assert_eq!(scene.refusal(), (conflict, "charging_station".to_owned()));
         // One that an earlier release simulated.
         let live = Operation::of(Mode::Live);
         let later = now().plus_millis(HOUR);
-        assert_eq!(session.clone().live(&private, live, later), session);
+        assert_eq!(session.clone().live(&internal, live, later), session);
         let mut ended = session;
-        assert!(!ended.stay(&mut private, live, &[], &[], later));
-        ended.end(&mut private, live, later).unwrap();
-        assert_eq!((ended.status, private.due), (SessionStatus::Failed, None));
+        assert!(!ended.stay(&mut internal, live, &[], &[], later));
+        ended.end(&mut internal, live, later).unwrap();
+        assert_eq!(
+            (ended.status, internal.next_action_at),
+            (SessionStatus::Failed, None)
+        );
         let amounts = (ended.energy_consumed, ended.amount_due, ended.amount_paid);
         assert_eq!(amounts, (0, 0, 0));
     }
 
     #[test]
     fn live_values_stop_growing_when_the_session_ends_by_itself() {
-        let (session, private) = scene().start(json!({"session_limit": 11_000})).unwrap();
+        let (session, internal) = scene().start(json!({"session_limit": 11_000})).unwrap();
         let live = |minutes| {
             let live =
                 session
                     .clone()
-                    .live(&private, simulated(), now().plus_millis(minutes * MINUTE));
+                    .live(&internal, simulated(), now().plus_millis(minutes * MINUTE));
             (live.energy_consumed, live.amount_due)
         };
         assert_eq!(live(0), (0, 0));
@@ -1066,21 +1096,21 @@ mod tests {
 
     #[test]
     fn whoever_ends_it_late_ends_it_as_of_the_moment_it_ended() {
-        let (mut session, mut private) = scene().start(json!({"session_limit": 11_000})).unwrap();
+        let (mut session, mut internal) = scene().start(json!({"session_limit": 11_000})).unwrap();
         session
-            .end(&mut private, simulated(), now().plus_millis(HOUR))
+            .end(&mut internal, simulated(), now().plus_millis(HOUR))
             .unwrap();
         assert_eq!(session.session_ended, Some(at("2026-03-01T08:30:00Z")));
         assert_eq!(session.updated, at("2026-03-01T09:00:00Z"));
         assert_eq!(
-            (session.amount_due, private.net, private.tax),
+            (session.amount_due, internal.net, internal.tax),
             (495, 413, 82)
         );
         assert_eq!(
-            (session.status, private.due),
+            (session.status, internal.next_action_at),
             (SessionStatus::Completed, None)
         );
-        let again = session.end(&mut private, simulated(), now()).unwrap_err();
+        let again = session.end(&mut internal, simulated(), now()).unwrap_err();
         assert!(again.is(Code::ChargingSessionStateConflict));
     }
 
@@ -1093,9 +1123,9 @@ mod tests {
             ..scene.station.pricing[0].clone()
         };
         scene.station.connectors[0].pricing.push(usd);
-        let (session, private) = scene.start(json!({})).unwrap();
+        let (session, internal) = scene.start(json!({})).unwrap();
         assert_eq!(session.currency, Currency::USD);
-        assert_eq!(private.pricing.len(), 1);
+        assert_eq!(internal.pricing.len(), 1);
     }
 
     #[test]
@@ -1107,11 +1137,11 @@ mod tests {
         };
         let no_code = |param: &str| (None, param.to_owned());
         assert_eq!(
-            refused(|scene| scene.driver.status = Standing::Archived),
+            refused(|scene| scene.driver.status = FleetStatus::Archived),
             no_code("driver")
         );
         assert_eq!(
-            refused(|scene| scene.fleet.status = Standing::Suspended),
+            refused(|scene| scene.fleet.status = FleetStatus::Suspended),
             no_code("vehicle")
         );
         assert_eq!(
@@ -1189,18 +1219,18 @@ mod tests {
         scene.connector = vec![entry(Kind::Reservation, 1, "07:50", "08:50")];
         scene.arriving = Some(reservation(1));
         scene.station.connectors[0].status = ConnectorStatus::Reserved;
-        let (_, private) = scene.start(json!({})).unwrap();
+        let (_, internal) = scene.start(json!({})).unwrap();
         assert_eq!(
-            private.reservation,
+            internal.reservation,
             Some(Id::from_number(Kind::Reservation, 1))
         );
-        assert!(private.due > Some(at("2026-03-01T10:00:00Z")));
+        assert!(internal.next_action_at > Some(at("2026-03-01T10:00:00Z")));
         // But not into the time of the next.
         scene
             .connector
             .push(entry(Kind::Reservation, 2, "09:00", "10:00"));
-        let (_, private) = scene.start(json!({})).unwrap();
-        assert_eq!(private.due, Some(at("2026-03-01T09:00:00Z")));
+        let (_, internal) = scene.start(json!({})).unwrap();
+        assert_eq!(internal.next_action_at, Some(at("2026-03-01T09:00:00Z")));
     }
 
     #[test]
@@ -1220,17 +1250,21 @@ mod tests {
     #[test]
     fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
         let paid = json!({"session_limit": 11_000, "payment_method": "pm_1"});
-        let (mut session, mut private) = scene().start(paid).unwrap();
+        let (mut session, mut internal) = scene().start(paid).unwrap();
         let later = now().plus_millis(HOUR);
-        session.end(&mut private, simulated(), later).unwrap();
-        assert_eq!(private.due, Some(later));
-        assert!(session.is_unsettled(&private, later));
-        assert!(!session.is_unsettled(&private, session.session_ended.unwrap()));
-        let (mut other, mut others) = (session.clone(), private.clone());
-        let told = session.settle(&mut private, &Outcome::Succeeded, later);
-        assert!(!session.is_unsettled(&private, later));
+        session.end(&mut internal, simulated(), later).unwrap();
+        assert_eq!(internal.next_action_at, Some(later));
+        assert!(session.is_unsettled(&internal, later));
+        assert!(!session.is_unsettled(&internal, session.session_ended.unwrap()));
+        let (mut other, mut others) = (session.clone(), internal.clone());
+        let told = session.settle(&mut internal, &PaymentOutcome::Succeeded, later);
+        assert!(!session.is_unsettled(&internal, later));
         assert_eq!(
-            (session.amount_paid, session.amount_due, private.due),
+            (
+                session.amount_paid,
+                session.amount_due,
+                internal.next_action_at
+            ),
             (495, 0, None)
         );
         assert_eq!(
@@ -1240,16 +1274,16 @@ mod tests {
         assert_eq!(told.charging_session, Some(session.id));
         let told = other.settle(
             &mut others,
-            &Outcome::Declined("card_declined".into()),
+            &PaymentOutcome::Declined("card_declined".into()),
             later,
         );
         assert_eq!(
-            (other.amount_paid, other.amount_due, others.due),
+            (other.amount_paid, other.amount_due, others.next_action_at),
             (0, 495, None)
         );
         assert_eq!((told.amount, told.status), (495, TransactionStatus::Failed));
-        let (mut free, mut private) = scene().start(json!({"payment_method": "pm_1"})).unwrap();
-        free.end(&mut private, simulated(), now()).unwrap();
-        assert_eq!((free.amount_due, private.due), (0, None));
+        let (mut free, mut internal) = scene().start(json!({"payment_method": "pm_1"})).unwrap();
+        free.end(&mut internal, simulated(), now()).unwrap();
+        assert_eq!((free.amount_due, internal.next_action_at), (0, None));
     }
 }

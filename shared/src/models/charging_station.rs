@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use super::address::Address;
+use super::stored::Object;
 use super::text::ZoneName;
 use super::vehicle::ConnectorType;
 use crate::id::{Id, Kind};
@@ -53,6 +54,16 @@ pub struct StationNetwork {
     /// Three characters.
     pub party_id: String,
     pub name: String,
+}
+
+impl Object for ChargingStation {
+    type Internal = StationInternal;
+
+    const KIND: Kind = Kind::ChargingStation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -298,7 +309,7 @@ pub enum PriceType {
 
 /// The internal state of a station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StationPrivate {
+pub struct StationInternal {
     /// Whether the operator publishes the location (OCPI `Location.publish`). A station that is not published is neither
     /// listed nor matched, and no session can be started there.
     #[serde(default = "yes")]
@@ -309,7 +320,7 @@ pub struct StationPrivate {
     pub imported_status: BTreeMap<String, ConnectorStatus>,
 }
 
-impl Default for StationPrivate {
+impl Default for StationInternal {
     fn default() -> Self {
         Self {
             published: true,

@@ -5,9 +5,10 @@ use utoipa::ToSchema;
 
 use super::account::Account;
 use super::body::RequestBody;
-use super::fleet::{Fleet, Standing};
+use super::fleet::{Fleet, FleetStatus};
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::stored::Object;
 use super::text::{Email, Name, Phone, Text};
 use super::transaction::check_currency;
 use super::vehicle::Vehicle;
@@ -31,7 +32,7 @@ pub struct Driver {
     pub phone: Option<Phone>,
     pub policy_ids: Vec<Id>,
     pub preferences: DriverPreferences,
-    pub status: Standing,
+    pub status: FleetStatus,
     pub updated: Timestamp,
     /// The vehicles that name this driver.
     pub vehicles: Vec<Id>,
@@ -39,9 +40,19 @@ pub struct Driver {
     pub wallet_balance: i64,
 }
 
+impl Object for Driver {
+    type Internal = DriverInternal;
+
+    const KIND: Kind = Kind::Driver;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
 /// What the driver's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DriverPrivate {
+pub struct DriverInternal {
     /// Whether `preferences.currency` was asked for; otherwise it is the account's and a fleet's goes before it.
     pub currency_chosen: bool,
 }
@@ -131,7 +142,7 @@ pub struct DriverChange {
     #[serde(default)]
     pub preferences: Change<DriverPreferencesChange>,
     #[serde(default)]
-    pub status: Change<Standing>,
+    pub status: Change<FleetStatus>,
 }
 
 impl RequestBody for DriverChange {}
@@ -150,7 +161,11 @@ impl Driver {
     ///
     /// # Errors
     /// Metadata or a list beyond its limits.
-    pub fn new(new: NewDriver, account: &Account, now: Timestamp) -> Result<(Self, DriverPrivate)> {
+    pub fn new(
+        new: NewDriver,
+        account: &Account,
+        now: Timestamp,
+    ) -> Result<(Self, DriverInternal)> {
         let mut driver = Self {
             id: Id::new(Kind::Driver, now),
             object: Kind::Driver,
@@ -171,14 +186,14 @@ impl Driver {
                 preferred_charging_stations: Vec::new(),
                 preferred_cpos: Vec::new(),
             },
-            status: Standing::Active,
+            status: FleetStatus::Active,
             updated: now,
             vehicles: Vec::new(),
             wallet_balance: 0,
         };
-        let mut private = DriverPrivate::default();
-        driver.prefer(new.preferences.unwrap_or_default(), &mut private)?;
-        Ok((sized(driver)?, private))
+        let mut internal = DriverInternal::default();
+        driver.prefer(new.preferences.unwrap_or_default(), &mut internal)?;
+        Ok((sized(driver)?, internal))
     }
 
     /// Applies an update; what the body leaves out stays.
@@ -188,7 +203,7 @@ impl Driver {
     pub fn update(
         &mut self,
         change: DriverChange,
-        private: &mut DriverPrivate,
+        internal: &mut DriverInternal,
         now: Timestamp,
     ) -> Result<()> {
         let DriverChange {
@@ -210,7 +225,7 @@ impl Driver {
             self.policy_ids = ids.into();
         }
         if let Change::Set(preferences) = preferences {
-            self.prefer(preferences, private)?;
+            self.prefer(preferences, internal)?;
         }
         status.apply(&mut self.status);
         self.updated = now;
@@ -220,7 +235,7 @@ impl Driver {
     fn prefer(
         &mut self,
         change: DriverPreferencesChange,
-        private: &mut DriverPrivate,
+        internal: &mut DriverInternal,
     ) -> Result<()> {
         let DriverPreferencesChange {
             charging_speed,
@@ -240,7 +255,7 @@ impl Driver {
             empty,
         )?;
         charging_speed.apply(&mut preferences.charging_speed);
-        private.currency_chosen |= currency != Change::Keep;
+        internal.currency_chosen |= currency != Change::Keep;
         currency.apply(&mut preferences.currency);
         default_payment_method.apply(&mut preferences.default_payment_method);
         max_price_per_kwh.apply(&mut preferences.max_price_per_kwh);
@@ -263,7 +278,7 @@ impl Driver {
         if self.fleets.contains(&fleet.id) {
             return refuse("The driver is attached to this fleet already.");
         }
-        if self.status != Standing::Active {
+        if self.status != FleetStatus::Active {
             return refuse("The driver is not active.");
         }
         if !fleet.is_active() {
@@ -304,6 +319,6 @@ impl Driver {
     }
 
     pub fn is_active(&self) -> bool {
-        self.status == Standing::Active
+        self.status == FleetStatus::Active
     }
 }

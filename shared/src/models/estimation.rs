@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::charging_station::{ChargingStation, Connector, PriceType};
+use super::stored::Object;
 use super::vehicle::Vehicle;
 use crate::charging::policies::Verdict;
 use crate::charging::simulation;
@@ -60,6 +61,16 @@ pub struct Estimation {
     /// Until when the prices are those of the estimation.
     pub valid_until: Timestamp,
     pub vehicle: Id,
+}
+
+impl Object for Estimation {
+    type Internal = ();
+
+    const KIND: Kind = Kind::Estimation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 /// What the policies of the vehicle and its fleet say of charging at the station at `start`.
@@ -363,7 +374,7 @@ mod tests {
 
     fn param(result: Result<Estimation>) -> String {
         match result.unwrap_err() {
-            Error::Refused(refusal) => {
+            Error::Client(refusal) => {
                 assert_eq!(refusal.code, Some(Code::EstimationValidationError));
                 refusal.param.unwrap()
             }

@@ -1,17 +1,18 @@
 //! Events: what happened to a resource, as webhook endpoints are told. Kept 30 days.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::http::version::{CURRENT, Versions};
+pub use super::event_type::EventType;
+use super::stored::Object;
 use crate::id::{Id, Kind};
 use crate::origin::{Origin, Tenant};
 use crate::size::Size;
 use crate::time::{DAY, Timestamp};
+use crate::version::{CURRENT, Versions};
 
 /// How large the snapshot and the previous attributes of an event are together at most, in bytes of JSON: the event then
 /// stays well below the 400 KB that DynamoDB allows an item.
@@ -38,6 +39,16 @@ pub struct Event {
     pub kind: EventType,
 }
 
+impl Object for Event {
+    type Internal = EventInternal;
+
+    const KIND: Kind = Kind::Event;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventData {
     /// The resource as it was when the event happened.
@@ -56,7 +67,7 @@ pub struct EventRequest {
 
 /// What the event's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct EventPrivate {
+pub struct EventInternal {
     /// By webhook endpoint; none until the relay has found the subscribed endpoints.
     pub deliveries: Option<BTreeMap<Id, Delivery>>,
     /// When an event was written that still waits for the relay to plan its deliveries.
@@ -105,7 +116,7 @@ impl Delivery {
     }
 }
 
-impl EventPrivate {
+impl EventInternal {
     /// An event that waits for the relay to plan its deliveries.
     pub fn unplanned(since: Timestamp) -> Self {
         Self {
@@ -125,7 +136,7 @@ impl EventPrivate {
     }
 
     /// When the event has to be looked at again: its earliest open delivery, or that there is no plan yet.
-    pub fn due(&self) -> Option<Timestamp> {
+    pub fn next_action_at(&self) -> Option<Timestamp> {
         if self.deliveries.is_none() {
             return self.unplanned_since;
         }
@@ -134,94 +145,6 @@ impl EventPrivate {
             .filter(|delivery| delivery.is_open())
             .map(|delivery| delivery.next_at)
             .min()
-    }
-}
-
-macro_rules! event_types {
-    ($($variant:ident $name:literal,)*) => {
-        /// The types of events. The only table of them.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum EventType { $(#[serde(rename = $name)] $variant,)* }
-
-        impl EventType {
-            pub const ALL: &[EventType] = &[$(EventType::$variant,)*];
-
-            pub fn as_str(self) -> &'static str {
-                match self { $(EventType::$variant => $name,)* }
-            }
-        }
-    };
-}
-
-event_types! {
-    ChargingSessionCancelled "charging_session.cancelled",
-    ChargingSessionCompleted "charging_session.completed",
-    ChargingSessionFailed "charging_session.failed",
-    ChargingSessionStarted "charging_session.started",
-    ChargingSessionUpdated "charging_session.updated",
-    DriverAttached "driver.attached",
-    DriverCreated "driver.created",
-    DriverDeleted "driver.deleted",
-    DriverDetached "driver.detached",
-    DriverUpdated "driver.updated",
-    FleetCreated "fleet.created",
-    FleetDeleted "fleet.deleted",
-    FleetUpdated "fleet.updated",
-    InvoiceCreated "invoice.created",
-    InvoiceFinalized "invoice.finalized",
-    InvoiceOverdue "invoice.overdue",
-    InvoicePaid "invoice.paid",
-    InvoicePaymentFailed "invoice.payment_failed",
-    InvoiceVoided "invoice.voided",
-    Ping "ping",
-    PolicyCreated "policy.created",
-    PolicyDeleted "policy.deleted",
-    PolicyUpdated "policy.updated",
-    ReportFailed "report.failed",
-    ReportSucceeded "report.succeeded",
-    ReservationCancelled "reservation.cancelled",
-    ReservationCompleted "reservation.completed",
-    ReservationConfirmed "reservation.confirmed",
-    ReservationCreated "reservation.created",
-    ReservationExpired "reservation.expired",
-    ReservationFailed "reservation.failed",
-    ReservationReassigned "reservation.reassigned",
-    ReservationUpdated "reservation.updated",
-    ServiceFailed "service.failed",
-    ServiceRefunded "service.refunded",
-    ServiceSucceeded "service.succeeded",
-    VehicleCreated "vehicle.created",
-    VehicleDeleted "vehicle.deleted",
-    VehicleUpdated "vehicle.updated",
-    WebhookEndpointDisabled "webhook_endpoint.disabled",
-}
-
-impl EventType {
-    /// The kind of the object that events of this type show.
-    pub fn subject(self) -> Kind {
-        let subject = self.as_str().split('.').next().unwrap_or_default();
-        let named = Kind::ALL.iter().find(|kind| kind.name() == subject);
-        match named {
-            Some(kind) => *kind,
-            None if self == Self::Ping => Kind::WebhookEndpoint,
-            // The events of a charge, `service.…`, show its transaction.
-            None => Kind::Transaction,
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
-    }
-
-    /// Whether the event tells what the changed members were before.
-    pub fn tells_previous(self) -> bool {
-        self.as_str().ends_with(".updated")
-    }
-}
-
-impl fmt::Display for EventType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -11,6 +11,7 @@ use super::address::Address;
 use super::body::RequestBody;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::stored::Object;
 use super::text::{Email, Memo, Name, Phone, ZoneName};
 use super::transaction::check_currency;
 use super::{Distinct, check_size, sized};
@@ -36,7 +37,7 @@ pub struct Fleet {
     pub phone: Option<Phone>,
     pub policy_ids: Vec<Id>,
     pub preferences: FleetPreferences,
-    pub status: Standing,
+    pub status: FleetStatus,
     pub timezone: ZoneName,
     pub total_drivers: u64,
     /// kWh
@@ -46,6 +47,16 @@ pub struct Fleet {
     pub updated: Timestamp,
     /// Minor units of `preferences.default_currency`.
     pub wallet_balance: i64,
+}
+
+impl Object for Fleet {
+    type Internal = FleetInternal;
+
+    const KIND: Kind = Kind::Fleet;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -61,14 +72,14 @@ pub enum MetricSystem {
 /// sessions and attachments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum FleetStatus {
     #[default]
     Active,
     Suspended,
     Archived,
 }
 
-impl Standing {
+impl FleetStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -126,24 +137,24 @@ pub struct FleetPreferencesChange {
 
 /// What the fleet's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct FleetPrivate {
+pub struct FleetInternal {
     /// The billing period that is under way, or over and not billed yet.
     pub billing: Option<Window>,
     /// The same of reports; none while the fleet wants no reports.
     pub reporting: Option<Window>,
     /// When one of them is over.
-    pub due: Option<Timestamp>,
+    pub next_action_at: Option<Timestamp>,
 }
 
 /// How long after the end of a period its invoice and its report are made, in milliseconds: sessions that ended in time
 /// are written down and charged for by then.
 const SETTLING: i64 = 15 * MINUTE;
 
-impl FleetPrivate {
+impl FleetInternal {
     fn wait(&mut self) {
         let ends = [self.billing, self.reporting].into_iter().flatten();
         let due = ends.map(|period| period.until.plus_millis(SETTLING));
-        self.due = due.min();
+        self.next_action_at = due.min();
     }
 
     /// The billing period that is over and has no invoice yet.
@@ -275,7 +286,7 @@ pub struct FleetChange {
     #[serde(default)]
     pub preferences: Change<FleetPreferencesChange>,
     #[serde(default)]
-    pub status: Change<Standing>,
+    pub status: Change<FleetStatus>,
     #[serde(default)]
     pub timezone: Change<ZoneName>,
 }
@@ -309,7 +320,7 @@ impl Fleet {
             phone: new.phone,
             policy_ids: new.policy_ids.unwrap_or_default().into(),
             preferences,
-            status: Standing::Active,
+            status: FleetStatus::Active,
             timezone: new.timezone.unwrap_or_else(ZoneName::utc),
             total_drivers: 0,
             total_energy_consumed_kwh: 0.0,
@@ -369,7 +380,7 @@ impl Fleet {
 
     /// Works out the periods that are under way by the fleet's settings. One that had begun keeps its beginning and ends where
     /// a new one would, so that nothing is billed twice or never; one that is over stays as it was until it is billed.
-    pub fn plan(&self, private: &mut FleetPrivate, now: Timestamp) {
+    pub fn plan(&self, internal: &mut FleetInternal, now: Timestamp) {
         let zone = self.timezone.rules();
         let plan = |cycle: Cycle, before: Option<Window>| match before {
             Some(over) if over.until <= now => over,
@@ -382,28 +393,28 @@ impl Fleet {
             }
         };
         let reports = Cycle::of_reports(self.preferences.report_frequency);
-        private.reporting = reports.map(|cycle| plan(cycle, private.reporting));
+        internal.reporting = reports.map(|cycle| plan(cycle, internal.reporting));
         let billing = Cycle::of_billing(self.preferences.billing_cycle);
-        private.billing = Some(plan(billing, private.billing));
-        private.wait();
+        internal.billing = Some(plan(billing, internal.billing));
+        internal.wait();
     }
 
     /// Lets the periods begin that follow those that were over.
-    pub fn turn_over(&self, private: &mut FleetPrivate, now: Timestamp) {
+    pub fn turn_over(&self, internal: &mut FleetInternal, now: Timestamp) {
         let zone = self.timezone.rules();
         let next = |cycle: Cycle, over: Window| Window {
             from: over.until,
             until: cycle.end(over.until, &zone),
         };
-        if let Some(over) = private.to_bill(now) {
+        if let Some(over) = internal.to_bill(now) {
             let cycle = Cycle::of_billing(self.preferences.billing_cycle);
-            private.billing = Some(next(cycle, over));
+            internal.billing = Some(next(cycle, over));
         }
-        if let Some(over) = private.to_report(now) {
+        if let Some(over) = internal.to_report(now) {
             let cycle = Cycle::of_reports(self.preferences.report_frequency);
-            private.reporting = cycle.map(|cycle| next(cycle, over));
+            internal.reporting = cycle.map(|cycle| next(cycle, over));
         }
-        private.wait();
+        internal.wait();
     }
 
     /// The time zone of a fleet's rules; UTC where the fleet is gone.
@@ -412,7 +423,7 @@ impl Fleet {
     }
 
     pub fn is_active(&self) -> bool {
-        self.status == Standing::Active
+        self.status == FleetStatus::Active
     }
 }
 
@@ -535,40 +546,40 @@ mod tests {
         let now = at("2026-03-18T12:00:00Z");
         let account = Account::new(serde_json::from_value(account).unwrap(), now).unwrap();
         let mut fleet = Fleet::new(serde_json::from_value(json).unwrap(), &account, now).unwrap();
-        let mut private = FleetPrivate::default();
+        let mut internal = FleetInternal::default();
         let window = |from, until| {
             Some(Window {
                 from: at(from),
                 until: at(until),
             })
         };
-        fleet.plan(&mut private, now);
+        fleet.plan(&mut internal, now);
         let (march, april) = ("2026-02-28T23:00:00Z", "2026-03-31T22:00:00Z");
-        assert_eq!(private.billing, window(march, april));
+        assert_eq!(internal.billing, window(march, april));
         assert_eq!(
-            private.reporting,
+            internal.reporting,
             window("2026-03-15T23:00:00Z", "2026-03-22T23:00:00Z")
         );
-        assert_eq!(private.due, Some(at("2026-03-22T23:15:00Z")));
+        assert_eq!(internal.next_action_at, Some(at("2026-03-22T23:15:00Z")));
         fleet.preferences.billing_cycle = BillingCycle::Weekly;
         fleet.preferences.report_frequency = ReportFrequency::Never;
-        fleet.plan(&mut private, now);
+        fleet.plan(&mut internal, now);
         let sunday = "2026-03-22T23:00:00Z";
         assert_eq!(
-            (private.billing, private.reporting),
+            (internal.billing, internal.reporting),
             (window(march, sunday), None)
         );
         // What is over is billed as it was planned.
         let late = at("2026-03-22T23:05:00Z");
         fleet.preferences.billing_cycle = BillingCycle::Monthly;
-        fleet.plan(&mut private, late);
+        fleet.plan(&mut internal, late);
         assert_eq!(
-            (private.billing, private.to_bill(late)),
+            (internal.billing, internal.to_bill(late)),
             (window(march, sunday), None)
         );
-        let due = private.due.unwrap();
-        assert_eq!(private.to_bill(due), window(march, sunday));
-        fleet.turn_over(&mut private, due);
-        assert_eq!(private.billing, window(sunday, april));
+        let due = internal.next_action_at.unwrap();
+        assert_eq!(internal.to_bill(due), window(march, sunday));
+        fleet.turn_over(&mut internal, due);
+        assert_eq!(internal.billing, window(sunday, april));
     }
 }

@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
-use super::charging_session::{ChargingSession, Names, SessionPrivate, SessionStatus};
+use super::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
 use super::charging_station::PriceType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
-use super::payment_method::{PaymentMethod, PaymentMethodPrivate};
-use super::reservation::{Fee, Reservation, ReservationPrivate};
+use super::payment_method::{PaymentMethod, PaymentMethodInternal};
+use super::reservation::{Fee, Reservation, ReservationInternal};
+use super::stored::Object;
 use super::text::Description;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::{check_size, sized};
@@ -63,6 +64,16 @@ pub struct Invoice {
     /// Inclusive.
     pub period_start: Timestamp,
     pub status: InvoiceStatus,
+}
+
+impl Object for Invoice {
+    type Internal = InvoiceInternal;
+
+    const KIND: Kind = Kind::Invoice;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -171,7 +182,7 @@ pub enum LineType {
 
 /// What the invoice's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct InvoicePrivate {
+pub struct InvoiceInternal {
     /// Attempts to pay begun so far.
     pub attempts: u32,
     /// The one whose end is not written down yet.
@@ -185,7 +196,7 @@ pub struct InvoicePrivate {
     #[serde(default)]
     pub sessions_unpaid: bool,
     /// When the service has to look at the invoice by itself: see [`Concern`].
-    pub due: Option<Timestamp>,
+    pub next_action_at: Option<Timestamp>,
 }
 
 /// What the service has to do about an invoice by itself.
@@ -206,7 +217,7 @@ pub enum Concern {
 pub struct Attempt {
     pub number: u32,
     pub method: PaymentMethod,
-    pub method_private: PaymentMethodPrivate,
+    pub method_internal: PaymentMethodInternal,
     pub begun: Timestamp,
     /// The transaction of the charge, pending until the attempt ends.
     pub transaction: Id,
@@ -307,22 +318,22 @@ impl NewInvoice {
         operation: Operation,
         currency: Currency,
         session: &ChargingSession,
-        private: &SessionPrivate,
+        internal: &SessionInternal,
         version: u64,
     ) -> Option<Billable> {
         let ended = session.session_ended?;
         let bills = operation.is_operated()
             && session.status == SessionStatus::Completed
-            && private.due.is_none()
+            && internal.next_action_at.is_none()
             && session.currency == currency
             && (self.period_start..self.period_end).contains(&ended)
             && self.fleet.as_ref().is_none_or(|id| *id == session.fleet);
         bills.then(|| Billable {
-            line: LineItem::of(session, private, ended),
+            line: LineItem::of(session, internal, ended),
             what: session.id.clone(),
             paid: session.amount_paid,
             version,
-            claimed_by: private.invoice.clone(),
+            claimed_by: internal.invoice.clone(),
         })
     }
 
@@ -332,20 +343,20 @@ impl NewInvoice {
         &self,
         currency: Currency,
         reservation: &Reservation,
-        private: &ReservationPrivate,
+        internal: &ReservationInternal,
         version: u64,
     ) -> Option<Billable> {
-        let fee = reservation.fee(private)?;
-        let bills = private.due.is_none()
+        let fee = reservation.fee(internal)?;
+        let bills = internal.next_action_at.is_none()
             && reservation.currency == currency
             && (self.period_start..self.period_end).contains(&fee.since)
-            && (self.fleet.is_none() || self.fleet == private.fleet);
+            && (self.fleet.is_none() || self.fleet == internal.fleet);
         bills.then(|| Billable {
             line: LineItem::of_fee(reservation, &fee),
             what: reservation.id.clone(),
             paid: fee.paid,
             version,
-            claimed_by: private.invoice.clone(),
+            claimed_by: internal.invoice.clone(),
         })
     }
 }
@@ -365,13 +376,13 @@ impl InvoiceFilter {
 }
 
 impl LineItem {
-    fn of(session: &ChargingSession, private: &SessionPrivate, ended: Timestamp) -> Self {
+    fn of(session: &ChargingSession, internal: &SessionInternal, ended: Timestamp) -> Self {
         let gross = session.amount_due + session.amount_paid;
         let Names {
             driver,
             registration_plate,
             station,
-        } = &private.names;
+        } = &internal.names;
         let started = session.session_started;
         Self {
             id: session.id.as_kind(Kind::LineItem),
@@ -379,14 +390,14 @@ impl LineItem {
             charging_session: Some(session.id.clone()),
             charging_station: Some(session.charging_station.clone()),
             connector: Some(session.connector.clone()),
-            description: describe(session, private, ended),
+            description: describe(session, internal, ended),
             driver: Some(session.driver.clone()),
             driver_name: some(driver),
             duration_seconds: Some(ended.millis_since(started) / 1000),
             ended: Some(ended),
             energy_wh: session.energy_consumed,
             free: gross == 0,
-            net: private.net,
+            net: internal.net,
             price_per_kwh: price_per_kwh(session),
             quantity: 1,
             registration_plate: some(registration_plate),
@@ -394,7 +405,7 @@ impl LineItem {
             reservation: None,
             started: Some(started),
             station_name: some(station),
-            tax: private.tax,
+            tax: internal.tax,
             kind: LineType::EnergySession,
             unit_amount: gross,
             vehicle: Some(session.vehicle.clone()),
@@ -460,18 +471,18 @@ fn price_per_kwh(session: &ChargingSession) -> Option<String> {
 }
 
 /// A session in words: who charged how much, where and when, in the station's local time.
-fn describe(session: &ChargingSession, private: &SessionPrivate, ended: Timestamp) -> String {
+fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timestamp) -> String {
     let wh = session.energy_consumed;
     let energy = format!("{}.{:03} kWh", wh / 1000, wh % 1000);
     let free = match session.amount_due + session.amount_paid {
         0 => ", free of charge",
         _ => "",
     };
-    let (names, connector) = (&private.names, &session.connector);
+    let (names, connector) = (&internal.names, &session.connector);
     if *names == Names::default() {
         return format!("Charging, {energy}, ended {ended}{free}");
     }
-    let (zone, name) = match &private.zone {
+    let (zone, name) = match &internal.zone {
         Some(zone) => (zone.rules(), zone.as_str()),
         None => (TimeZone::UTC, "UTC"),
     };
@@ -533,7 +544,7 @@ impl Invoice {
     ///
     /// # Errors
     /// `invoice_update_invalid_state` in any other state.
-    pub fn update(&mut self, change: InvoiceChange, private: &mut InvoicePrivate) -> Result<()> {
+    pub fn update(&mut self, change: InvoiceChange, internal: &mut InvoiceInternal) -> Result<()> {
         if !matches!(self.status, InvoiceStatus::Draft | InvoiceStatus::Open) {
             return Err(Code::InvoiceUpdateInvalidState
                 .because("Only a draft or an open invoice can be updated."));
@@ -544,85 +555,85 @@ impl Invoice {
             metadata,
         } = change;
         description.apply(&mut self.description);
-        private.overdue_told &= due_date == Change::Keep;
+        internal.overdue_told &= due_date == Change::Keep;
         due_date.apply(&mut self.due_date);
         self.metadata
             .merge(metadata)
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
         check_size(self).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
-        self.wait(private);
+        self.wait(internal);
         Ok(())
     }
 
     /// Works out when the service has to look at the invoice next.
-    fn wait(&self, private: &mut InvoicePrivate) {
-        let attempt = private.attempt.as_ref();
+    fn wait(&self, internal: &mut InvoiceInternal) {
+        let attempt = internal.attempt.as_ref();
         let lost = attempt.map(|attempt| attempt.begun.plus_millis(LEASE));
         let overdue = self.due_date.plus_millis(1);
-        let overdue = (!private.overdue_told).then_some(overdue);
-        private.due = match self.status {
-            InvoiceStatus::Draft => private.finalize_at,
+        let overdue = (!internal.overdue_told).then_some(overdue);
+        internal.next_action_at = match self.status {
+            InvoiceStatus::Draft => internal.finalize_at,
             InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
-            InvoiceStatus::Paid if private.sessions_unpaid => self.paid_at,
+            InvoiceStatus::Paid if internal.sessions_unpaid => self.paid_at,
             _ => None,
         };
     }
 
     /// What the service has to do by itself now.
-    pub fn concern(&self, private: &InvoicePrivate, now: Timestamp) -> Option<Concern> {
+    pub fn concern(&self, internal: &InvoiceInternal, now: Timestamp) -> Option<Concern> {
         let lost = |attempt: &Attempt| attempt.begun.plus_millis(LEASE) <= now;
         if self.status == InvoiceStatus::Draft {
-            private
+            internal
                 .finalize_at
                 .filter(|at| *at <= now)
                 .map(|_| Concern::Final)
-        } else if self.status == InvoiceStatus::Paid && private.sessions_unpaid {
+        } else if self.status == InvoiceStatus::Paid && internal.sessions_unpaid {
             Some(Concern::UnpaidSessions)
         } else if self.status != InvoiceStatus::Open {
             None
-        } else if private.attempt.as_ref().is_some_and(lost) {
+        } else if internal.attempt.as_ref().is_some_and(lost) {
             Some(Concern::LostPayment)
         } else {
-            (self.due_date < now && !private.overdue_told).then_some(Concern::Overdue)
+            (self.due_date < now && !internal.overdue_told).then_some(Concern::Overdue)
         }
     }
 
     /// Writes down that it is told that the invoice is overdue.
-    pub fn tell_overdue(&self, private: &mut InvoicePrivate) {
-        private.overdue_told = true;
-        self.wait(private);
+    pub fn tell_overdue(&self, internal: &mut InvoiceInternal) {
+        internal.overdue_told = true;
+        self.wait(internal);
     }
 
     /// Lets a draft be finalized by itself at a moment.
-    pub fn finalize_later(&self, private: &mut InvoicePrivate, at: Timestamp) {
-        private.finalize_at = Some(at);
-        self.wait(private);
+    pub fn finalize_later(&self, internal: &mut InvoiceInternal, at: Timestamp) {
+        internal.finalize_at = Some(at);
+        self.wait(internal);
     }
 
     /// Writes down that every session of the paid invoice says so.
-    pub fn tell_paid_off(&self, private: &mut InvoicePrivate) {
-        private.sessions_unpaid = false;
-        self.wait(private);
+    pub fn tell_paid_off(&self, internal: &mut InvoiceInternal) {
+        internal.sessions_unpaid = false;
+        self.wait(internal);
     }
 
     /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
     ///
     /// # Errors
     /// `invoice_finalize_invalid_state` unless it is a draft.
-    pub fn finalize(&mut self, private: &mut InvoicePrivate, now: Timestamp) -> Result<()> {
+    pub fn finalize(&mut self, internal: &mut InvoiceInternal, now: Timestamp) -> Result<()> {
         if self.status != InvoiceStatus::Draft {
             return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
         }
         self.status = InvoiceStatus::Open;
         if self.amount_due == 0 {
-            self.settle(private, None, now);
+            self.settle(internal, None, now);
         }
-        self.wait(private);
+        self.wait(internal);
         Ok(())
     }
 
-    fn settle(&mut self, private: &mut InvoicePrivate, method: Option<Id>, now: Timestamp) {
-        private.sessions_unpaid = self.amount_due > 0;
+    fn settle(&mut self, internal: &mut InvoiceInternal, method: Option<Id>, now: Timestamp) {
+        internal.sessions_unpaid = self.amount_due > 0;
         self.amount_paid = Some(self.amount_paid.unwrap_or(0) + self.amount_due);
         self.amount_due = 0;
         self.paid_at = Some(now);
@@ -634,7 +645,7 @@ impl Invoice {
     ///
     /// # Errors
     /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is under way.
-    pub fn void(&mut self, private: &mut InvoicePrivate) -> Result<()> {
+    pub fn void(&mut self, internal: &mut InvoiceInternal) -> Result<()> {
         let refuse = |why: &'static str| Err(Code::InvoiceVoidInvalidState.because(why));
         if !matches!(
             self.status,
@@ -642,11 +653,11 @@ impl Invoice {
         ) {
             return refuse("Only an open or uncollectible invoice can be voided.");
         }
-        if private.attempt.is_some() {
+        if internal.attempt.is_some() {
             return refuse("A payment of the invoice is under way.");
         }
         self.status = InvoiceStatus::Void;
-        self.wait(private);
+        self.wait(internal);
         Ok(())
     }
 
@@ -695,29 +706,29 @@ impl Invoice {
     /// Begins an attempt to pay, and gives the pending transaction of its charge.
     pub fn begin_payment(
         &self,
-        private: &mut InvoicePrivate,
+        internal: &mut InvoiceInternal,
         method: PaymentMethod,
-        method_private: PaymentMethodPrivate,
+        method_internal: PaymentMethodInternal,
         now: Timestamp,
     ) -> Transaction {
-        private.attempts += 1;
+        internal.attempts += 1;
         let attempt = Attempt {
-            number: private.attempts,
+            number: internal.attempts,
             method,
-            method_private,
+            method_internal,
             begun: now,
             transaction: Id::new(Kind::Transaction, now),
         };
         let transaction = self.transaction(&attempt, TransactionStatus::Pending);
-        private.attempt = Some(attempt);
-        self.wait(private);
+        internal.attempt = Some(attempt);
+        self.wait(internal);
         transaction
     }
 
     /// Ends an attempt to pay, and gives the transaction of its charge as it ended.
     pub fn end_payment(
         &mut self,
-        private: &mut InvoicePrivate,
+        internal: &mut InvoiceInternal,
         attempt: &Attempt,
         succeeded: bool,
         now: Timestamp,
@@ -727,11 +738,11 @@ impl Invoice {
             false => TransactionStatus::Failed,
         };
         let transaction = self.transaction(attempt, status);
-        private.attempt = None;
+        internal.attempt = None;
         if succeeded {
-            self.settle(private, Some(attempt.method.id.clone()), now);
+            self.settle(internal, Some(attempt.method.id.clone()), now);
         }
-        self.wait(private);
+        self.wait(internal);
         transaction
     }
 
@@ -782,19 +793,19 @@ pub mod tests {
     }
 
     /// A completed session of 30 kWh that cost 11.90 with 1.90 of tax.
-    pub fn session(number: u128, ended: &str) -> (ChargingSession, SessionPrivate) {
+    pub fn session(number: u128, ended: &str) -> (ChargingSession, SessionInternal) {
         let json = json!({"id": Id::from_number(Kind::ChargingSession, number), "object": "charging_session",
             "amount_due": 1190, "amount_paid": 0, "charging_station": Id::from_number(Kind::ChargingStation, 1),
             "connector": "1", "country": "GB", "created": ended, "currency": "eur",
             "driver": Id::from_number(Kind::Driver, 1), "energy_consumed": 30_007, "fleet": Id::from_number(Kind::Fleet, 1),
             "payment_method": null, "session_ended": ended, "session_limit": null, "session_started": ended,
             "status": "completed", "updated": ended, "vehicle": Id::from_number(Kind::Vehicle, 1)});
-        let private = SessionPrivate {
+        let internal = SessionInternal {
             net: 1000,
             tax: 190,
-            ..SessionPrivate::default()
+            ..SessionInternal::default()
         };
-        (serde_json::from_value(json).unwrap(), private)
+        (serde_json::from_value(json).unwrap(), internal)
     }
 
     fn new(json: serde_json::Value) -> NewInvoice {
@@ -815,19 +826,19 @@ pub mod tests {
 
     #[test]
     fn a_line_says_who_charged_where_when_and_at_what_price() {
-        let (mut session, mut private) = session(1, "2026-03-05T08:30:00Z");
+        let (mut session, mut internal) = session(1, "2026-03-05T08:30:00Z");
         session.session_started = at("2026-03-05T08:00:00Z");
         let line = json!({"type": "ENERGY", "description": "Energy", "quantity": "30.007", "unit": "kWh",
             "unit_price": "39.66", "tax_included": true, "tax_percent": "19", "net": 1000, "tax": 190, "gross": 1190});
         session.cost_breakdown = vec![serde_json::from_value(line.clone()).unwrap()];
-        private.zone = Some("Europe/Amsterdam".to_owned().try_into().unwrap());
-        private.names = Names {
+        internal.zone = Some("Europe/Amsterdam".to_owned().try_into().unwrap());
+        internal.names = Names {
             driver: "Ada Byron".into(),
             registration_plate: "AB12 CDE".into(),
             station: "Depot".into(),
         };
         let bill = |session: &ChargingSession| {
-            let billed = march().bills(simulated(), eur(), session, &private, 1);
+            let billed = march().bills(simulated(), eur(), session, &internal, 1);
             billed.unwrap().line
         };
         let shown = bill(&session);
@@ -859,17 +870,17 @@ pub mod tests {
         );
     }
 
-    fn invoice(paid: i64) -> (Invoice, InvoicePrivate) {
-        let (mut session, private) = session(1, "2026-03-05T00:00:00Z");
+    fn invoice(paid: i64) -> (Invoice, InvoiceInternal) {
+        let (mut session, internal) = session(1, "2026-03-05T00:00:00Z");
         session.amount_paid = paid;
         session.amount_due -= paid;
         let billable = march()
-            .bills(simulated(), eur(), &session, &private, 1)
+            .bills(simulated(), eur(), &session, &internal, 1)
             .unwrap();
         let id = Id::from_number(Kind::Invoice, 1);
         let now = at("2026-04-02T00:00:00Z");
         let invoice = Invoice::new(march(), id, eur(), vec![billable], now).unwrap();
-        (invoice, InvoicePrivate::default())
+        (invoice, InvoiceInternal::default())
     }
 
     fn method(json: serde_json::Value) -> PaymentMethod {
@@ -890,10 +901,10 @@ pub mod tests {
             ("2026-03-31T23:59:59.999Z", true),
             ("2026-04-01T00:00:00.000Z", false),
         ] {
-            let (session, private) = session(1, ended);
+            let (session, internal) = session(1, ended);
             assert_eq!(
                 march()
-                    .bills(simulated(), eur(), &session, &private, 1)
+                    .bills(simulated(), eur(), &session, &internal, 1)
                     .is_some(),
                 bills,
                 "{ended}"
@@ -903,23 +914,23 @@ pub mod tests {
 
     #[test]
     fn only_completed_sessions_of_the_currency_and_the_fleet_are_billed() {
-        let (session, private) = session(1, "2026-03-05T00:00:00Z");
+        let (session, internal) = session(1, "2026-03-05T00:00:00Z");
         assert!(
             march()
-                .bills(simulated(), Currency::USD, &session, &private, 1)
+                .bills(simulated(), Currency::USD, &session, &internal, 1)
                 .is_none()
         );
         let mut fleet = march();
         fleet.fleet = Some(Id::from_number(Kind::Fleet, 2));
         assert!(
             fleet
-                .bills(simulated(), eur(), &session, &private, 1)
+                .bills(simulated(), eur(), &session, &internal, 1)
                 .is_none()
         );
         fleet.fleet = Some(session.fleet.clone());
         assert!(
             fleet
-                .bills(simulated(), eur(), &session, &private, 1)
+                .bills(simulated(), eur(), &session, &internal, 1)
                 .is_some()
         );
         for status in [
@@ -933,7 +944,7 @@ pub mod tests {
             };
             assert!(
                 march()
-                    .bills(simulated(), eur(), &session, &private, 1)
+                    .bills(simulated(), eur(), &session, &internal, 1)
                     .is_none()
             );
         }
@@ -977,13 +988,13 @@ pub mod tests {
     #[test]
     fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
         let now = at("2026-04-03T00:00:00Z");
-        let (mut open, mut private) = invoice(0);
-        assert_eq!(open.void(&mut private).unwrap_err().status(), 409);
-        open.finalize(&mut private, now).unwrap();
+        let (mut open, mut internal) = invoice(0);
+        assert_eq!(open.void(&mut internal).unwrap_err().status(), 409);
+        open.finalize(&mut internal, now).unwrap();
         assert_eq!((open.status, open.paid_at), (InvoiceStatus::Open, None));
-        assert_eq!(open.finalize(&mut private, now).unwrap_err().status(), 409);
+        assert_eq!(open.finalize(&mut internal, now).unwrap_err().status(), 409);
         let (mut settled, _) = invoice(1190);
-        settled.finalize(&mut private, now).unwrap();
+        settled.finalize(&mut internal, now).unwrap();
         assert_eq!(
             (settled.status, settled.paid_at),
             (InvoiceStatus::Paid, Some(now))
@@ -991,29 +1002,29 @@ pub mod tests {
         assert_eq!((settled.amount_due, settled.amount_paid), (0, Some(1190)));
         assert!(
             settled
-                .update(InvoiceChange::default(), &mut private)
+                .update(InvoiceChange::default(), &mut internal)
                 .is_err()
         );
-        assert!(settled.void(&mut private).is_err());
+        assert!(settled.void(&mut internal).is_err());
     }
 
     #[test]
     fn paying_moves_what_is_due_to_what_is_paid_and_a_decline_leaves_it() {
         let now = at("2026-04-03T00:00:00Z");
-        let (mut invoice, mut private) = invoice(190);
-        invoice.finalize(&mut private, now).unwrap();
+        let (mut invoice, mut internal) = invoice(190);
+        invoice.finalize(&mut internal, now).unwrap();
         let mut keys = Vec::new();
         for succeeded in [false, true] {
             invoice.begin_payment(
-                &mut private,
+                &mut internal,
                 method(json!({})),
-                PaymentMethodPrivate::default(),
+                PaymentMethodInternal::default(),
                 now,
             );
-            let attempt = private.attempt.clone().unwrap();
+            let attempt = internal.attempt.clone().unwrap();
             keys.push(attempt.key(&invoice.id));
-            assert!(invoice.void(&mut private).is_err());
-            let transaction = invoice.end_payment(&mut private, &attempt, succeeded, now);
+            assert!(invoice.void(&mut internal).is_err());
+            let transaction = invoice.end_payment(&mut internal, &attempt, succeeded, now);
             assert_eq!(transaction.amount, 1000);
             assert_eq!(
                 transaction.status == TransactionStatus::Succeeded,
@@ -1050,32 +1061,38 @@ pub mod tests {
     #[test]
     fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
         let now = at("2026-04-03T00:00:00Z");
-        let (mut invoice, mut private) = invoice(0);
-        assert_eq!((private.due, invoice.concern(&private, now)), (None, None));
-        invoice.finalize(&mut private, now).unwrap();
+        let (mut invoice, mut internal) = invoice(0);
+        assert_eq!(
+            (internal.next_action_at, invoice.concern(&internal, now)),
+            (None, None)
+        );
+        invoice.finalize(&mut internal, now).unwrap();
         let late = invoice.due_date.plus_millis(1);
-        assert_eq!(private.due, Some(late));
-        assert_eq!(invoice.concern(&private, invoice.due_date), None);
-        assert_eq!(invoice.concern(&private, late), Some(Concern::Overdue));
+        assert_eq!(internal.next_action_at, Some(late));
+        assert_eq!(invoice.concern(&internal, invoice.due_date), None);
+        assert_eq!(invoice.concern(&internal, late), Some(Concern::Overdue));
         let method = method(json!({}));
-        invoice.begin_payment(&mut private, method, PaymentMethodPrivate::default(), now);
+        invoice.begin_payment(&mut internal, method, PaymentMethodInternal::default(), now);
         let lost = now.plus_millis(LEASE);
         assert_eq!(
-            (private.due, invoice.concern(&private, now)),
+            (internal.next_action_at, invoice.concern(&internal, now)),
             (Some(lost), None)
         );
-        assert_eq!(invoice.concern(&private, lost), Some(Concern::LostPayment));
-        let attempt = private.attempt.clone().unwrap();
-        invoice.end_payment(&mut private, &attempt, false, now);
-        invoice.tell_overdue(&mut private);
-        assert_eq!((private.due, invoice.concern(&private, late)), (None, None));
+        assert_eq!(invoice.concern(&internal, lost), Some(Concern::LostPayment));
+        let attempt = internal.attempt.clone().unwrap();
+        invoice.end_payment(&mut internal, &attempt, false, now);
+        invoice.tell_overdue(&mut internal);
+        assert_eq!(
+            (internal.next_action_at, invoice.concern(&internal, late)),
+            (None, None)
+        );
         let later = InvoiceChange {
             due_date: Change::Set(late),
             ..InvoiceChange::default()
         };
-        invoice.update(later, &mut private).unwrap();
-        assert_eq!(private.due, Some(late.plus_millis(1)));
-        invoice.void(&mut private).unwrap();
-        assert_eq!(private.due, None);
+        invoice.update(later, &mut internal).unwrap();
+        assert_eq!(internal.next_action_at, Some(late.plus_millis(1)));
+        invoice.void(&mut internal).unwrap();
+        assert_eq!(internal.next_action_at, None);
     }
 }

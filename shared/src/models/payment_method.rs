@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::body::RequestBody;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
+use super::stored::Object;
 use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
@@ -27,6 +28,16 @@ pub struct PaymentMethod {
     #[serde(rename = "type")]
     pub kind: PaymentMethodType,
     pub updated: Timestamp,
+}
+
+impl Object for PaymentMethod {
+    type Internal = PaymentMethodInternal;
+
+    const KIND: Kind = Kind::PaymentMethod;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -51,7 +62,7 @@ pub struct Card {
 
 /// What the payment method's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PaymentMethodPrivate {
+pub struct PaymentMethodInternal {
     /// The provider's name for it; none for a wallet.
     pub token: Option<String>,
     /// The provider's customer that it belongs to.
@@ -64,6 +75,16 @@ pub struct PaymentMethodPrivate {
 pub struct DeletedPaymentMethod {
     pub method: PaymentMethod,
     pub deleted: Timestamp,
+}
+
+impl Object for DeletedPaymentMethod {
+    type Internal = PaymentMethodInternal;
+
+    const KIND: Kind = Kind::PaymentMethod;
+
+    fn id(&self) -> &Id {
+        &self.method.id
+    }
 }
 
 /// How long a deleted payment method is kept, in milliseconds.
@@ -229,7 +250,7 @@ impl PaymentMethod {
         new: NewPaymentMethod,
         provider: ProviderMethod,
         now: Timestamp,
-    ) -> Result<(Self, PaymentMethodPrivate)> {
+    ) -> Result<(Self, PaymentMethodInternal)> {
         let method = Self {
             id: Id::new(Kind::PaymentMethod, now),
             object: Kind::PaymentMethod,
@@ -244,11 +265,11 @@ impl PaymentMethod {
             updated: now,
         };
         let method = sized(method).map_err(coded)?;
-        let private = PaymentMethodPrivate {
+        let internal = PaymentMethodInternal {
             token: new.token,
             customer: provider.customer,
         };
-        Ok((method, private))
+        Ok((method, internal))
     }
 
     /// Applies an update; what the body leaves out stays.

@@ -8,6 +8,7 @@ use super::body::RequestBody;
 use super::charging_station::Point;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::stored::Object;
 use super::text::{Description, Name, Text};
 use super::{Distinct, MAX_LIST, check_size, sized};
 use crate::error::{Error, Result};
@@ -26,6 +27,16 @@ pub struct Policy {
     pub rules: Rules,
     pub status: PolicyStatus,
     pub updated: Timestamp,
+}
+
+impl Object for Policy {
+    type Internal = ();
+
+    const KIND: Kind = Kind::Policy;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

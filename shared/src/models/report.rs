@@ -22,6 +22,7 @@ use super::MAX_LIST;
 use super::body::RequestBody;
 use super::charging_session::{ChargingSession, SessionStatus};
 use super::reservation::{Fee, Reservation};
+use super::stored::Object;
 use crate::charging::calendar::Window;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
@@ -66,6 +67,16 @@ pub struct Report {
     /// Where the file can be fetched, without a key, for 15 minutes from this answer on; null while there is none, and in
     /// events.
     pub url: Option<String>,
+}
+
+impl Object for Report {
+    type Internal = ReportInternal;
+
+    const KIND: Kind = Kind::Report;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 /// What the rows of a report in one currency add up to. A cost analysis counts reservation fees as well; the other types count
@@ -186,11 +197,11 @@ pub struct ReportFilters {
 
 /// What the report's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReportPrivate {
+pub struct ReportInternal {
     /// Tries begun so far.
     pub tries: u32,
     /// When the report is tried next, or the try under way counts as lost.
-    pub due: Option<Timestamp>,
+    pub next_action_at: Option<Timestamp>,
     /// Where the file is kept.
     pub file: Option<String>,
 }
@@ -402,7 +413,7 @@ impl Report {
     ///
     /// # Errors
     /// `report_validation_error` with the field at fault.
-    pub fn new(new: NewReport, account: Id, now: Timestamp) -> Result<(Self, ReportPrivate)> {
+    pub fn new(new: NewReport, account: Id, now: Timestamp) -> Result<(Self, ReportInternal)> {
         let parameters = match new.parameters {
             Some(given) => ReportParameters::new(given)?,
             None => ReportParameters::last_month(now),
@@ -424,43 +435,43 @@ impl Report {
             totals: None,
             url: None,
         };
-        let private = ReportPrivate {
-            due: Some(now),
-            ..ReportPrivate::default()
+        let internal = ReportInternal {
+            next_action_at: Some(now),
+            ..ReportInternal::default()
         };
-        Ok((report, private))
+        Ok((report, internal))
     }
 
-    fn is_due(&self, private: &ReportPrivate, now: Timestamp) -> bool {
-        let due = private.due.is_some_and(|due| due <= now);
+    fn is_due(&self, internal: &ReportInternal, now: Timestamp) -> bool {
+        let due = internal.next_action_at.is_some_and(|due| due <= now);
         self.status == ReportStatus::Pending && due
     }
 
     /// Whether the last try ended without a word.
-    pub fn is_lost(&self, private: &ReportPrivate, now: Timestamp) -> bool {
-        self.is_due(private, now) && private.tries >= TRIES
+    pub fn is_lost(&self, internal: &ReportInternal, now: Timestamp) -> bool {
+        self.is_due(internal, now) && internal.tries >= TRIES
     }
 
     /// Begins a try, unless one is under way or there is nothing more to do. Says whether one began.
-    pub fn begin(&self, private: &mut ReportPrivate, now: Timestamp) -> bool {
-        if !self.is_due(private, now) {
+    pub fn begin(&self, internal: &mut ReportInternal, now: Timestamp) -> bool {
+        if !self.is_due(internal, now) {
             return false;
         }
-        private.tries += 1;
-        private.due = Some(now.plus_millis(LEASE));
+        internal.tries += 1;
+        internal.next_action_at = Some(now.plus_millis(LEASE));
         true
     }
 
     /// Where the file of the try under way is kept: each try has its own, so that a late one overwrites nothing.
-    pub fn file_name(&self, private: &ReportPrivate) -> String {
-        let (try_number, extension) = (private.tries, self.format.extension());
+    pub fn file_name(&self, internal: &ReportInternal) -> String {
+        let (try_number, extension) = (internal.tries, self.format.extension());
         format!("{}/{}-{try_number}.{extension}", self.account, self.id)
     }
 
     /// Writes down that the file is there, and what its rows add up to.
     pub fn succeed(
         &mut self,
-        private: &mut ReportPrivate,
+        internal: &mut ReportInternal,
         file: ReportFile,
         totals: Vec<ReportTotals>,
         now: Timestamp,
@@ -471,26 +482,26 @@ impl Report {
         self.succeeded_at = Some(now);
         self.size = size;
         self.sha256 = Some(sha256);
-        private.file = Some(key);
-        private.due = None;
+        internal.file = Some(key);
+        internal.next_action_at = None;
     }
 
     /// Gives the report up, because it can never be made.
-    pub fn fail(&mut self, private: &mut ReportPrivate, reason: &str) {
+    pub fn fail(&mut self, internal: &mut ReportInternal, reason: &str) {
         self.status = ReportStatus::Failed;
         self.failed_reason = Some(reason.to_owned());
-        private.due = None;
+        internal.next_action_at = None;
     }
 
     /// Writes down that a try failed: there is another, or the report has failed.
-    pub fn miss(&mut self, private: &mut ReportPrivate, now: Timestamp) {
-        if private.tries < TRIES {
-            private.due = Some(now.plus_millis(PAUSE));
+    pub fn miss(&mut self, internal: &mut ReportInternal, now: Timestamp) {
+        if internal.tries < TRIES {
+            internal.next_action_at = Some(now.plus_millis(PAUSE));
         } else {
             self.status = ReportStatus::Failed;
             self.failed_reason =
                 Some("the report could not be made; please ask for it again".into());
-            private.due = None;
+            internal.next_action_at = None;
         }
     }
 }
@@ -505,7 +516,7 @@ mod tests {
     use crate::models::invoice::tests::{at, session};
     use serde_json::{Value, json};
 
-    fn report(parameters: Value) -> Result<(Report, ReportPrivate)> {
+    fn report(parameters: Value) -> Result<(Report, ReportInternal)> {
         let new = serde_json::from_value(json!({"parameters": parameters})).unwrap();
         let account = Id::from_number(Kind::Account, 1);
         Report::new(new, account, at("2026-03-31T23:59:59Z"))
@@ -531,7 +542,7 @@ mod tests {
             ),
         ] {
             let account = Id::from_number(Kind::Account, 1);
-            let (report, private) = Report::new(NewReport::default(), account, at(now)).unwrap();
+            let (report, internal) = Report::new(NewReport::default(), account, at(now)).unwrap();
             let given = &report.parameters;
             assert_eq!((given.period_start, given.period_end), (at(start), at(end)));
             assert_eq!(
@@ -539,7 +550,7 @@ mod tests {
                 (ReportType::ChargingSummary, None)
             );
             assert_eq!(
-                (report.status, private.due),
+                (report.status, internal.next_action_at),
                 (ReportStatus::Pending, Some(at(now)))
             );
         }
@@ -562,7 +573,7 @@ mod tests {
             ),
         ] {
             match report(parameters(filters.clone())).unwrap_err() {
-                Error::Refused(refusal) => {
+                Error::Client(refusal) => {
                     assert_eq!(refusal.param.as_deref(), Some(param), "{filters}");
                     assert_eq!(refusal.code, Some(Code::ReportValidationError));
                 }
@@ -601,19 +612,19 @@ mod tests {
 
     #[test]
     fn there_are_three_tries_and_never_two_at_a_time() {
-        let (mut report, mut private) = report(parameters(json!({}))).unwrap();
+        let (mut report, mut internal) = report(parameters(json!({}))).unwrap();
         let mut now = report.created;
         let mut files = Vec::new();
         for number in 1..=TRIES {
-            assert!(report.begin(&mut private, now));
-            assert!(!report.begin(&mut private, now), "one is under way");
-            files.push(report.file_name(&private));
-            report.miss(&mut private, now);
+            assert!(report.begin(&mut internal, now));
+            assert!(!report.begin(&mut internal, now), "one is under way");
+            files.push(report.file_name(&internal));
+            report.miss(&mut internal, now);
             assert_eq!(report.status == ReportStatus::Failed, number == TRIES);
             now = now.plus_millis(PAUSE);
         }
-        assert!(!report.begin(&mut private, now));
-        assert_eq!(private.due, None);
+        assert!(!report.begin(&mut internal, now));
+        assert_eq!(internal.next_action_at, None);
         assert!(report.failed_reason.is_some());
         files.dedup();
         assert_eq!(files.len(), 3);
@@ -621,8 +632,8 @@ mod tests {
 
     #[test]
     fn a_try_that_was_lost_is_made_again() {
-        let (report, mut private) = report(parameters(json!({}))).unwrap();
-        assert!(report.begin(&mut private, report.created));
-        assert!(report.begin(&mut private, report.created.plus_millis(LEASE)));
+        let (report, mut internal) = report(parameters(json!({}))).unwrap();
+        assert!(report.begin(&mut internal, report.created));
+        assert!(report.begin(&mut internal, report.created.plus_millis(LEASE)));
     }
 }

@@ -11,6 +11,7 @@ use super::check_size;
 use super::driver::Driver;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::stored::Object;
 use super::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
 use super::vehicle::{ConnectorType, Vehicle};
 use crate::charging::calendar::Window;
@@ -19,7 +20,7 @@ use crate::charging::search::Circle;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::ports::payments::Outcome;
+use crate::ports::payments::PaymentOutcome;
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
 
 /// How long before the preferred window the first attempt to confirm is made.
@@ -77,11 +78,21 @@ pub struct Reservation {
     pub vehicle: Id,
 }
 
+impl Object for Reservation {
+    type Internal = ReservationInternal;
+
+    const KIND: Kind = Kind::Reservation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
 /// What the reservation's row keeps to itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReservationPrivate {
+pub struct ReservationInternal {
     /// When the service has to look at the reservation again.
-    pub due: Option<Timestamp>,
+    pub next_action_at: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     pub charging_standard: ConnectorType,
     /// The vehicle's fleet.
@@ -125,10 +136,10 @@ pub struct Fee {
     pub paid: i64,
 }
 
-impl Default for ReservationPrivate {
+impl Default for ReservationInternal {
     fn default() -> Self {
         Self {
-            due: None,
+            next_action_at: None,
             charging_standard: ConnectorType::Type2,
             fleet: None,
             evse: None,
@@ -217,7 +228,7 @@ pub struct Area {
 /// Who asks, and where: what an attempt to confirm has to read besides the reservation, and can read along with it when
 /// its message tells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Wish {
+pub struct ReservationRequest {
     pub driver: Id,
     pub vehicle: Id,
     pub fleet: Option<Id>,
@@ -314,7 +325,7 @@ impl Reservation {
         vehicle: &Vehicle,
         terms: Terms,
         now: Timestamp,
-    ) -> Result<(Self, ReservationPrivate)> {
+    ) -> Result<(Self, ReservationInternal)> {
         if !driver.is_active() {
             return Err(invalid("driver", "the driver is not active"));
         }
@@ -362,13 +373,13 @@ impl Reservation {
         check_start(reservation.ideal_start, now)?;
         reservation.check(vehicle.charging_standard)?;
         check_size(&reservation).map_err(coded)?;
-        let private = ReservationPrivate {
-            due: Some(reservation.first_attempt(now)),
+        let internal = ReservationInternal {
+            next_action_at: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
             fleet: Some(vehicle.fleet.clone()),
-            ..ReservationPrivate::default()
+            ..ReservationInternal::default()
         };
-        Ok((reservation, private))
+        Ok((reservation, internal))
     }
 
     /// Applies an update to a pending reservation; what the body leaves out stays.
@@ -378,7 +389,7 @@ impl Reservation {
     pub fn update(
         &mut self,
         change: ReservationChange,
-        private: &mut ReservationPrivate,
+        internal: &mut ReservationInternal,
         now: Timestamp,
     ) -> Result<()> {
         if self.status != ReservationStatus::Pending {
@@ -404,9 +415,9 @@ impl Reservation {
         self.metadata.merge(metadata)?;
         if window_moves {
             check_start(self.ideal_start, now)?;
-            private.due = Some(self.first_attempt(now));
+            internal.next_action_at = Some(self.first_attempt(now));
         }
-        self.check(private.charging_standard)?;
+        self.check(internal.charging_standard)?;
         self.updated = now;
         check_size(self).map_err(coded)
     }
@@ -449,13 +460,13 @@ impl Reservation {
         &mut self,
         assignment: &Assignment,
         summary: MatchSummary,
-        private: &mut ReservationPrivate,
+        internal: &mut ReservationInternal,
         now: Timestamp,
     ) {
         self.status = ReservationStatus::Confirmed;
         self.confirmed_at = Some(now);
         self.fee_due = self.reservation_fee;
-        self.assign(assignment, summary, private, now);
+        self.assign(assignment, summary, internal, now);
     }
 
     /// Moves a confirmed reservation to another connector, or another time.
@@ -463,7 +474,7 @@ impl Reservation {
         &mut self,
         assignment: &Assignment,
         summary: MatchSummary,
-        private: &mut ReservationPrivate,
+        internal: &mut ReservationInternal,
         now: Timestamp,
     ) {
         self.charging_station = Some(assignment.station.clone());
@@ -472,16 +483,16 @@ impl Reservation {
         self.match_summary = Some(summary);
         self.updated = now;
         self.connector = Some(assignment.connector.clone());
-        private.evse = Some(assignment.evse.clone());
-        private.displaced = false;
-        private.due = Some(assignment.window.from.plus_millis(GRACE));
+        internal.evse = Some(assignment.evse.clone());
+        internal.displaced = false;
+        internal.next_action_at = Some(assignment.window.from.plus_millis(GRACE));
     }
 
-    pub fn wish(&self, private: &ReservationPrivate) -> Wish {
-        Wish {
+    pub fn wish(&self, internal: &ReservationInternal) -> ReservationRequest {
+        ReservationRequest {
             driver: self.driver.clone(),
             vehicle: self.vehicle.clone(),
-            fleet: private.fleet.clone(),
+            fleet: internal.fleet.clone(),
             location: self.location,
         }
     }
@@ -492,7 +503,7 @@ impl Reservation {
         &mut self,
         reason: FailedReason,
         summary: Option<MatchSummary>,
-        private: &mut ReservationPrivate,
+        internal: &mut ReservationInternal,
         now: Timestamp,
     ) {
         let confirmed = self.status == ReservationStatus::Confirmed;
@@ -500,12 +511,12 @@ impl Reservation {
             reason,
             FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
         );
-        let next = next_attempt(private, now);
+        let next = next_attempt(internal, now);
         self.match_summary = summary.or(self.match_summary.take());
         self.updated = now;
-        private.displaced = confirmed;
+        internal.displaced = confirmed;
         if !hopeless && next <= self.last_attempt() {
-            private.due = Some(next);
+            internal.next_action_at = Some(next);
             return;
         }
         self.status = ReservationStatus::Failed;
@@ -514,42 +525,43 @@ impl Reservation {
             false => reason,
         });
         self.fee_due = 0;
-        private.due = None;
+        internal.next_action_at = None;
     }
 
     /// The window it is promised, until that begins and the vehicle comes, or longer where the connector is out of order.
-    pub fn promised(&self, private: &ReservationPrivate, now: Timestamp) -> Option<Window> {
+    pub fn promised(&self, internal: &ReservationInternal, now: Timestamp) -> Option<Window> {
         let window = Window {
             from: self.reserved_start?,
             until: self.reserved_end?,
         };
-        let waits = self.status == ReservationStatus::Confirmed && private.due.is_some();
-        (waits && (private.displaced || window.from > now)).then_some(window)
+        let waits =
+            self.status == ReservationStatus::Confirmed && internal.next_action_at.is_some();
+        (waits && (internal.displaced || window.from > now)).then_some(window)
     }
 
     /// Has another connector sought at once if it is promised one of these. Says whether anything changed.
     pub fn displace(
         &self,
-        private: &mut ReservationPrivate,
+        internal: &mut ReservationInternal,
         station: &Id,
         connectors: &[String],
         now: Timestamp,
     ) -> bool {
-        let promised = self.promised(private, now).is_some() && self.is_for(station);
+        let promised = self.promised(internal, now).is_some() && self.is_for(station);
         let connector = self.connector.as_ref();
         let lost = connector.is_some_and(|connector| connectors.contains(connector));
-        if !promised || !lost || private.displaced {
+        if !promised || !lost || internal.displaced {
             return false;
         }
-        private.displaced = true;
-        private.due = Some(now);
+        internal.displaced = true;
+        internal.next_action_at = Some(now);
         true
     }
 
     /// The promised connector is in order again.
-    pub fn keep(&self, private: &mut ReservationPrivate) {
-        private.displaced = false;
-        private.due = self.reserved_start.map(|start| start.plus_millis(GRACE));
+    pub fn keep(&self, internal: &mut ReservationInternal) {
+        internal.displaced = false;
+        internal.next_action_at = self.reserved_start.map(|start| start.plus_millis(GRACE));
     }
 
     /// Whether cancelling costs nothing: until so many seconds before the start, and as long as nothing is promised.
@@ -569,7 +581,7 @@ impl Reservation {
     ///
     /// # Errors
     /// `reservation_cancel_invalid_state` in any other state; `reservation_invalid_state` while the vehicle charges on it.
-    pub fn cancel(&mut self, private: &mut ReservationPrivate, now: Timestamp) -> Result<()> {
+    pub fn cancel(&mut self, internal: &mut ReservationInternal, now: Timestamp) -> Result<()> {
         if !matches!(
             self.status,
             ReservationStatus::Pending | ReservationStatus::Confirmed
@@ -577,7 +589,7 @@ impl Reservation {
             let message = "Only a pending or confirmed reservation can be cancelled.";
             return Err(Code::ReservationCancelInvalidState.because(message));
         }
-        if self.status == ReservationStatus::Confirmed && private.due.is_none() {
+        if self.status == ReservationStatus::Confirmed && internal.next_action_at.is_none() {
             let message = "The vehicle is charging on this reservation: stop the session instead.";
             return Err(Code::ReservationInvalidState.because(message));
         }
@@ -586,7 +598,7 @@ impl Reservation {
         }
         self.status = ReservationStatus::Cancelled;
         self.updated = now;
-        self.ask_for_fee(private, now);
+        self.ask_for_fee(internal, now);
         Ok(())
     }
 
@@ -597,58 +609,58 @@ impl Reservation {
     }
 
     /// The vehicle has come and charges: the reservation neither expires nor waits for anything but the end of the session.
-    pub fn arrive(&mut self, private: &mut ReservationPrivate, session: &Id) {
+    pub fn arrive(&mut self, internal: &mut ReservationInternal, session: &Id) {
         self.charging_session = Some(session.clone());
-        private.due = None;
+        internal.next_action_at = None;
     }
 
     /// The session for which a confirmed reservation was made has ended.
-    pub fn complete(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
+    pub fn complete(&mut self, internal: &mut ReservationInternal, now: Timestamp) {
         self.status = ReservationStatus::Completed;
         self.updated = now;
-        self.ask_for_fee(private, now);
+        self.ask_for_fee(internal, now);
     }
 
     /// Gives a confirmed reservation up whose vehicle did not come.
-    pub fn expire(&mut self, private: &mut ReservationPrivate, now: Timestamp) {
+    pub fn expire(&mut self, internal: &mut ReservationInternal, now: Timestamp) {
         self.status = ReservationStatus::Expired;
         self.updated = now;
-        self.ask_for_fee(private, now);
+        self.ask_for_fee(internal, now);
     }
 
     /// Has the fee charged that is owed at the end, where there is something to charge it to. Otherwise, and when the charge
     /// is declined, it waits for an invoice.
-    fn ask_for_fee(&self, private: &mut ReservationPrivate, now: Timestamp) {
+    fn ask_for_fee(&self, internal: &mut ReservationInternal, now: Timestamp) {
         let owed = self.fee_due > 0;
-        private.owed_since = owed.then_some(now);
-        private.due = (owed && self.payment_method.is_some()).then_some(now);
+        internal.owed_since = owed.then_some(now);
+        internal.next_action_at = (owed && self.payment_method.is_some()).then_some(now);
     }
 
     /// Whether the charge of a fee that was owed before that moment is still under way: an invoice would come too early.
-    pub fn is_unsettled(&self, private: &ReservationPrivate, until: Timestamp) -> bool {
-        private.due.is_some() && private.owed_since.is_some_and(|since| since < until)
+    pub fn is_unsettled(&self, internal: &ReservationInternal, until: Timestamp) -> bool {
+        internal.next_action_at.is_some() && internal.owed_since.is_some_and(|since| since < until)
     }
 
     /// The invoice that bills the fee was paid. Says whether there was anything left to pay.
-    pub fn pay_off(&mut self, private: &mut ReservationPrivate, now: Timestamp) -> bool {
-        let since = private.owed_since.take();
+    pub fn pay_off(&mut self, internal: &mut ReservationInternal, now: Timestamp) -> bool {
+        let since = internal.owed_since.take();
         let amount = std::mem::take(&mut self.fee_due);
         if amount == 0 {
             return false;
         }
-        private.fee_paid = since.map(|since| PaidFee { since, amount });
+        internal.fee_paid = since.map(|since| PaidFee { since, amount });
         self.updated = now;
         true
     }
 
     /// The fee, if the reservation is over and has one that was not waived.
-    pub fn fee(&self, private: &ReservationPrivate) -> Option<Fee> {
-        let owed = private.owed_since.map(|since| Fee {
+    pub fn fee(&self, internal: &ReservationInternal) -> Option<Fee> {
+        let owed = internal.owed_since.map(|since| Fee {
             since,
             amount: self.fee_due,
             paid: 0,
         });
-        let paid = private.fee_paid.map(|PaidFee { since, amount }| Fee {
+        let paid = internal.fee_paid.map(|PaidFee { since, amount }| Fee {
             since,
             amount,
             paid: amount,
@@ -657,22 +669,22 @@ impl Reservation {
     }
 
     /// Whether the fee is to be charged now.
-    pub fn owes_fee(&self, private: &ReservationPrivate, now: Timestamp) -> bool {
+    pub fn owes_fee(&self, internal: &ReservationInternal, now: Timestamp) -> bool {
         let over = matches!(
             self.status,
             ReservationStatus::Cancelled
                 | ReservationStatus::Completed
                 | ReservationStatus::Expired
         );
-        over && private.due.is_some_and(|due| due <= now)
+        over && internal.next_action_at.is_some_and(|due| due <= now)
     }
 
     /// Writes down how the charge of the fee ended, and gives the transaction that tells of it. A fee that was declined stays
     /// due.
     pub fn settle_fee(
         &mut self,
-        private: &mut ReservationPrivate,
-        outcome: &Outcome,
+        internal: &mut ReservationInternal,
+        outcome: &PaymentOutcome,
         now: Timestamp,
     ) -> Transaction {
         let movement = Movement {
@@ -682,13 +694,13 @@ impl Reservation {
             description: self.fee_description(),
             payment_method: self.payment_method.clone(),
             driver: Some(self.driver.clone()),
-            fleet: private.fleet.clone(),
+            fleet: internal.fleet.clone(),
             vehicle: Some(self.vehicle.clone()),
             charging_session: None,
         };
-        private.due = None;
-        if *outcome == Outcome::Succeeded {
-            self.pay_off(private, now);
+        internal.next_action_at = None;
+        if *outcome == PaymentOutcome::Succeeded {
+            self.pay_off(internal, now);
             return Transaction::new(movement, TransactionStatus::Succeeded, now);
         }
         Transaction::new(movement, TransactionStatus::Failed, now)
@@ -736,8 +748,11 @@ impl Area {
 }
 
 /// Counted from when this attempt was due, so that attempts keep to their grid however late each is made.
-fn next_attempt(private: &ReservationPrivate, now: Timestamp) -> Timestamp {
-    let due = private.due.filter(|due| *due <= now).unwrap_or(now);
+fn next_attempt(internal: &ReservationInternal, now: Timestamp) -> Timestamp {
+    let due = internal
+        .next_action_at
+        .filter(|due| *due <= now)
+        .unwrap_or(now);
     let next = due.plus_millis(RETRY);
     match next > now {
         true => next,
@@ -816,7 +831,7 @@ fn invalid(param: &str, message: &'static str) -> Error {
 mod tests {
     use super::*;
     use crate::models::account::Account;
-    use crate::models::fleet::Standing;
+    use crate::models::fleet::FleetStatus;
     use serde_json::{Value, json};
 
     fn at(text: &str) -> Timestamp {
@@ -852,7 +867,7 @@ mod tests {
         body
     }
 
-    fn reserve(change: Value) -> Result<(Reservation, ReservationPrivate)> {
+    fn reserve(change: Value) -> Result<(Reservation, ReservationInternal)> {
         let (driver, vehicle) = pair();
         let terms = Terms {
             currency: Currency::USD,
@@ -867,9 +882,9 @@ mod tests {
         )
     }
 
-    fn param(result: Result<(Reservation, ReservationPrivate)>) -> String {
+    fn param(result: Result<(Reservation, ReservationInternal)>) -> String {
         match result.unwrap_err() {
-            Error::Refused(refusal) => {
+            Error::Client(refusal) => {
                 assert_eq!(refusal.code, Some(Code::ReservationInvalidInput));
                 refusal.param.unwrap()
             }
@@ -879,11 +894,11 @@ mod tests {
 
     #[test]
     fn the_first_attempt_is_half_an_hour_before_the_window_or_at_once() {
-        let (reservation, private) = reserve(json!({})).unwrap();
+        let (reservation, internal) = reserve(json!({})).unwrap();
         assert_eq!(reservation.status, ReservationStatus::Pending);
-        assert_eq!(private.due, Some(at("2026-03-01T09:30:00Z")));
-        let (_, private) = reserve(json!({"ideal_start": "2026-03-01T08:10:00Z"})).unwrap();
-        assert_eq!(private.due, Some(now()));
+        assert_eq!(internal.next_action_at, Some(at("2026-03-01T09:30:00Z")));
+        let (_, internal) = reserve(json!({"ideal_start": "2026-03-01T08:10:00Z"})).unwrap();
+        assert_eq!(internal.next_action_at, Some(now()));
     }
 
     #[test]
@@ -949,9 +964,9 @@ mod tests {
             )
         };
         let (mut driver, mut vehicle) = pair();
-        driver.status = Standing::Suspended;
+        driver.status = FleetStatus::Suspended;
         assert_eq!(param(reserve(&driver, &vehicle)), "driver");
-        driver.status = Standing::Active;
+        driver.status = FleetStatus::Active;
         driver.fleets.clear();
         assert_eq!(param(reserve(&driver, &vehicle)), "driver");
         vehicle.drivers.push(driver.id.clone());
@@ -962,12 +977,17 @@ mod tests {
 
     #[test]
     fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
-        let (mut reservation, mut private) =
+        let (mut reservation, mut internal) =
             reserve(json!({"latest_end": "2026-03-01T11:07:00Z"})).unwrap();
         let mut moments = Vec::new();
-        while let Some(due) = private.due {
+        while let Some(due) = internal.next_action_at {
             moments.push(due.to_string()[11..16].to_owned());
-            reservation.miss(FailedReason::NoAvailableConnectors, None, &mut private, due);
+            reservation.miss(
+                FailedReason::NoAvailableConnectors,
+                None,
+                &mut internal,
+                due,
+            );
         }
         assert_eq!(
             moments,
@@ -984,27 +1004,27 @@ mod tests {
 
     #[test]
     fn at_most_2023_attempts_are_made_whatever_latest_end_was_stored() {
-        let (mut widest, mut private) =
+        let (mut widest, mut internal) =
             reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
-        let attempts = |one: &mut Reservation, private: &mut ReservationPrivate| {
+        let attempts = |one: &mut Reservation, internal: &mut ReservationInternal| {
             let mut attempts = 0;
-            while let Some(due) = private.due {
-                one.miss(FailedReason::NoAvailableConnectors, None, private, due);
+            while let Some(due) = internal.next_action_at {
+                one.miss(FailedReason::NoAvailableConnectors, None, internal, due);
                 attempts += 1;
                 assert!(attempts < 10_000, "attempts go on without end");
             }
             assert_eq!(one.status, ReservationStatus::Failed);
             attempts
         };
-        let mut older = (widest.clone(), private.clone());
+        let mut older = (widest.clone(), internal.clone());
         older.0.latest_end = Some(at("2036-03-01T11:00:00Z"));
-        assert_eq!(attempts(&mut widest, &mut private), 2_023);
+        assert_eq!(attempts(&mut widest, &mut internal), 2_023);
         assert_eq!(attempts(&mut older.0, &mut older.1), 2_023);
     }
 
     #[test]
     fn an_update_keeps_latest_end_within_seven_days() {
-        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let (mut reservation, mut internal) = reserve(json!({})).unwrap();
         let before = reservation.clone();
         for late in [
             json!({"latest_end": "2026-03-08T11:00:00.001Z"}),
@@ -1012,38 +1032,38 @@ mod tests {
         ] {
             let mut changed = before.clone();
             let change = serde_json::from_value(late.clone()).unwrap();
-            let refused = changed.update(change, &mut private.clone(), now());
+            let refused = changed.update(change, &mut internal.clone(), now());
             assert_eq!(
-                param(refused.map(|()| (before.clone(), private.clone()))),
+                param(refused.map(|()| (before.clone(), internal.clone()))),
                 "latest_end",
                 "{late}"
             );
         }
         let change = serde_json::from_value(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
-        reservation.update(change, &mut private, now()).unwrap();
+        reservation.update(change, &mut internal, now()).unwrap();
         assert_eq!(reservation.latest_end, Some(at("2026-03-08T11:00:00Z")));
     }
 
     #[test]
     fn a_driver_who_left_fails_the_reservation_at_once() {
-        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let (mut reservation, mut internal) = reserve(json!({})).unwrap();
         reservation.miss(
             FailedReason::DriverUnavailable,
             None,
-            &mut private,
+            &mut internal,
             at("2026-03-01T09:30:00Z"),
         );
         assert_eq!(reservation.status, ReservationStatus::Failed);
-        assert_eq!(private.due, None);
+        assert_eq!(internal.next_action_at, None);
     }
 
     #[test]
     fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
-        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let (mut reservation, mut internal) = reserve(json!({})).unwrap();
         let change = || -> ReservationChange {
             serde_json::from_value(json!({"metadata": {"k": "v"}})).unwrap()
         };
-        reservation.update(change(), &mut private, now()).unwrap();
+        reservation.update(change(), &mut internal, now()).unwrap();
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
             evse: "1".into(),
@@ -1053,17 +1073,17 @@ mod tests {
                 until: reservation.ideal_end,
             },
         };
-        reservation.confirm(&assignment, MatchSummary::default(), &mut private, now());
-        assert_eq!(private.due, Some(at("2026-03-01T10:15:00Z")));
+        reservation.confirm(&assignment, MatchSummary::default(), &mut internal, now());
+        assert_eq!(internal.next_action_at, Some(at("2026-03-01T10:15:00Z")));
         let refused = reservation
-            .update(change(), &mut private, now())
+            .update(change(), &mut internal, now())
             .unwrap_err();
         assert!(refused.is(Code::ReservationUpdateInvalidState));
-        reservation.cancel(&mut private, now()).unwrap();
-        assert_eq!(private.due, None);
+        reservation.cancel(&mut internal, now()).unwrap();
+        assert_eq!(internal.next_action_at, None);
         assert!(
             reservation
-                .cancel(&mut private, now())
+                .cancel(&mut internal, now())
                 .unwrap_err()
                 .is(Code::ReservationCancelInvalidState)
         );
@@ -1071,20 +1091,24 @@ mod tests {
 
     #[test]
     fn moving_the_window_moves_the_attempt() {
-        let (mut reservation, mut private) = reserve(json!({})).unwrap();
+        let (mut reservation, mut internal) = reserve(json!({})).unwrap();
         let change =
             json!({"ideal_start": "2026-03-01T12:00:00Z", "ideal_end": "2026-03-01T13:00:00Z"});
         reservation
-            .update(serde_json::from_value(change).unwrap(), &mut private, now())
+            .update(
+                serde_json::from_value(change).unwrap(),
+                &mut internal,
+                now(),
+            )
             .unwrap();
-        assert_eq!(private.due, Some(at("2026-03-01T11:30:00Z")));
+        assert_eq!(internal.next_action_at, Some(at("2026-03-01T11:30:00Z")));
         let change = serde_json::from_value(json!({"connector_type": ["CCS"]})).unwrap();
-        assert!(reservation.update(change, &mut private, now()).is_err());
+        assert!(reservation.update(change, &mut internal, now()).is_err());
     }
 
     #[test]
     fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_promised() {
-        let (mut reservation, private) = reserve(json!({})).unwrap();
+        let (mut reservation, internal) = reserve(json!({})).unwrap();
         reservation.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
@@ -1097,12 +1121,12 @@ mod tests {
         };
         let summary = MatchSummary::default;
         let owed = |mut reservation: Reservation, now: &str| {
-            let mut private = private.clone();
-            reservation.cancel(&mut private, at(now)).unwrap();
+            let mut internal = internal.clone();
+            reservation.cancel(&mut internal, at(now)).unwrap();
             reservation.fee_due
         };
         assert_eq!(owed(reservation.clone(), "2026-03-01T09:59:00Z"), 0);
-        reservation.confirm(&assignment, summary(), &mut private.clone(), now());
+        reservation.confirm(&assignment, summary(), &mut internal.clone(), now());
         assert_eq!(reservation.fee_due, 300);
         assert_eq!(owed(reservation.clone(), "2026-03-01T10:30:00Z"), 0);
         assert_eq!(owed(reservation.clone(), "2026-03-01T10:30:00.001Z"), 300);
@@ -1112,7 +1136,7 @@ mod tests {
 
     #[test]
     fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_fails() {
-        let (mut reservation, mut private) =
+        let (mut reservation, mut internal) =
             reserve(json!({"latest_end": "2026-03-01T11:10:00Z"})).unwrap();
         reservation.reservation_fee = 300;
         let assignment = Assignment {
@@ -1128,21 +1152,26 @@ mod tests {
         reservation.confirm(
             &assignment,
             MatchSummary::default(),
-            &mut private,
+            &mut internal,
             at_half_past_nine,
         );
         let now = at("2026-03-01T09:52:00Z");
         let lost = ["1".to_owned()];
         let station = Id::from_number(Kind::ChargingStation, 2);
-        assert!(!reservation.displace(&mut private, &station, &lost, now));
-        assert!(!reservation.displace(&mut private, &assignment.station, &["2".into()], now));
-        assert!(reservation.displace(&mut private, &assignment.station, &lost, now));
-        assert!(!reservation.displace(&mut private, &assignment.station, &lost, now));
+        assert!(!reservation.displace(&mut internal, &station, &lost, now));
+        assert!(!reservation.displace(&mut internal, &assignment.station, &["2".into()], now));
+        assert!(reservation.displace(&mut internal, &assignment.station, &lost, now));
+        assert!(!reservation.displace(&mut internal, &assignment.station, &lost, now));
         let mut moments = Vec::new();
-        while let Some(due) = private.due {
-            assert!(reservation.promised(&private, due).is_some());
+        while let Some(due) = internal.next_action_at {
+            assert!(reservation.promised(&internal, due).is_some());
             moments.push(due.to_string()[11..16].to_owned());
-            reservation.miss(FailedReason::NoAvailableConnectors, None, &mut private, due);
+            reservation.miss(
+                FailedReason::NoAvailableConnectors,
+                None,
+                &mut internal,
+                due,
+            );
         }
         assert_eq!(moments, ["09:52", "09:57", "10:02", "10:07"]);
         assert_eq!(

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::patch::Change;
+use super::stored::Object;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -29,14 +30,24 @@ pub struct Transaction {
     pub vehicle: Option<Id>,
 }
 
-/// How long a request has to finish a top-up before `give-back` finishes it, in milliseconds.
+impl Object for Transaction {
+    type Internal = TransactionInternal;
+
+    const KIND: Kind = Kind::Transaction;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+/// How long a request has to finish a top-up before `settle-transaction` finishes it, in milliseconds.
 const LEASE: i64 = MINUTE;
 /// How long to wait before a refund that the provider declined is tried again, in milliseconds.
 const REFUND_RETRY: i64 = 10 * MINUTE;
 
 /// Internal state of a transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransactionPrivate {
+pub struct TransactionInternal {
     /// Where the money of a charge came from. A refund has that of its charge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ChargeSource>,
@@ -46,7 +57,7 @@ pub struct TransactionPrivate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<Id>,
     /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
-    pub due: Option<Timestamp>,
+    pub next_action_at: Option<Timestamp>,
     /// Of a top-up: what it needs to be finished without its request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_up: Option<TopUpState>,
@@ -110,7 +121,7 @@ pub enum RefundReason {
     OwnerDeleted,
 }
 
-impl TransactionPrivate {
+impl TransactionInternal {
     /// The state of a charge that was made.
     pub fn paid_from(source: ChargeSource) -> Self {
         Self {
@@ -130,7 +141,7 @@ impl TransactionPrivate {
     /// The state of a top-up that begins.
     pub fn topping_up(wallet: Id, token: String, customer: Option<String>, now: Timestamp) -> Self {
         Self {
-            due: Some(now.plus_millis(LEASE)),
+            next_action_at: Some(now.plus_millis(LEASE)),
             top_up: Some(TopUpState {
                 wallet,
                 token,
@@ -143,7 +154,7 @@ impl TransactionPrivate {
 
     /// Moves a top-up on. A final stage needs no more attention.
     fn advance(&mut self, stage: TopUpStage, due: Option<Timestamp>) {
-        self.due = due;
+        self.next_action_at = due;
         if let Some(top_up) = &mut self.top_up {
             top_up.stage = stage;
         }
@@ -172,7 +183,7 @@ impl TransactionPrivate {
         }) = &mut self.top_up
         {
             *attempts += 1;
-            self.due = Some(now.plus_millis(REFUND_RETRY));
+            self.next_action_at = Some(now.plus_millis(REFUND_RETRY));
         }
     }
 }
@@ -229,17 +240,17 @@ impl Transaction {
     /// 409 unless this is a charge that succeeded, is no top-up, and has no refund that is pending or succeeded.
     pub fn refund(
         &self,
-        private: &mut TransactionPrivate,
+        internal: &mut TransactionInternal,
         now: Timestamp,
-    ) -> Result<(Self, TransactionPrivate)> {
+    ) -> Result<(Self, TransactionInternal)> {
         let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
         let succeeded =
             self.kind == TransactionType::Charge && self.status == TransactionStatus::Succeeded;
-        let charged = self.amount > 0 && private.source.is_some();
-        if !succeeded || !charged || private.top_up.is_some() {
+        let charged = self.amount > 0 && internal.source.is_some();
+        if !succeeded || !charged || internal.top_up.is_some() {
             return refuse("Only a charge that succeeded can be refunded, and no top-up.");
         }
-        if private.refund.is_some() {
+        if internal.refund.is_some() {
             return refuse("The charge was refunded before, or its refund is pending.");
         }
         let refund = Self {
@@ -250,41 +261,41 @@ impl Transaction {
             status: TransactionStatus::Pending,
             ..self.clone()
         };
-        private.refund = Some(refund.id.clone());
-        let waiting = TransactionPrivate {
-            source: private.source.clone(),
+        internal.refund = Some(refund.id.clone());
+        let waiting = TransactionInternal {
+            source: internal.source.clone(),
             charge: Some(self.id.clone()),
-            due: Some(now),
-            ..TransactionPrivate::default()
+            next_action_at: Some(now),
+            ..TransactionInternal::default()
         };
         Ok((refund, waiting))
     }
 
     /// Ends a pending refund.
-    pub fn end_refund(&mut self, private: &mut TransactionPrivate, succeeded: bool) {
+    pub fn end_refund(&mut self, internal: &mut TransactionInternal, succeeded: bool) {
         self.status = match succeeded {
             true => TransactionStatus::Succeeded,
             false => TransactionStatus::Failed,
         };
-        private.due = None;
+        internal.next_action_at = None;
     }
 
     /// Records that the wallet has the money of a top-up.
-    pub fn end_credited(&mut self, private: &mut TransactionPrivate) {
+    pub fn end_credited(&mut self, internal: &mut TransactionInternal) {
         self.status = TransactionStatus::Succeeded;
-        private.advance(TopUpStage::Credited, None);
+        internal.advance(TopUpStage::Credited, None);
     }
 
     /// Records that the charge of a top-up was declined.
-    pub fn end_declined(&mut self, private: &mut TransactionPrivate, code: String) {
+    pub fn end_declined(&mut self, internal: &mut TransactionInternal, code: String) {
         self.status = TransactionStatus::Failed;
-        private.advance(TopUpStage::Declined { code }, None);
+        internal.advance(TopUpStage::Declined { code }, None);
     }
 
     /// Records that the charge of a top-up was refunded.
-    pub fn end_refunded(&mut self, private: &mut TransactionPrivate, reason: RefundReason) {
+    pub fn end_refunded(&mut self, internal: &mut TransactionInternal, reason: RefundReason) {
         self.status = TransactionStatus::Failed;
-        private.advance(TopUpStage::Refunded { reason }, None);
+        internal.advance(TopUpStage::Refunded { reason }, None);
     }
 }
 

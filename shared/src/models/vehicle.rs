@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::body::RequestBody;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::Change;
+use super::stored::Object;
 use super::text::{Memo, Text};
 use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
@@ -33,6 +34,16 @@ pub struct Vehicle {
     pub telemetry: Id,
     pub updated: Timestamp,
     pub vin: Text<64>,
+}
+
+impl Object for Vehicle {
+    type Internal = ();
+
+    const KIND: Kind = Kind::Vehicle;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 /// The plugs that are matched.

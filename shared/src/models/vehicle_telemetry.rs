@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::patch::{Change, Patch};
+use super::stored::Object;
 use super::text::Text;
 use super::vehicle::Vehicle;
 use crate::error::{Error, Result};
@@ -22,6 +23,16 @@ pub struct VehicleTelemetry {
     pub odometer: Option<Odometer>,
     pub updated: Timestamp,
     pub vehicle: Id,
+}
+
+impl Object for VehicleTelemetry {
+    type Internal = ();
+
+    const KIND: Kind = Kind::VehicleTelemetry;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::event::EventType;
+use super::stored::Object;
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 
@@ -27,6 +28,16 @@ pub struct WebhookDelivery {
     pub response_status: Option<u16>,
     pub status: DeliveryStatus,
     pub webhook_endpoint: Id,
+}
+
+impl Object for WebhookDelivery {
+    type Internal = ();
+
+    const KIND: Kind = Kind::WebhookDelivery;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

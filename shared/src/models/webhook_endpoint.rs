@@ -12,6 +12,7 @@ use super::body::RequestBody;
 use super::event::EventType;
 use super::metadata::{Metadata, MetadataChange};
 use super::patch::{Change, Patch};
+use super::stored::Object;
 use super::text::{Description, Text, WebUrl};
 use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
@@ -53,8 +54,18 @@ pub struct WebhookEndpoint {
     pub url: WebUrl,
 }
 
+impl Object for WebhookEndpoint {
+    type Internal = EndpointInternal;
+
+    const KIND: Kind = Kind::WebhookEndpoint;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct EndpointPrivate {
+pub struct EndpointInternal {
     /// Since when every attempt has failed.
     pub failing_since: Option<Timestamp>,
     /// The secrets that were replaced in the last 24 hours, the newest first: each keeps signing for 24 hours after its
@@ -69,15 +80,15 @@ fn previous_secrets<'de, D: Deserializer<'de>>(
 ) -> Result<Vec<PreviousSecret>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Stored {
+    enum StoredSecret {
         Several(Vec<PreviousSecret>),
         One(PreviousSecret),
         None(()),
     }
-    Ok(match Stored::deserialize(deserializer)? {
-        Stored::Several(secrets) => secrets,
-        Stored::One(secret) => vec![secret],
-        Stored::None(()) => Vec::new(),
+    Ok(match StoredSecret::deserialize(deserializer)? {
+        StoredSecret::Several(secrets) => secrets,
+        StoredSecret::One(secret) => vec![secret],
+        StoredSecret::None(()) => Vec::new(),
     })
 }
 
@@ -88,7 +99,7 @@ pub struct PreviousSecret {
     pub until: Timestamp,
 }
 
-impl EndpointPrivate {
+impl EndpointInternal {
     /// The replaced secrets that still sign, the newest first.
     pub fn previous_secrets(&self, now: Timestamp) -> impl Iterator<Item = &SigningSecret> {
         self.previous
@@ -283,7 +294,7 @@ impl WebhookEndpoint {
     pub fn update(
         &mut self,
         change: WebhookEndpointChange,
-        private: &mut EndpointPrivate,
+        internal: &mut EndpointInternal,
         targets: Targets,
         now: Timestamp,
     ) -> Result<()> {
@@ -316,7 +327,7 @@ impl WebhookEndpoint {
                 self.status = EndpointStatus::Enabled;
                 self.disabled_reason = None;
                 self.disabled_at = None;
-                private.failing_since = None;
+                internal.failing_since = None;
             }
         }
         check_size(self)
@@ -328,9 +339,9 @@ impl WebhookEndpoint {
     /// # Errors
     /// 409 when the secret was rotated [`MAX_ROTATIONS`] times in the last 24 hours: another rotation would have to
     /// silence a secret before its 24 hours are over. `Internal` if the system's source of randomness failed.
-    pub fn rotate_secret(&mut self, private: &mut EndpointPrivate, now: Timestamp) -> Result<()> {
-        private.previous.retain(|previous| now < previous.until);
-        if private.previous.len() >= MAX_ROTATIONS {
+    pub fn rotate_secret(&mut self, internal: &mut EndpointInternal, now: Timestamp) -> Result<()> {
+        internal.previous.retain(|previous| now < previous.until);
+        if internal.previous.len() >= MAX_ROTATIONS {
             let message = format!(
                 "The secret was rotated {MAX_ROTATIONS} times in the last 24 hours, which is the most there can be."
             );
@@ -340,7 +351,7 @@ impl WebhookEndpoint {
             secret: std::mem::replace(&mut self.secret, SigningSecret::generate()?),
             until: now.plus_millis(DAY),
         };
-        private.previous.insert(0, replaced);
+        internal.previous.insert(0, replaced);
         Ok(())
     }
 
@@ -406,7 +417,10 @@ pub enum Targets {
 impl Targets {
     /// Checks the URL of an endpoint as far as that is possible without resolving its host. The addresses behind a name
     /// are checked at each delivery.
-    fn check(self, url: &WebUrl) -> Result<()> {
+    ///
+    /// # Errors
+    /// 400 with the parameter `url` if the address is not public, or not `https`.
+    pub fn check(self, url: &WebUrl) -> Result<()> {
         let Some(url) = url.parts() else {
             return Err(Error::invalid("url", "expected an absolute https URL"));
         };
@@ -423,7 +437,7 @@ impl Targets {
             return Err(Error::invalid("url", "must be an https address"));
         }
         if loopback || !self.allow_url(&url) {
-            let message = "must not name a private, loopback or otherwise special IP address";
+            let message = "must not name a internal, loopback or otherwise special IP address";
             return Err(Error::invalid("url", message));
         }
         Ok(())
@@ -522,12 +536,12 @@ mod tests {
     #[test]
     fn every_secret_of_the_last_day_signs() {
         let mut one = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
-        let mut private = EndpointPrivate::default();
+        let mut internal = EndpointInternal::default();
         let at = |hour: i64| Timestamp::from_unix_millis(hour * HOUR);
-        let signing = |one: &WebhookEndpoint, private: &EndpointPrivate, hour| {
+        let signing = |one: &WebhookEndpoint, internal: &EndpointInternal, hour| {
             std::iter::once(one.secret.as_str().to_owned())
                 .chain(
-                    private
+                    internal
                         .previous_secrets(at(hour))
                         .map(|secret| secret.as_str().to_owned()),
                 )
@@ -535,23 +549,23 @@ mod tests {
         };
         let mut secrets = vec![one.secret.as_str().to_owned()];
         for hour in 0..MAX_ROTATIONS as i64 {
-            one.rotate_secret(&mut private, at(hour)).unwrap();
+            one.rotate_secret(&mut internal, at(hour)).unwrap();
             secrets.insert(0, one.secret.as_str().to_owned());
-            assert_eq!(signing(&one, &private, hour), secrets);
+            assert_eq!(signing(&one, &internal, hour), secrets);
         }
-        let before = (one.clone(), private.clone());
-        let refused = one.rotate_secret(&mut private, at(23)).unwrap_err();
+        let before = (one.clone(), internal.clone());
+        let refused = one.rotate_secret(&mut internal, at(23)).unwrap_err();
         assert_eq!(refused.status(), 409);
-        assert_eq!((one.clone(), private.clone()), before);
+        assert_eq!((one.clone(), internal.clone()), before);
         // The first was replaced 24 hours ago by now.
-        assert_eq!(signing(&one, &private, 24), secrets[..MAX_ROTATIONS]);
-        one.rotate_secret(&mut private, at(24)).unwrap();
-        assert_eq!(signing(&one, &private, 24).len(), 1 + MAX_ROTATIONS);
+        assert_eq!(signing(&one, &internal, 24), secrets[..MAX_ROTATIONS]);
+        one.rotate_secret(&mut internal, at(24)).unwrap();
+        assert_eq!(signing(&one, &internal, 24).len(), 1 + MAX_ROTATIONS);
     }
 
     #[test]
     fn a_row_of_an_earlier_release_has_one_previous_secret_or_none() {
-        let read = |previous: serde_json::Value| -> EndpointPrivate {
+        let read = |previous: serde_json::Value| -> EndpointInternal {
             let json = serde_json::json!({"failing_since": null, "previous": previous});
             serde_json::from_value(json).unwrap()
         };

@@ -8,7 +8,7 @@ use crate::charging::opening_hours;
 use crate::charging::tariff::{self, Course, Usage};
 use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Plug, PriceType, ReservationRestriction,
-    StationPrivate, StationStatus, Weekday,
+    StationInternal, StationStatus, Weekday,
 };
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
@@ -574,24 +574,24 @@ fn limits_of_the_price_keep_their_tax() {
 }
 
 /// What is stored after the station was loaded once, and changed.
-fn stored(change: impl FnOnce(&mut ChargingStation)) -> (ChargingStation, StationPrivate) {
+fn stored(change: impl FnOnce(&mut ChargingStation)) -> (ChargingStation, StationInternal) {
     let file = json!([tariff("1", 0.5, json!({}))]);
-    let (mut station, private) = update::merged(priced(&["1"], &file).0, None, now());
+    let (mut station, internal) = update::merged(priced(&["1"], &file).0, None, now());
     change(&mut station);
-    (station, private)
+    (station, internal)
 }
 
 fn reload(
-    (station, private): &(ChargingStation, StationPrivate),
+    (station, internal): &(ChargingStation, StationInternal),
     status: &str,
-) -> (ChargingStation, StationPrivate) {
+) -> (ChargingStation, StationInternal) {
     let mut json = location();
     json["evses"][0]["status"] = status.into();
     let location: Location = serde_json::from_value(json).unwrap();
     let later = now().plus_seconds(60);
     update::merged(
         location.into_station().unwrap(),
-        Some((station, private)),
+        Some((station, internal)),
         later,
     )
 }

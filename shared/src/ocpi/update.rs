@@ -8,17 +8,17 @@
 
 use super::location::ImportedStation;
 use crate::models::charging_station::{
-    ChargingStation, Connector, ConnectorStatus, StationPrivate,
+    ChargingStation, Connector, ConnectorStatus, StationInternal,
 };
 use crate::time::Timestamp;
 
 /// The station as it is stored next, and its internal state; the stored one is `None` for a new station.
 pub fn merged(
     imported: ImportedStation,
-    stored: Option<(&ChargingStation, &StationPrivate)>,
+    stored: Option<(&ChargingStation, &StationInternal)>,
     now: Timestamp,
-) -> (ChargingStation, StationPrivate) {
-    let mut private = StationPrivate {
+) -> (ChargingStation, StationInternal) {
+    let mut internal = StationInternal {
         published: imported.published,
         imported_status: imported.statuses(),
     };
@@ -30,14 +30,14 @@ pub fn merged(
     (station.created, station.updated) = (now, now);
     let Some((before, before_private)) = stored else {
         station.show_cheapest_pricing();
-        return (station, private);
+        return (station, internal);
     };
     let stored_connector = |id: &str| before.connectors.iter().find(|one| one.id == id);
     for connector in &mut station.connectors {
         let stored = stored_connector(&connector.id);
         let last = before_private.imported_status.get(&connector.evse).copied();
         if let Some(live) = live_status(before, connector) {
-            let reported = private.imported_status.get_mut(&connector.evse);
+            let reported = internal.imported_status.get_mut(&connector.evse);
             let ours = live == ConnectorStatus::Occupied && last.is_some_and(|last| last != live);
             let breaks = matches!(
                 connector.status,
@@ -61,10 +61,10 @@ pub fn merged(
     station.count_connectors();
     station.created = before.created;
     station.updated = before.updated;
-    if station != *before || private.published != before_private.published {
+    if station != *before || internal.published != before_private.published {
         station.updated = now;
     }
-    (station, private)
+    (station, internal)
 }
 
 /// The status that the EVSE of a connector has by now; none for an EVSE that is new.

@@ -9,8 +9,10 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::id::Id;
-use crate::models::reservation::Wish;
-use crate::origin::Tenant;
+use crate::models::reservation::ReservationRequest;
+use crate::ocpi::object::ObjectId;
+use crate::ocpi::token::TokenType;
+use crate::origin::{Mode, Tenant};
 use crate::time::{MINUTE, Timestamp};
 
 /// What time it is.
@@ -61,7 +63,7 @@ pub enum Message {
         tenant: Tenant,
         reservation: Id,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        wish: Option<Box<Wish>>,
+        wish: Option<Box<ReservationRequest>>,
     },
     /// Look whether the vehicle of a confirmed reservation came.
     Expire { tenant: Tenant, reservation: Id },
@@ -83,7 +85,23 @@ pub enum Message {
     /// See to an invoice that is overdue, or whose payment was cut short.
     CheckInvoice { tenant: Tenant, invoice: Id },
     /// Give back what a charge took.
-    RefundTransaction { tenant: Tenant, transaction: Id },
+    SettleTransaction { tenant: Tenant, transaction: Id },
+    /// Pull what has changed at a charging network.
+    SyncNetwork { mode: Mode, network: Id },
+    /// Give the connectors that name a tariff of a network its prices, those of the locations after the given one.
+    ApplyTariff {
+        mode: Mode,
+        tariff: ObjectId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+    },
+    /// Send the token of a charge card to a network.
+    PushToken {
+        mode: Mode,
+        network: Id,
+        kind: TokenType,
+        uid: String,
+    },
     /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
     BillFleet { tenant: Tenant, fleet: Id },
 }
@@ -98,12 +116,15 @@ pub enum Work {
     DeliverWebhook,
     GenerateReport,
     CheckInvoice,
-    RefundTransaction,
+    SettleTransaction,
     BillFleet,
+    SyncNetwork,
+    ApplyTariff,
+    PushToken,
 }
 
 impl Work {
-    pub const ALL: [Work; 9] = [
+    pub const ALL: [Work; 12] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -111,8 +132,11 @@ impl Work {
         Self::DeliverWebhook,
         Self::GenerateReport,
         Self::CheckInvoice,
-        Self::RefundTransaction,
+        Self::SettleTransaction,
         Self::BillFleet,
+        Self::SyncNetwork,
+        Self::ApplyTariff,
+        Self::PushToken,
     ];
 
     /// The name of the function.
@@ -125,8 +149,11 @@ impl Work {
             Self::DeliverWebhook => "deliver-webhook",
             Self::GenerateReport => "generate-report",
             Self::CheckInvoice => "check-invoice",
-            Self::RefundTransaction => "give-back",
+            Self::SettleTransaction => "settle-transaction",
             Self::BillFleet => "bill-fleet",
+            Self::SyncNetwork => "sync-network",
+            Self::ApplyTariff => "apply-tariff",
+            Self::PushToken => "push-token",
         }
     }
 }
@@ -141,12 +168,15 @@ impl Message {
             Self::Deliver { .. } => Work::DeliverWebhook,
             Self::GenerateReport { .. } => Work::GenerateReport,
             Self::CheckInvoice { .. } => Work::CheckInvoice,
-            Self::RefundTransaction { .. } => Work::RefundTransaction,
+            Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
+            Self::SyncNetwork { .. } => Work::SyncNetwork,
+            Self::ApplyTariff { .. } => Work::ApplyTariff,
+            Self::PushToken { .. } => Work::PushToken,
         }
     }
 
-    /// The name of the message's schedule: the id of what it is about, or for a delivery a digest of event and endpoint, since
+    /// The name of the message's schedule: the id of what it is about, or a digest of several names, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
@@ -158,16 +188,24 @@ impl Message {
             }
             Self::GenerateReport { report, .. } => report.to_string(),
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
-            Self::RefundTransaction { transaction, .. } => transaction.to_string(),
+            Self::SettleTransaction { transaction, .. } => transaction.to_string(),
             Self::BillFleet { fleet, .. } => fleet.to_string(),
+            Self::SyncNetwork { network, .. } => network.to_string(),
+            Self::ApplyTariff { tariff, .. } => digest_of("tariff", &tariff.to_string()),
+            Self::PushToken {
+                network, kind, uid, ..
+            } => digest_of("token", &format!("{network} {} {uid}", kind.as_str())),
             Self::Deliver {
                 event, endpoint, ..
-            } => {
-                let digest = Sha256::digest(format!("{event} {endpoint}"));
-                format!("deliver-{}", hex::encode(&digest[..16]))
-            }
+            } => digest_of("deliver", &format!("{event} {endpoint}")),
         }
     }
+}
+
+/// The name of a schedule that belongs to no single object.
+fn digest_of(what: &str, name: &str) -> String {
+    let digest = Sha256::digest(name);
+    format!("{what}-{}", hex::encode(&digest[..16]))
 }
 
 /// The longest a queue can hold a message back, in milliseconds.

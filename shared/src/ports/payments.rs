@@ -26,7 +26,7 @@ pub trait Payments: Send + Sync {
     ///
     /// # Errors
     /// `Unavailable` if the provider gave no clear answer: repeat the refund with the same key.
-    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<Outcome>>;
+    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<PaymentOutcome>>;
 
     /// The card or bank account that a token stands for; `None` if the provider does not know the token.
     ///
@@ -140,7 +140,7 @@ pub struct Refund {
 /// How a charge ended at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChargeResult {
-    pub outcome: Outcome,
+    pub outcome: PaymentOutcome,
     /// The provider's id of the charge, for a refund.
     pub reference: Option<String>,
 }
@@ -148,7 +148,7 @@ pub struct ChargeResult {
 impl ChargeResult {
     pub fn declined(code: impl Into<String>) -> Self {
         Self {
-            outcome: Outcome::Declined(code.into()),
+            outcome: PaymentOutcome::Declined(code.into()),
             reference: None,
         }
     }
@@ -156,7 +156,7 @@ impl ChargeResult {
 
 /// How a charge or refund ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PaymentOutcome {
     Succeeded,
     /// Refused, with the provider's word for why: `card_declined`, `insufficient_funds`, `expired_card`.
     Declined(String),
@@ -205,10 +205,10 @@ impl TestToken {
         TEST_TOKENS.iter().find(|known| known.token == token)
     }
 
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> PaymentOutcome {
         match self.declined {
-            None => Outcome::Succeeded,
-            Some(code) => Outcome::Declined(code.to_owned()),
+            None => PaymentOutcome::Succeeded,
+            Some(code) => PaymentOutcome::Declined(code.to_owned()),
         }
     }
 
@@ -237,7 +237,7 @@ pub fn is_test_token(token: &str) -> bool {
 impl Payments for Simulated {
     fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {
         let outcome = TestToken::find(&charge.token).map_or_else(
-            || Outcome::Declined("invalid_token".to_owned()),
+            || PaymentOutcome::Declined("invalid_token".to_owned()),
             TestToken::outcome,
         );
         let result = ChargeResult {
@@ -247,8 +247,8 @@ impl Payments for Simulated {
         Box::pin(async move { Ok(result) })
     }
 
-    fn refund<'a>(&'a self, _: &'a Refund) -> BoxFuture<'a, Result<Outcome>> {
-        Box::pin(async { Ok(Outcome::Succeeded) })
+    fn refund<'a>(&'a self, _: &'a Refund) -> BoxFuture<'a, Result<PaymentOutcome>> {
+        Box::pin(async { Ok(PaymentOutcome::Succeeded) })
     }
 
     fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
@@ -283,8 +283,8 @@ mod tests {
                 key_expired: false,
             };
             let want = match want {
-                None => Outcome::Succeeded,
-                Some(code) => Outcome::Declined(code.into()),
+                None => PaymentOutcome::Succeeded,
+                Some(code) => PaymentOutcome::Declined(code.into()),
             };
             let result = Simulated.charge(&charge).await.unwrap();
             assert_eq!(result.outcome, want, "{token}");

@@ -2,15 +2,16 @@
 
 use aws_sdk_dynamodb::types::{ConditionCheck, ReturnValuesOnConditionCheckFailure, Update};
 
-use super::commit::{Changes, Write};
 use super::keys::{Key, Partition};
-use super::list::Slice;
-use super::row::Row;
+use super::list::PageRequest;
+use super::row;
+use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, client, key_item, n, s, string};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
 use crate::models::api_key::{ActingKey, ApiKey, Secret};
+use crate::models::stored::Stored;
 use crate::origin::Tenant;
 use crate::time::Timestamp;
 
@@ -24,7 +25,7 @@ impl Store {
         &self,
         tenant: &Tenant,
         secret: &Secret,
-    ) -> Result<(Option<Row<ApiKey>>, Option<Row<Account>>)> {
+    ) -> Result<(Option<Stored<ApiKey>>, Option<Stored<Account>>)> {
         let hash = secret.hash();
         let account = key_item(Key::Account {
             id: &tenant.account,
@@ -42,76 +43,26 @@ impl Store {
         let (mut found_key, mut found_account) = (None, None);
         for item in self.items(vec![key, account.clone()], None, true).await? {
             if is_account(string(&item, "pk")) {
-                found_account = Some(Row::<Account>::from_item(item)?);
+                found_account = Some(row::from_item::<Account>(item)?);
             } else {
-                found_key = Some(Row::<ApiKey>::from_item(item)?);
+                found_key = Some(row::from_item::<ApiKey>(item)?);
             }
         }
         let key = found_key.filter(|row| row.object.livemode == tenant.mode.is_live());
         Ok((key, found_account))
     }
 
-    /// Adds to the changes that the acting key must still exist and must not have expired. An instance may accept a key from
-    /// its cache for a minute after it was revoked; what the key makes or deletes then is refused by this.
-    ///
-    /// # Errors
-    /// The check cannot be built. A commit fails with 401 if the key was revoked or has expired.
-    pub fn check_key(&self, changes: &mut Changes, key: &ActingKey, now: Timestamp) -> Result<()> {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(key_item(Key::ApiKey {
-                account: &key.account,
-                hash: &key.hash,
-            })))
-            .condition_expression(
-                "attribute_exists(pk) AND (attribute_not_exists(#object.expires_at) OR #object.expires_at > :now)",
-            )
-            .expression_attribute_names("#object", "object")
-            .expression_attribute_values(":now", s(now.to_string()))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::None);
-        changes.push(
-            Write::Check(check.build().map_err(Error::internal)?),
-            Error::unauthenticated("This API key does not exist, has expired or was revoked."),
-        );
-        Ok(())
-    }
-
-    /// Adds to the changes that each of these accounts has one account more below it.
-    ///
-    /// # Errors
-    /// The update cannot be built. A commit fails with 409 if one of them has as many as it may have.
-    pub fn count_child(&self, changes: &mut Changes, above: &[Id], most: u32) -> Result<()> {
-        for account in above {
-            let update = Update::builder()
-                .table_name(&self.table)
-                .set_key(Some(key_item(Key::ChildCount { account })))
-                .update_expression("ADD #count :one")
-                .condition_expression("attribute_not_exists(#count) OR #count < :most")
-                .expression_attribute_names("#count", "count")
-                .expression_attribute_values(":one", n(1))
-                .expression_attribute_values(":most", n(most));
-            let message = format!(
-                "The account {account} has {most} accounts below it, the most it may have."
-            );
-            changes.push(
-                Write::Update(update.build().map_err(Error::internal)?),
-                Error::conflict(message, None),
-            );
-        }
-        Ok(())
-    }
-
     /// The record of a key by its id.
     ///
     /// # Errors
     /// 404.
-    pub async fn api_key_by_id(&self, tenant: &Tenant, id: &Id) -> Result<Row<ApiKey>> {
+    pub async fn api_key_by_id(&self, tenant: &Tenant, id: &Id) -> Result<Stored<ApiKey>> {
         let number = id
             .number(Kind::ApiKey)
             .ok_or_else(|| Error::not_found(Kind::ApiKey))?;
-        let slice = Slice {
+        let page_request = PageRequest {
             range: (number, number),
-            ..Slice::first(1)
+            ..PageRequest::first(1)
         };
         let found = self
             .list(
@@ -119,7 +70,7 @@ impl Store {
                     tenant,
                     kind: Kind::ApiKey,
                 },
-                &slice,
+                &page_request,
                 Vec::new(),
             )
             .await?;
@@ -169,13 +120,66 @@ impl Store {
     ///
     /// # Errors
     /// 404 `account_not_found`, also when it is somebody else's.
-    pub async fn account(&self, caller: &Tenant, id: &Id) -> Result<Row<Account>> {
+    pub async fn account(&self, caller: &Tenant, id: &Id) -> Result<Stored<Account>> {
         let row = self.load::<Account>(caller, id).await?;
-        let allowed = *id == caller.account || row.private.parent.as_ref() == Some(&caller.account);
+        let allowed =
+            *id == caller.account || row.internal.parent.as_ref() == Some(&caller.account);
         if allowed {
             Ok(row)
         } else {
             Err(Error::not_found(Kind::Account))
         }
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Adds to the changes that the acting key must still exist and must not have expired. An instance may accept a key from
+    /// its cache for a minute after it was revoked; what the key makes or deletes then is refused by this.
+    ///
+    /// # Errors
+    /// The check cannot be built. A commit fails with 401 if the key was revoked or has expired.
+    pub fn check_key(&mut self, key: &ActingKey, now: Timestamp) -> Result<()> {
+        let check = ConditionCheck::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::ApiKey {
+                account: &key.account,
+                hash: &key.hash,
+            })))
+            .condition_expression(
+                "attribute_exists(pk) AND (attribute_not_exists(#object.expires_at) OR #object.expires_at > :now)",
+            )
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_values(":now", s(now.to_string()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::None);
+        self.push(
+            Write::Check(check.build().map_err(Error::internal)?),
+            Error::unauthenticated("This API key does not exist, has expired or was revoked."),
+        );
+        Ok(())
+    }
+
+    /// Adds to the changes that each of these accounts has one account more below it.
+    ///
+    /// # Errors
+    /// The update cannot be built. A commit fails with 409 if one of them has as many as it may have.
+    pub fn count_child(&mut self, above: &[Id], most: u32) -> Result<()> {
+        for account in above {
+            let update = Update::builder()
+                .table_name(&self.store.table)
+                .set_key(Some(key_item(Key::ChildCount { account })))
+                .update_expression("ADD #count :one")
+                .condition_expression("attribute_not_exists(#count) OR #count < :most")
+                .expression_attribute_names("#count", "count")
+                .expression_attribute_values(":one", n(1))
+                .expression_attribute_values(":most", n(most));
+            let message = format!(
+                "The account {account} has {most} accounts below it, the most it may have."
+            );
+            self.push(
+                Write::Update(update.build().map_err(Error::internal)?),
+                Error::conflict(message, None),
+            );
+        }
+        Ok(())
     }
 }

@@ -18,16 +18,15 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::commit::{Changes, Refused, Write};
 use super::keys::Key;
-use super::row::Row;
+use super::unit_of_work::{CommitFailure, UnitOfWork, Write};
 use super::{Store, key_item, n, number, string};
 use crate::charging::calendar::{Calendar, CalendarOwner, Entry, Window};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::models::charging_session::{ChargingSession, SessionPrivate};
-use crate::models::event::Event;
-use crate::models::reservation::{Reservation, ReservationPrivate};
+use crate::models::charging_session::{ChargingSession, SessionInternal};
+use crate::models::reservation::{Reservation, ReservationInternal};
+use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin};
 use crate::time::{DAY, Timestamp};
 
@@ -42,7 +41,7 @@ pub struct Calendars {
 
 /// A span of time that is taken for a holder in the calendars of an EVSE and of a vehicle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Promise {
+pub struct CalendarHold {
     /// The reservation or session.
     pub holder: Id,
     /// The EVSE and the vehicle.
@@ -50,31 +49,34 @@ pub struct Promise {
     pub window: Window,
 }
 
-impl Promise {
+impl CalendarHold {
     /// The time that a session takes.
-    pub fn of_session(session: &ChargingSession, private: &SessionPrivate) -> Self {
+    pub fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Self {
         Self {
             holder: session.id.clone(),
             owners: [
                 evse(
                     &session.charging_station,
-                    private.evse.as_ref(),
+                    internal.evse.as_ref(),
                     &session.connector,
                 ),
                 CalendarOwner::Vehicle(session.vehicle.clone()),
             ],
-            window: session.window(private),
+            window: session.window(internal),
         }
     }
 
     /// The time that is reserved, if any is.
-    pub fn of_reservation(reservation: &Reservation, private: &ReservationPrivate) -> Option<Self> {
+    pub fn of_reservation(
+        reservation: &Reservation,
+        internal: &ReservationInternal,
+    ) -> Option<Self> {
         let station = reservation.charging_station.as_ref()?;
         let connector = reservation.connector.as_ref()?;
         Some(Self {
             holder: reservation.id.clone(),
             owners: [
-                evse(station, private.evse.as_ref(), connector),
+                evse(station, internal.evse.as_ref(), connector),
                 CalendarOwner::Vehicle(reservation.vehicle.clone()),
             ],
             window: Window {
@@ -212,36 +214,34 @@ impl Store {
         Ok(calendars)
     }
 
-    /// Writes the confirmed reservation, its event, and the promise into every calendar it touches, all at once. What it
-    /// was promised before is given up; all those calendars must have been read.
+    /// Writes a confirmed reservation, the events it has recorded, and its window into every calendar that the window
+    /// touches, in one transaction. The window that it held before is released. All these calendars must have been read.
     ///
     /// # Errors
-    /// The table's.
+    /// `Internal` if the reservation has no window; `Unavailable` if DynamoDB cannot be reached.
     pub async fn book(
         &self,
         origin: &Origin,
-        reservation: &Row<Reservation>,
-        event: &Row<Event>,
+        reservation: &mut Stored<Reservation>,
         calendars: &Calendars,
-        before: Option<&Promise>,
+        before: Option<&CalendarHold>,
     ) -> Result<Booked> {
-        let mut changes = Changes::new();
-        self.replace(&mut changes, origin, reservation)?;
-        self.create(&mut changes, origin, event)?;
-        let now = Promise::of_reservation(&reservation.object, &reservation.private)
-            .ok_or_else(|| Error::internal("a reservation without a promise"))?;
+        let mut tx = self.begin(origin);
+        tx.save_with_events(reservation)?;
+        let now = CalendarHold::of_reservation(&reservation.object, &reservation.internal)
+            .ok_or_else(|| Error::internal("a reservation without a window"))?;
         let kept: BTreeSet<Page> = now.pages().collect();
-        let left = before.into_iter().flat_map(Promise::pages);
+        let left = before.into_iter().flat_map(CalendarHold::pages);
         let left = left.filter(|page| !kept.contains(page));
         for page in left.collect::<BTreeSet<_>>() {
-            self.rewrite(&mut changes, origin, calendars, page, |calendar| {
+            tx.rewrite(calendars, page, |calendar| {
                 calendar.release(&now.holder);
             })?;
         }
-        self.keep(&mut changes, origin, calendars, &now)?;
-        Ok(match self.write(origin, &changes, None).await? {
+        tx.hold(calendars, &now)?;
+        Ok(match tx.write(None).await? {
             None => Booked::Done,
-            Some(Refused::At(RESERVATION)) => Booked::ReservationMoved,
+            Some(CommitFailure::Condition(RESERVATION)) => Booked::ReservationMoved,
             Some(_) => Booked::CalendarMoved,
         })
     }
@@ -250,7 +250,7 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn promises_of(
+    pub async fn entries_of(
         &self,
         mode: Mode,
         owners: BTreeSet<CalendarOwner>,
@@ -267,40 +267,35 @@ impl Store {
         let entries = owners.iter().flat_map(|owner| calendars.entries(owner));
         Ok(entries.filter(|entry| entry.window.until > now).collect())
     }
+}
 
+impl UnitOfWork<'_> {
     /// Adds to the changes that a reservation gives up what it was promised, if it was.
     ///
     /// # Errors
     /// The table's.
-    pub async fn release(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        row: &Row<Reservation>,
-    ) -> Result<()> {
-        let promise = Promise::of_reservation(&row.object, &row.private);
-        self.release_all(changes, origin, promise.as_slice()).await
+    pub async fn release(&mut self, row: &Stored<Reservation>) -> Result<()> {
+        let promise = CalendarHold::of_reservation(&row.object, &row.internal);
+        self.release_all(promise.as_slice()).await
     }
 
     /// Adds to the changes that these promises are given up.
     ///
     /// # Errors
     /// The table's.
-    pub async fn release_all(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        promises: &[Promise],
-    ) -> Result<()> {
+    pub async fn release_all(&mut self, promises: &[CalendarHold]) -> Result<()> {
         // One page may hold several of them, and a transaction writes each row once.
-        let pages: BTreeSet<Page> = promises.iter().flat_map(Promise::pages).collect();
+        let pages: BTreeSet<Page> = promises.iter().flat_map(CalendarHold::pages).collect();
         if pages.is_empty() {
             return Ok(());
         }
         let pages: Vec<Page> = pages.into_iter().collect();
-        let calendars = self.calendars(origin.tenant.mode, pages.clone()).await?;
+        let calendars = self
+            .store
+            .calendars(self.origin.tenant.mode, pages.clone())
+            .await?;
         for page in pages {
-            self.rewrite(changes, origin, &calendars, page, |calendar| {
+            self.rewrite(&calendars, page, |calendar| {
                 for promise in promises {
                     calendar.release(&promise.holder);
                 }
@@ -313,25 +308,17 @@ impl Store {
     ///
     /// # Errors
     /// The write cannot be built.
-    pub fn keep(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        calendars: &Calendars,
-        promise: &Promise,
-    ) -> Result<()> {
+    pub fn hold(&mut self, calendars: &Calendars, promise: &CalendarHold) -> Result<()> {
         for page in promise.pages() {
-            self.rewrite(changes, origin, calendars, page, |calendar| {
-                calendar.book(promise.window, &promise.holder, &origin.tenant.account)
+            self.rewrite(calendars, page, |calendar| {
+                calendar.book(promise.window, &promise.holder, &self.origin.tenant.account)
             })?;
         }
         Ok(())
     }
 
     fn rewrite(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
+        &mut self,
         calendars: &Calendars,
         page: Page,
         change: impl FnOnce(&mut Calendar),
@@ -345,7 +332,7 @@ impl Store {
         let (mut calendar, version) = read.unwrap_or_default();
         change(&mut calendar);
         let mut item = key_item(Key::Calendar {
-            mode: origin.tenant.mode,
+            mode: self.origin.tenant.mode,
             owner: &owner,
             day,
         });
@@ -359,7 +346,7 @@ impl Store {
             .to_zoned(TimeZone::UTC)
             .map_err(Error::internal)?;
         item.insert("ttl".into(), n(kept_until.timestamp().as_second()));
-        let put = self.put(item).condition_expression(if version == 0 {
+        let put = self.store.put(item).condition_expression(if version == 0 {
             "attribute_not_exists(pk)"
         } else {
             "#version = :read"
@@ -370,7 +357,7 @@ impl Store {
                 .expression_attribute_names("#version", "version")
                 .expression_attribute_values(":read", n(version)),
         };
-        changes.push(
+        self.push(
             Write::Put(put.build().map_err(Error::internal)?),
             Error::Contended,
         );

@@ -4,15 +4,14 @@
 use aws_sdk_dynamodb::types::Update;
 use rust_decimal::Decimal;
 
-use super::commit::{Changes, Write};
-use super::keys::{Key, due_partition_at};
-use super::row::Row;
+use super::keys::{Key, next_action_partition};
+use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, key_item, n, s};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::MAX_LIST;
-use crate::models::fleet::{Fleet, FleetPrivate};
-use crate::origin::Origin;
+use crate::models::fleet::{Fleet, FleetInternal};
+use crate::models::stored::Stored;
 use crate::time::Timestamp;
 
 /// A number a fleet keeps of what belongs to it.
@@ -32,28 +31,28 @@ impl Counter {
 }
 
 impl Store {
+    /// The refusal of a vehicle whose fleet is unknown or not active.
+    pub fn no_such_owner(kind: Kind) -> Error {
+        let message = format!("No such {}, or it is not active.", kind.name());
+        Code::VehicleOwnerNotFound.because(message).at(kind.name())
+    }
+}
+
+impl UnitOfWork<'_> {
     /// Counts a fleet's drivers or vehicles up, as long as the fleet is there and active, or down.
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn count(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        fleet: &Id,
-        counter: Counter,
-        by: i8,
-        gone: Error,
-    ) -> Result<()> {
+    pub fn count(&mut self, fleet: &Id, counter: Counter, by: i8, gone: Error) -> Result<()> {
         let condition = if by > 0 {
             "#object.#status = :active"
         } else {
             "attribute_exists(pk)"
         };
         let mut update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: fleet })))
-            .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE announces")
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: fleet })))
+            .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE pending_events")
             .condition_expression(condition)
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#counter", counter.member())
@@ -65,7 +64,7 @@ impl Store {
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":active", s("active"));
         }
-        changes.push(
+        self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             gone,
         );
@@ -76,30 +75,24 @@ impl Store {
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn add_session(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        fleet: &Id,
-        energy: i64,
-    ) -> Result<()> {
+    pub fn add_session(&mut self, fleet: &Id, energy: i64) -> Result<()> {
         let update = Update::builder()
-            .table_name(&self.table)
+            .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
-                tenant: &origin.tenant,
+                tenant: &self.origin.tenant,
                 id: fleet,
             })))
             .update_expression(
                 "SET #object.total_sessions = #object.total_sessions + :one, \
                  #object.total_energy_consumed_kwh = #object.total_energy_consumed_kwh + :energy, \
-                 #version = #version + :one REMOVE announces",
+                 #version = #version + :one REMOVE pending_events",
             )
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":energy", n(Decimal::new(energy, 3).normalize()))
             .expression_attribute_values(":one", n(1));
-        changes.push(
+        self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,
         );
@@ -111,41 +104,35 @@ impl Store {
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn plan_fleet(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        row: &Row<Fleet>,
-        private: &FleetPrivate,
-    ) -> Result<()> {
+    pub fn plan_fleet(&mut self, row: &Stored<Fleet>, internal: &FleetInternal) -> Result<()> {
         let time =
             |moment: Option<Timestamp>| s(moment.map(|at| at.to_string()).unwrap_or_default());
-        let due = private.due.unwrap_or(origin.now);
+        let due = internal.next_action_at.unwrap_or(self.origin.now);
         let update = Update::builder()
-            .table_name(&self.table)
+            .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
-                tenant: &origin.tenant,
+                tenant: &self.origin.tenant,
                 id: &row.object.id,
             })))
             .update_expression(
-                "SET #private = :private, due_pk = :due_pk, due_at = :due_at, #version = #version + :one \
-                 REMOVE announces",
+                "SET #internal = :private, next_action_pk = :next_action_pk, next_action_at = :next_action_at, #version = #version + :one \
+                 REMOVE pending_events",
             )
-            .condition_expression("due_at = :read AND #object.#updated = :updated")
-            .expression_attribute_names("#private", "private")
+            .condition_expression("next_action_at = :read AND #object.#updated = :updated")
+            .expression_attribute_names("#internal", "internal")
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#updated", "updated")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(
                 ":private",
-                serde_dynamo::to_attribute_value(private).map_err(Error::internal)?,
+                serde_dynamo::to_attribute_value(internal).map_err(Error::internal)?,
             )
-            .expression_attribute_values(":due_pk", s(due_partition_at(due)))
-            .expression_attribute_values(":due_at", s(due.to_string()))
-            .expression_attribute_values(":read", time(row.private.due))
+            .expression_attribute_values(":next_action_pk", s(next_action_partition(due)))
+            .expression_attribute_values(":next_action_at", s(due.to_string()))
+            .expression_attribute_values(":read", time(row.internal.next_action_at))
             .expression_attribute_values(":updated", s(row.object.updated.to_string()))
             .expression_attribute_values(":one", n(1));
-        changes.push(
+        self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,
         );
@@ -156,20 +143,18 @@ impl Store {
     ///
     /// # Errors
     /// The write cannot be built.
-    pub fn join(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        fleet: &Id,
-        driver: &Id,
-    ) -> Result<()> {
+    pub fn join(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
         let key = Key::DriverOfFleet {
-            tenant: &origin.tenant,
+            tenant: &self.origin.tenant,
             fleet,
             driver,
         };
-        let put = self.put(key_item(key)).build().map_err(Error::internal)?;
-        changes.push(Write::Put(put), Error::Contended);
+        let put = self
+            .store
+            .put(key_item(key))
+            .build()
+            .map_err(Error::internal)?;
+        self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
 
@@ -177,24 +162,18 @@ impl Store {
     ///
     /// # Errors
     /// The write cannot be built.
-    pub fn leave(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        fleet: &Id,
-        driver: &Id,
-    ) -> Result<()> {
+    pub fn leave(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
         let key = Key::DriverOfFleet {
-            tenant: &origin.tenant,
+            tenant: &self.origin.tenant,
             fleet,
             driver,
         };
         let delete = aws_sdk_dynamodb::types::Delete::builder()
-            .table_name(&self.table)
+            .table_name(&self.store.table)
             .set_key(Some(key_item(key)))
             .build()
             .map_err(Error::internal)?;
-        changes.push(Write::Delete(delete), Error::Contended);
+        self.push(Write::Delete(delete), Error::Contended);
         Ok(())
     }
 
@@ -202,21 +181,15 @@ impl Store {
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn name_driver(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        driver: &Id,
-        vehicle: &Id,
-    ) -> Result<()> {
+    pub fn name_driver(&mut self, driver: &Id, vehicle: &Id) -> Result<()> {
         let message =
             format!("There is no driver {driver}, or {MAX_LIST} vehicles name it already.");
         let refusal = Code::VehicleOwnerNotFound.because(message).at("drivers");
         let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: driver })))
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: driver })))
             .update_expression(
-                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE announces",
+                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE pending_events",
             )
             .condition_expression("attribute_exists(pk) AND size(#object.vehicles) < :most")
             .expression_attribute_names("#object", "object")
@@ -224,16 +197,10 @@ impl Store {
             .expression_attribute_values(":vehicle", aws_sdk_dynamodb::types::AttributeValue::L(vec![s(vehicle.as_str())]))
             .expression_attribute_values(":most", n(MAX_LIST))
             .expression_attribute_values(":one", n(1));
-        changes.push(
+        self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             refusal,
         );
         Ok(())
-    }
-
-    /// The refusal of a vehicle whose fleet is unknown or not active.
-    pub fn no_such_owner(kind: Kind) -> Error {
-        let message = format!("No such {}, or it is not active.", kind.name());
-        Code::VehicleOwnerNotFound.because(message).at(kind.name())
     }
 }

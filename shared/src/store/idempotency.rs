@@ -14,33 +14,13 @@ use super::{Item, Store, client, key_item, n, number, s, string};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::origin::{Idempotency, Origin};
+use crate::response::Response;
 use crate::time::DAY;
-
-/// What a request is answered with: a status and a JSON body, first hand or repeated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    pub status: u16,
-    pub body: Vec<u8>,
-    /// What is stored for repetitions, where that is less than the body: a key's secret is shown once.
-    pub remembered: Option<Vec<u8>>,
-    pub replayed: bool,
-}
-
-impl Answer {
-    pub fn ok(body: Vec<u8>) -> Self {
-        Self {
-            status: 200,
-            body,
-            remembered: None,
-            replayed: false,
-        }
-    }
-}
 
 /// What is stored under an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recalled {
-    Answer(Answer),
+    Response(Response),
     /// The request began this transaction and was not answered yet.
     Open(Id),
 }
@@ -49,11 +29,11 @@ pub enum Recalled {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Claim<'a> {
     /// The answer of a request that has its whole effect in this write.
-    Answer(&'a Answer),
+    Response(&'a Response),
     /// That the request began this transaction.
     Open(&'a Id),
     /// The answer of a request that began this transaction earlier.
-    Settle(&'a Id, &'a Answer),
+    Settle(&'a Id, &'a Response),
 }
 
 /// A record is kept this long, in milliseconds.
@@ -71,7 +51,7 @@ impl Store {
         claim: Claim<'_>,
     ) -> Result<Put> {
         let mut item = match claim {
-            Claim::Answer(answer) | Claim::Settle(_, answer) => {
+            Claim::Response(answer) | Claim::Settle(_, answer) => {
                 record(origin, idempotency, answer)?
             }
             Claim::Open(_) => bare_record(origin, idempotency),
@@ -86,7 +66,7 @@ impl Store {
             .expression_attribute_values(":now", n(origin.now.unix_seconds()))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         let put = match claim {
-            Claim::Answer(_) | Claim::Open(_) => put.condition_expression(NEW_OR_EXPIRED),
+            Claim::Response(_) | Claim::Open(_) => put.condition_expression(NEW_OR_EXPIRED),
             Claim::Settle(transaction, _) => put
                 .condition_expression(format!("{NEW_OR_EXPIRED} OR #transaction = :transaction"))
                 .expression_attribute_names("#transaction", TRANSACTION)
@@ -103,9 +83,9 @@ impl Store {
         &self,
         origin: &Origin,
         idempotency: &Idempotency,
-        answer: Answer,
-    ) -> Result<Answer> {
-        let put = self.claim(origin, idempotency, Claim::Answer(&answer))?;
+        answer: Response,
+    ) -> Result<Response> {
+        let put = self.claim(origin, idempotency, Claim::Response(&answer))?;
         let request = self
             .client
             .put_item()
@@ -143,9 +123,9 @@ impl Store {
         &self,
         origin: &Origin,
         idempotency: &Idempotency,
-    ) -> Result<Option<Answer>> {
+    ) -> Result<Option<Response>> {
         match self.recall_open(origin, idempotency).await? {
-            Some(Recalled::Answer(answer)) => Ok(Some(answer)),
+            Some(Recalled::Response(answer)) => Ok(Some(answer)),
             Some(Recalled::Open(_)) | None => Ok(None),
         }
     }
@@ -185,7 +165,7 @@ fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
     item
 }
 
-fn record(origin: &Origin, idempotency: &Idempotency, answer: &Answer) -> Result<Item> {
+fn record(origin: &Origin, idempotency: &Idempotency, answer: &Response) -> Result<Item> {
     let body = String::from_utf8(answer.remembered.as_ref().unwrap_or(&answer.body).clone())
         .map_err(Error::internal)?;
     let mut item = bare_record(origin, idempotency);
@@ -195,9 +175,9 @@ fn record(origin: &Origin, idempotency: &Idempotency, answer: &Answer) -> Result
 }
 
 /// The stored answer, when the repetition asks for the same thing.
-pub(super) fn replay(item: &Item, idempotency: &Idempotency) -> Result<Answer> {
+pub(super) fn replay(item: &Item, idempotency: &Idempotency) -> Result<Response> {
     match recalled(item, idempotency)? {
-        Recalled::Answer(answer) => Ok(answer),
+        Recalled::Response(answer) => Ok(answer),
         Recalled::Open(transaction) => {
             Err(Error::idempotency_in_flight().with(TRANSACTION, transaction.as_str()))
         }
@@ -213,7 +193,7 @@ fn recalled(item: &Item, idempotency: &Idempotency) -> Result<Recalled> {
     }
     let body = string(item, "body").as_bytes().to_vec();
     let status = u16::try_from(number(item, "status")).map_err(Error::internal)?;
-    Ok(Recalled::Answer(Answer {
+    Ok(Recalled::Response(Response {
         status,
         body,
         remembered: None,
@@ -232,12 +212,12 @@ mod tests {
             account: Id::from_number(Kind::Account, 1),
             mode: Mode::Test,
         };
-        let origin = Origin::later(tenant, Timestamp::from_unix_millis(1_000));
+        let origin = Origin::background(tenant, Timestamp::from_unix_millis(1_000));
         let idempotency = Idempotency {
             key: "k".into(),
             fingerprint: "f".into(),
         };
-        let answer = Answer {
+        let answer = Response {
             status: 404,
             body: br#"{"a": 1}"#.repeat(50),
             remembered: None,
@@ -246,7 +226,7 @@ mod tests {
         let item = record(&origin, &idempotency, &answer).unwrap();
         assert_eq!(
             replay(&item, &idempotency).unwrap(),
-            Answer {
+            Response {
                 replayed: true,
                 ..answer
             }

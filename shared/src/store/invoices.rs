@@ -16,16 +16,17 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use jiff::ToSpan as _;
 
-use super::commit::{Changes, Write};
 use super::keys::{Key, Partition};
-use super::list::{Found, From, Slice, page_of_ids};
-use super::row::Row;
+use super::list::{Cursor, Page, PageRequest, page_of_ids};
+use super::row;
+use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
 use crate::charging::calendar::Window;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
 use crate::models::reservation::Reservation;
+use crate::models::stored::Stored;
 use crate::money::Currency;
 use crate::operation::Operation;
 use crate::origin::{Origin, Tenant};
@@ -104,12 +105,12 @@ impl Store {
         let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
-            .filter_map(|row| new.bills_fee(currency, &row.object, &row.private, row.version))
+            .filter_map(|row| new.bills_fee(currency, &row.object, &row.internal, row.version))
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
             let billable = page.iter().filter_map(|row| {
-                new.bills(operation, currency, &row.object, &row.private, row.version)
+                new.bills(operation, currency, &row.object, &row.internal, row.version)
             });
             billed.extend(billable);
         }
@@ -148,9 +149,9 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Row<Reservation>>> {
+    pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Stored<Reservation>>> {
         let items = self.items_in(Partition::Fees { tenant }).await?;
-        items.into_iter().map(Row::from_item).collect()
+        items.into_iter().map(row::from_item).collect()
     }
 
     /// The reservations with a fee that is owed, and those with one that was owed since some time of the months that a window
@@ -163,7 +164,7 @@ impl Store {
         tenant: &Tenant,
         window: Window,
         now: Timestamp,
-    ) -> Result<Vec<Row<Reservation>>> {
+    ) -> Result<Vec<Stored<Reservation>>> {
         let months = window
             .from
             .max(Timestamp::from_unix_millis(FIRST_FEE))
@@ -172,134 +173,17 @@ impl Store {
             .series(1.month());
         let last = window.until.min(now).utc_date();
         // A fee that is paid meanwhile is read twice; what was read later is newer.
-        let mut found: BTreeMap<Id, Row<Reservation>> = BTreeMap::new();
+        let mut found: BTreeMap<Id, Stored<Reservation>> = BTreeMap::new();
         for row in self.fees(tenant).await? {
             found.insert(row.object.id.clone(), row);
         }
         for month in months.take_while(|month| *month <= last) {
             for item in self.items_in(Partition::PaidFees { tenant, month }).await? {
-                let row: Row<Reservation> = Row::from_item(item)?;
+                let row: Stored<Reservation> = row::from_item(item)?;
                 found.insert(row.object.id.clone(), row);
             }
         }
         Ok(found.into_values().collect())
-    }
-
-    /// Adds to the changes that write an invoice that what it bills is claimed. Much is claimed before.
-    ///
-    /// # Errors
-    /// The table's; contended when a session or a reservation has changed meanwhile.
-    pub async fn claim_billed(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        collected: &Collected,
-    ) -> Result<()> {
-        let Collected {
-            billed,
-            invoice,
-            making,
-            ..
-        } = collected;
-        if billed.len() <= AT_ONCE && making.is_none() {
-            for one in billed {
-                self.claim_one(changes, origin, invoice, one)?;
-            }
-            return Ok(());
-        }
-        let making = match making {
-            Some(making) => making.clone(),
-            None => self.begin(origin, invoice).await?,
-        };
-        let alone = Origin {
-            idempotency: None,
-            ..origin.clone()
-        };
-        let unclaimed: Vec<&Billable> = billed
-            .iter()
-            .filter(|one| one.claimed_by.as_ref() != Some(invoice))
-            .collect();
-        let batches: Vec<Changes> = unclaimed
-            .chunks(BATCH)
-            .map(|batch| {
-                let mut changes = Changes::new();
-                for one in batch {
-                    self.claim_one(&mut changes, &alone, invoice, one)?;
-                    self.add_line(&mut changes, &alone, invoice, &one.line)?;
-                }
-                Ok(changes)
-            })
-            .collect::<Result<_>>()?;
-        stream::iter(batches)
-            .map(|batch| self.commit_later(&alone, batch))
-            .buffer_unordered(ABREAST)
-            .try_collect::<()>()
-            .await?;
-        changes.push(
-            Write::Delete(self.end_of(&origin.tenant, &making)?),
-            Error::Contended,
-        );
-        Ok(())
-    }
-
-    /// Claims one session or reservation. One that this invoice has claimed already may be claimed again.
-    fn claim_one(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        invoice: &Id,
-        one: &Billable,
-    ) -> Result<()> {
-        let key = Key::Object {
-            tenant: &origin.tenant,
-            id: &one.what,
-        };
-        // A session shows its invoice.
-        let shows = match one.what.is(Kind::ChargingSession) {
-            true => ", #object.#invoice = :invoice",
-            false => "",
-        };
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key_item(key)))
-            .update_expression(format!(
-                "SET #private.#invoice = :invoice, #version = #version + :one{shows} REMOVE announces",
-            ))
-            .condition_expression("#version = :read OR #private.#invoice = :invoice")
-            .expression_attribute_names("#private", "private")
-            .expression_attribute_names("#invoice", "invoice")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":invoice", s(invoice.as_str()))
-            .expression_attribute_values(":read", n(one.version))
-            .expression_attribute_values(":one", n(1));
-        let update = match shows {
-            "" => update,
-            _ => update.expression_attribute_names("#object", "object"),
-        };
-        changes.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
-    }
-
-    fn add_line(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        invoice: &Id,
-        line: &LineItem,
-    ) -> Result<()> {
-        let mut item = key_item(Key::Line {
-            tenant: &origin.tenant,
-            invoice,
-            line: &line.id,
-        });
-        let line = serde_dynamo::to_attribute_value(line).map_err(Error::internal)?;
-        item.insert("line".into(), line);
-        let put = self.put(item).build().map_err(Error::internal)?;
-        changes.push(Write::Put(put), Error::Contended);
-        Ok(())
     }
 
     /// One page of an invoice's lines, the newest first.
@@ -310,8 +194,8 @@ impl Store {
         &self,
         tenant: &Tenant,
         invoice: &Invoice,
-        slice: &Slice,
-    ) -> Result<Found<LineItem>> {
+        page_request: &PageRequest,
+    ) -> Result<Page<LineItem>> {
         if !invoice.line_items_has_more {
             let mut lines: BTreeMap<&Id, &LineItem> = invoice
                 .line_items
@@ -319,16 +203,16 @@ impl Store {
                 .map(|line| (&line.id, line))
                 .collect();
             let ids = lines.keys().map(|id| (*id).clone()).collect();
-            let found = page_of_ids(ids, Kind::LineItem, slice);
+            let found = page_of_ids(ids, Kind::LineItem, page_request);
             let rows = found.rows.iter().filter_map(|id| lines.remove(id).cloned());
-            return Ok(Found {
+            return Ok(Page {
                 rows: rows.collect(),
                 newer: found.newer,
                 older: found.older,
             });
         }
-        let Some((low, high)) = slice.bounds(Kind::LineItem) else {
-            return Ok(Found::page(Vec::new(), slice));
+        let Some((low, high)) = page_request.bounds(Kind::LineItem) else {
+            return Ok(Page::page(Vec::new(), page_request));
         };
         let (pk, _) = Key::Object {
             tenant,
@@ -341,13 +225,13 @@ impl Store {
             .expression_attribute_values(":pk", s(pk))
             .expression_attribute_values(":low", s(low.as_str()))
             .expression_attribute_values(":high", s(high.as_str()))
-            .scan_index_forward(matches!(slice.from, From::Before(_)))
-            .set_limit(i32::try_from(slice.limit + 1).ok())
+            .scan_index_forward(matches!(page_request.from, Cursor::Before(_)))
+            .set_limit(i32::try_from(page_request.limit + 1).ok())
             .send()
             .await
             .map_err(client::failure)?;
         let lines = page.items.unwrap_or_default().into_iter().map(read_line);
-        Ok(Found::page(lines.collect::<Result<_>>()?, slice))
+        Ok(Page::page(lines.collect::<Result<_>>()?, page_request))
     }
 
     /// Removes the lines of an invoice that does not exist and is not in the making.
@@ -433,7 +317,7 @@ impl Store {
         .transpose()
     }
 
-    async fn begin(&self, origin: &Origin, invoice: &Id) -> Result<Making> {
+    async fn begin_invoice(&self, origin: &Origin, invoice: &Id) -> Result<Making> {
         let making = Making {
             invoice: invoice.clone(),
             owner: owner(origin),
@@ -498,13 +382,13 @@ impl Store {
 
     /// Makes sure that an invoice whose making was cut short never comes about.
     async fn give_up(&self, tenant: &Tenant, making: &Making) -> Result<()> {
-        let mut changes = Changes::new();
-        changes.push(
+        let origin = Origin::background(tenant.clone(), making.deadline);
+        let mut tx = self.begin(&origin);
+        tx.push(
             Write::Delete(self.end_of(tenant, making)?),
             Error::Contended,
         );
-        let origin = Origin::later(tenant.clone(), making.deadline);
-        self.commit_later(&origin, changes).await
+        tx.commit_without_response().await
     }
 
     /// The end of an invoice's making, as long as nobody else has taken it up.
@@ -521,6 +405,105 @@ impl Store {
             .expression_attribute_values(":maker", s(&making.request))
             .build()
             .map_err(Error::internal)
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Adds to the changes that write an invoice that what it bills is claimed. Much is claimed before.
+    ///
+    /// # Errors
+    /// The table's; contended when a session or a reservation has changed meanwhile.
+    pub async fn claim_billed(&mut self, collected: &Collected) -> Result<()> {
+        let Collected {
+            billed,
+            invoice,
+            making,
+            ..
+        } = collected;
+        if billed.len() <= AT_ONCE && making.is_none() {
+            for one in billed {
+                self.claim_one(invoice, one)?;
+            }
+            return Ok(());
+        }
+        let making = match making {
+            Some(making) => making.clone(),
+            None => self.store.begin_invoice(self.origin, invoice).await?,
+        };
+        let alone = Origin {
+            idempotency: None,
+            ..self.origin.clone()
+        };
+        let unclaimed: Vec<&Billable> = billed
+            .iter()
+            .filter(|one| one.claimed_by.as_ref() != Some(invoice))
+            .collect();
+        let mut commits = Vec::new();
+        for batch in unclaimed.chunks(BATCH) {
+            let mut tx = self.store.begin(&alone);
+            for one in batch {
+                tx.claim_one(invoice, one)?;
+                tx.add_line(invoice, &one.line)?;
+            }
+            commits.push(tx.commit_without_response());
+        }
+        stream::iter(commits)
+            .buffer_unordered(ABREAST)
+            .try_collect::<()>()
+            .await?;
+        self.push(
+            Write::Delete(self.store.end_of(&self.origin.tenant, &making)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Claims one session or reservation. One that this invoice has claimed already may be claimed again.
+    fn claim_one(&mut self, invoice: &Id, one: &Billable) -> Result<()> {
+        let key = Key::Object {
+            tenant: &self.origin.tenant,
+            id: &one.what,
+        };
+        // A session shows its invoice.
+        let shows = match one.what.is(Kind::ChargingSession) {
+            true => ", #object.#invoice = :invoice",
+            false => "",
+        };
+        let update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)))
+            .update_expression(format!(
+                "SET #internal.#invoice = :invoice, #version = #version + :one{shows} REMOVE pending_events",
+            ))
+            .condition_expression("#version = :read OR #internal.#invoice = :invoice")
+            .expression_attribute_names("#internal", "internal")
+            .expression_attribute_names("#invoice", "invoice")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":invoice", s(invoice.as_str()))
+            .expression_attribute_values(":read", n(one.version))
+            .expression_attribute_values(":one", n(1));
+        let update = match shows {
+            "" => update,
+            _ => update.expression_attribute_names("#object", "object"),
+        };
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    fn add_line(&mut self, invoice: &Id, line: &LineItem) -> Result<()> {
+        let mut item = key_item(Key::Line {
+            tenant: &self.origin.tenant,
+            invoice,
+            line: &line.id,
+        });
+        let line = serde_dynamo::to_attribute_value(line).map_err(Error::internal)?;
+        item.insert("line".into(), line);
+        let put = self.store.put(item).build().map_err(Error::internal)?;
+        self.push(Write::Put(put), Error::Contended);
+        Ok(())
     }
 }
 

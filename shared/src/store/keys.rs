@@ -30,7 +30,7 @@
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
-//! Rows that wait for something carry `due_pk` and `due_at`, the keys of the index `due` that the sweeper reads.
+//! Rows that wait for something carry `next_action_pk` and `next_action_at`, the keys of the index `due` that the sweeper reads.
 //!
 //! Reservations have no index by driver or vehicle: each would add two write units to every reservation, so those lists
 //! filter the account's. Sessions have one by fleet only, for the same reason.
@@ -393,7 +393,7 @@ pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
 pub const DUE_PARTITIONS: u8 = 8;
 
 /// The partition of the index `due` for what is due at that moment.
-pub fn due_partition_at(due: Timestamp) -> String {
+pub fn next_action_partition(due: Timestamp) -> String {
     due_partition((crc32fast::hash(due.to_string().as_bytes()) % u32::from(DUE_PARTITIONS)) as u8)
 }
 

@@ -5,25 +5,26 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::Partition;
-use super::row::{ById, Record, Row};
+use super::row::{self, ById, Record};
 use super::{Item, Store, client, s, string};
 use crate::error::Result;
 use crate::id::{Id, Kind};
+use crate::models::stored::Stored;
 use crate::origin::Tenant;
 
 /// Which part of a list is wanted.
 #[derive(Debug, Clone)]
-pub struct Slice {
+pub struct PageRequest {
     /// How many rows, at most.
     pub limit: usize,
-    pub from: From,
+    pub from: Cursor,
     /// The smallest and the largest number of ids that count.
     pub range: (u128, u128),
 }
 
 /// Where a page begins, in a list that runs from the newest to the oldest, or in whatever order the cursor stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum From<C = Id> {
+pub enum Cursor<C = Id> {
     Newest,
     /// The rows older than this one.
     After(C),
@@ -72,39 +73,39 @@ impl Among<'_> {
 
 /// A page's rows, newest first, and whether there are more on either side.
 #[derive(Debug, Clone)]
-pub struct Found<T> {
+pub struct Page<T> {
     pub rows: Vec<T>,
     pub newer: bool,
     pub older: bool,
 }
 
-impl<T> Found<T> {
+impl<T> Page<T> {
     /// Makes a page of what was read in the slice's direction: one row more than wanted tells that there are more.
-    pub(super) fn page(rows: Vec<T>, slice: &Slice) -> Self {
-        Self::cut(rows, slice.limit, &slice.from)
+    pub(super) fn page(rows: Vec<T>, page_request: &PageRequest) -> Self {
+        Self::cut(rows, page_request.limit, &page_request.from)
     }
 
     /// The same for any order.
-    pub(super) fn cut<C>(rows: Vec<T>, limit: usize, from: &From<C>) -> Self {
+    pub(super) fn cut<C>(rows: Vec<T>, limit: usize, from: &Cursor<C>) -> Self {
         Self::part(rows, limit, from, false)
     }
 
     /// The same, of rows that were not read to their end: then there are more.
-    fn part<C>(mut rows: Vec<T>, limit: usize, from: &From<C>, unread: bool) -> Self {
+    fn part<C>(mut rows: Vec<T>, limit: usize, from: &Cursor<C>, unread: bool) -> Self {
         let more = rows.len() > limit || unread;
         rows.truncate(limit);
         match from {
-            From::Newest => Self {
+            Cursor::Newest => Self {
                 rows,
                 newer: false,
                 older: more,
             },
-            From::After(_) => Self {
+            Cursor::After(_) => Self {
                 rows,
                 newer: true,
                 older: more,
             },
-            From::Before(_) => {
+            Cursor::Before(_) => {
                 rows.reverse();
                 Self {
                     rows,
@@ -116,7 +117,7 @@ impl<T> Found<T> {
     }
 }
 
-impl<T> Found<T> {
+impl<T> Page<T> {
     /// Ends the page before the first row that is refused, seen from where the page began: from its newest row on, or
     /// `backward` from its oldest. One row is always kept, and what is left out is on the next page.
     ///
@@ -155,9 +156,9 @@ impl<T> Found<T> {
     ///
     /// # Errors
     /// The first thing that cannot be turned into another.
-    pub fn try_map<U>(self, turn: impl FnMut(T) -> Result<U>) -> Result<Found<U>> {
+    pub fn try_map<U>(self, turn: impl FnMut(T) -> Result<U>) -> Result<Page<U>> {
         let rows = self.rows.into_iter().map(turn).collect::<Result<_>>()?;
-        Ok(Found {
+        Ok(Page {
             rows,
             newer: self.newer,
             older: self.older,
@@ -165,12 +166,12 @@ impl<T> Found<T> {
     }
 }
 
-impl Slice {
+impl PageRequest {
     /// Everything there is, up to a limit.
     pub fn first(limit: usize) -> Self {
         Self {
             limit,
-            from: From::Newest,
+            from: Cursor::Newest,
             range: (0, u128::MAX),
         }
     }
@@ -179,9 +180,9 @@ impl Slice {
     pub(super) fn bounds(&self, kind: Kind) -> Option<(Id, Id)> {
         let (mut low, mut high) = self.range;
         match &self.from {
-            From::Newest => {}
-            From::After(id) => high = high.min(id.number(kind)?.checked_sub(1)?),
-            From::Before(id) => low = low.max(id.number(kind)?.checked_add(1)?),
+            Cursor::Newest => {}
+            Cursor::After(id) => high = high.min(id.number(kind)?.checked_sub(1)?),
+            Cursor::Before(id) => low = low.max(id.number(kind)?.checked_add(1)?),
         }
         (low <= high).then(|| (Id::from_number(kind, low), Id::from_number(kind, high)))
     }
@@ -195,11 +196,13 @@ impl Store {
     pub async fn list<T: Record>(
         &self,
         partition: Partition<'_>,
-        slice: &Slice,
+        page_request: &PageRequest,
         filter: Filter<'_>,
-    ) -> Result<Found<Row<T>>> {
-        let found = self.slice(partition, T::KIND, slice, filter, None).await?;
-        found.try_map(Row::from_item)
+    ) -> Result<Page<Stored<T>>> {
+        let found = self
+            .page(partition, T::KIND, page_request, filter, None)
+            .await?;
+        found.try_map(row::from_item)
     }
 
     /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
@@ -210,14 +213,14 @@ impl Store {
     pub async fn list_among<T: Record>(
         &self,
         partition: Partition<'_>,
-        slice: &Slice,
+        page_request: &PageRequest,
         filter: Filter<'_>,
         among: Among<'_>,
-    ) -> Result<Found<Row<T>>> {
+    ) -> Result<Page<Stored<T>>> {
         let found = self
-            .slice(partition, T::KIND, slice, filter, Some(among))
+            .page(partition, T::KIND, page_request, filter, Some(among))
             .await?;
-        found.try_map(Row::from_item)
+        found.try_map(row::from_item)
     }
 
     /// All items of a partition, for one that holds few.
@@ -249,7 +252,7 @@ impl Store {
         filter: Filter<'_>,
     ) -> Result<Option<Id>> {
         let found = self
-            .slice(partition, kind, &Slice::first(1), filter, None)
+            .page(partition, kind, &PageRequest::first(1), filter, None)
             .await?;
         Ok(found
             .rows
@@ -257,18 +260,18 @@ impl Store {
             .map(|row| Id::from(string(row, "list_sk"))))
     }
 
-    pub(super) async fn slice(
+    pub(super) async fn page(
         &self,
         partition: Partition<'_>,
         kind: Kind,
-        slice: &Slice,
+        page_request: &PageRequest,
         filter: Filter<'_>,
         among: Option<Among<'_>>,
-    ) -> Result<Found<Item>> {
-        let backward = matches!(slice.from, From::Before(_));
+    ) -> Result<Page<Item>> {
+        let backward = matches!(page_request.from, Cursor::Before(_));
         let mut rows = Vec::new();
         let mut unread = false;
-        if let Some((low, high)) = slice.bounds(kind) {
+        if let Some((low, high)) = page_request.bounds(kind) {
             let (index, attribute, value) = partition.place();
             let mut names = HashMap::from([("#pk".to_owned(), attribute.to_owned())]);
             let mut values = HashMap::from([
@@ -286,7 +289,7 @@ impl Store {
             }
             // A filter may leave nothing of many rows: then as much is read at a time as fits into an answer.
             let at_a_time = match condition {
-                None => i32::try_from(slice.limit + 1).ok(),
+                None => i32::try_from(page_request.limit + 1).ok(),
                 Some(_) => None,
             };
             let mut start = None;
@@ -314,7 +317,7 @@ impl Store {
                     read += items.iter().map(size_of).sum::<usize>();
                 }
                 rows.extend(items);
-                if rows.len() > slice.limit || start.is_none() {
+                if rows.len() > page_request.limit || start.is_none() {
                     break;
                 }
                 if read > MAX_READ {
@@ -323,7 +326,12 @@ impl Store {
                 }
             }
         }
-        Ok(Found::part(rows, slice.limit, &slice.from, unread))
+        Ok(Page::part(
+            rows,
+            page_request.limit,
+            &page_request.from,
+            unread,
+        ))
     }
 
     /// One page of objects whose ids are kept elsewhere than in an index, without those that `keep` refuses.
@@ -334,12 +342,12 @@ impl Store {
         &self,
         tenant: &Tenant,
         members: Members<'_>,
-        slice: &Slice,
+        page_request: &PageRequest,
         keep: impl Fn(&T) -> bool,
-    ) -> Result<Found<Row<T>>> {
-        let backward = matches!(slice.from, From::Before(_));
-        let mut rest = slice.clone();
-        let mut rows: Vec<Row<T>> = Vec::new();
+    ) -> Result<Page<Stored<T>>> {
+        let backward = matches!(page_request.from, Cursor::Before(_));
+        let mut rest = page_request.clone();
+        let mut rows: Vec<Stored<T>> = Vec::new();
         loop {
             let ids = match &members {
                 Members::OfFleet(fleet) => self.drivers_of(tenant, fleet, &rest).await?,
@@ -360,21 +368,28 @@ impl Store {
             }
             rows.extend(found);
             let more = if backward { ids.newer } else { ids.older };
-            if !more || rows.len() > slice.limit {
+            if !more || rows.len() > page_request.limit {
                 break;
             }
             rest.from = if backward {
-                From::Before(last)
+                Cursor::Before(last)
             } else {
-                From::After(last)
+                Cursor::After(last)
             };
         }
-        Ok(Found::page(rows, slice))
+        Ok(Page::page(rows, page_request))
     }
 
     /// One page of the drivers attached to a fleet: their ids.
-    async fn drivers_of(&self, tenant: &Tenant, fleet: &Id, slice: &Slice) -> Result<Found<Id>> {
-        let found = self.under(tenant, fleet, Kind::Driver, slice).await?;
+    async fn drivers_of(
+        &self,
+        tenant: &Tenant,
+        fleet: &Id,
+        page_request: &PageRequest,
+    ) -> Result<Page<Id>> {
+        let found = self
+            .under(tenant, fleet, Kind::Driver, page_request)
+            .await?;
         found.try_map(|item| Ok(Id::from(string(&item, "sk"))))
     }
 
@@ -384,10 +399,10 @@ impl Store {
         tenant: &Tenant,
         object: &Id,
         kind: Kind,
-        slice: &Slice,
-    ) -> Result<Found<Item>> {
-        let Some((low, high)) = slice.bounds(kind) else {
-            return Ok(Found::page(Vec::new(), slice));
+        page_request: &PageRequest,
+    ) -> Result<Page<Item>> {
+        let Some((low, high)) = page_request.bounds(kind) else {
+            return Ok(Page::page(Vec::new(), page_request));
         };
         let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
         let query = self.client.query().table_name(&self.table);
@@ -396,12 +411,12 @@ impl Store {
             .expression_attribute_values(":pk", s(pk))
             .expression_attribute_values(":low", s(low.as_str()))
             .expression_attribute_values(":high", s(high.as_str()))
-            .scan_index_forward(matches!(slice.from, From::Before(_)))
-            .set_limit(i32::try_from(slice.limit + 1).ok())
+            .scan_index_forward(matches!(page_request.from, Cursor::Before(_)))
+            .set_limit(i32::try_from(page_request.limit + 1).ok())
             .send()
             .await
             .map_err(client::failure)?;
-        Ok(Found::page(page.items.unwrap_or_default(), slice))
+        Ok(Page::page(page.items.unwrap_or_default(), page_request))
     }
 }
 
@@ -428,18 +443,18 @@ fn size_of(item: &Item) -> usize {
 }
 
 /// A page of ids that are known already, newest first.
-pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, slice: &Slice) -> Found<Id> {
+pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, page_request: &PageRequest) -> Page<Id> {
     ids.sort();
-    let bounds = slice.bounds(kind);
+    let bounds = page_request.bounds(kind);
     ids.retain(|id| {
         bounds
             .as_ref()
             .is_some_and(|(low, high)| low <= id && id <= high)
     });
-    if !matches!(slice.from, From::Before(_)) {
+    if !matches!(page_request.from, Cursor::Before(_)) {
         ids.reverse();
     }
-    Found::page(ids, slice)
+    Page::page(ids, page_request)
 }
 
 fn filter_expression(
@@ -489,12 +504,12 @@ mod tests {
     #[test]
     fn pages_of_known_ids_walk_forward_and_back() {
         let all = ids(&[3, 1, 5, 2, 4]);
-        let slice = |from| Slice {
+        let request = |from| PageRequest {
             limit: 2,
             from,
             range: (0, u128::MAX),
         };
-        let first = page_of_ids(all.clone(), Kind::Vehicle, &slice(From::Newest));
+        let first = page_of_ids(all.clone(), Kind::Vehicle, &request(Cursor::Newest));
         assert_eq!(
             (first.rows.clone(), first.newer, first.older),
             (ids(&[5, 4]), false, true)
@@ -502,7 +517,7 @@ mod tests {
         let second = page_of_ids(
             all.clone(),
             Kind::Vehicle,
-            &slice(From::After(first.rows[1].clone())),
+            &request(Cursor::After(first.rows[1].clone())),
         );
         assert_eq!(
             (second.rows.clone(), second.newer, second.older),
@@ -511,13 +526,13 @@ mod tests {
         let last = page_of_ids(
             all.clone(),
             Kind::Vehicle,
-            &slice(From::After(second.rows[1].clone())),
+            &request(Cursor::After(second.rows[1].clone())),
         );
         assert_eq!((last.rows.clone(), last.older), (ids(&[1]), false));
         let back = page_of_ids(
             all,
             Kind::Vehicle,
-            &slice(From::Before(second.rows[0].clone())),
+            &request(Cursor::Before(second.rows[0].clone())),
         );
         assert_eq!(
             (back.rows, back.newer, back.older),
@@ -527,7 +542,7 @@ mod tests {
 
     #[test]
     fn a_page_that_ends_early_leaves_the_rest_to_the_next_page() {
-        let page = |rows: &[u32]| Found {
+        let page = |rows: &[u32]| Page {
             rows: rows.to_vec(),
             newer: false,
             older: false,
@@ -551,13 +566,13 @@ mod tests {
 
     #[test]
     fn a_range_bounds_every_page() {
-        let slice = Slice {
+        let page_request = PageRequest {
             limit: 9,
-            from: From::After(ids(&[4])[0].clone()),
+            from: Cursor::After(ids(&[4])[0].clone()),
             range: (2, 9),
         };
         assert_eq!(
-            page_of_ids(ids(&[1, 2, 3, 4]), Kind::Vehicle, &slice).rows,
+            page_of_ids(ids(&[1, 2, 3, 4]), Kind::Vehicle, &page_request).rows,
             ids(&[3, 2])
         );
     }

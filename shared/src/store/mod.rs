@@ -4,7 +4,7 @@ pub mod access;
 pub mod accounts;
 pub mod calendars;
 pub mod client;
-pub mod commit;
+
 pub mod deliveries;
 pub mod fleets;
 pub mod idempotency;
@@ -19,6 +19,7 @@ pub mod schema;
 pub mod sessions;
 pub mod stations;
 pub mod sweep;
+pub mod unit_of_work;
 pub mod wallets;
 
 use std::collections::HashMap;
@@ -29,12 +30,13 @@ use futures::stream::{self, StreamExt as _};
 
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::stored::Stored;
 use crate::origin::Tenant;
 use keys::Key;
-use row::{ById, Row};
+use row::ById;
 
-pub use commit::Changes;
-pub use idempotency::{Answer, Recalled};
+pub use idempotency::Recalled;
+pub use unit_of_work::UnitOfWork;
 
 /// A row as the table holds it.
 pub type Item = HashMap<String, AttributeValue>;
@@ -62,7 +64,7 @@ impl Store {
     ///
     /// # Errors
     /// The 404 of its kind.
-    pub async fn get<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Row<T>> {
+    pub async fn get<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Stored<T>> {
         self.read(tenant, id, false).await
     }
 
@@ -70,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// The 404 of its kind.
-    pub async fn load<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Row<T>> {
+    pub async fn load<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Stored<T>> {
         self.read(tenant, id, true).await
     }
 
@@ -78,7 +80,7 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn find<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Option<Row<T>>> {
+    pub async fn find<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Option<Stored<T>>> {
         match self.load(tenant, id).await {
             Ok(row) => Ok(Some(row)),
             Err(error) if error.status() == 404 => Ok(None),
@@ -86,12 +88,12 @@ impl Store {
         }
     }
 
-    async fn read<T: ById>(&self, tenant: &Tenant, id: &Id, consistent: bool) -> Result<Row<T>> {
+    async fn read<T: ById>(&self, tenant: &Tenant, id: &Id, consistent: bool) -> Result<Stored<T>> {
         if !id.is(T::KIND) {
             return Err(Error::not_found(T::KIND));
         }
         match self.item(T::locate(tenant, id), consistent).await? {
-            Some(item) => Row::from_item(item),
+            Some(item) => row::from_item(item),
             None => Err(Error::not_found(T::KIND)),
         }
     }
@@ -138,14 +140,14 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Row<T>>> {
+    pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Stored<T>>> {
         let keys = ids.iter().map(|id| key_item(T::locate(tenant, id)));
         let rows = self
             .items(keys.collect(), None, false)
             .await?
             .into_iter()
-            .map(Row::<T>::from_item);
-        let mut rows: HashMap<Id, Row<T>> = rows
+            .map(row::from_item::<T>);
+        let mut rows: HashMap<Id, Stored<T>> = rows
             .map(|row| row.map(|row| (row.object.id().clone(), row)))
             .collect::<Result<_>>()?;
         Ok(ids.iter().filter_map(|id| rows.remove(id)).collect())

@@ -7,31 +7,24 @@
 
 use aws_sdk_dynamodb::types::Put;
 
-use super::commit::{Changes, Write};
 use super::keys::{Key, Partition};
-use super::row::{Record, Row};
+use super::row::{self, Record};
+use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, key_item, s};
 use crate::error::{Code, Error, Result};
-use crate::id::{Id, Kind};
-use crate::models::payment_method::{DeletedPaymentMethod, PaymentMethod, PaymentMethodPrivate};
-use crate::origin::{Origin, Tenant};
+use crate::id::Id;
+use crate::models::payment_method::{DeletedPaymentMethod, PaymentMethod, PaymentMethodInternal};
+use crate::models::stored::Stored;
+use crate::origin::Tenant;
 use crate::time::Timestamp;
 
 impl Record for DeletedPaymentMethod {
-    type Private = PaymentMethodPrivate;
-
-    const KIND: Kind = Kind::PaymentMethod;
-
-    fn id(&self) -> &Id {
-        &self.method.id
-    }
-
-    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a PaymentMethodPrivate) -> Key<'a> {
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a PaymentMethodInternal) -> Key<'a> {
         let id = &self.method.id;
         Key::DeletedPaymentMethod { tenant, id }
     }
 
-    fn lists<'a>(&'a self, _: &'a Tenant, _: &'a PaymentMethodPrivate) -> Vec<Partition<'a>> {
+    fn lists<'a>(&'a self, _: &'a Tenant, _: &'a PaymentMethodInternal) -> Vec<Partition<'a>> {
         Vec::new()
     }
 
@@ -41,26 +34,6 @@ impl Record for DeletedPaymentMethod {
 }
 
 impl Store {
-    /// Deletes a payment method that was read, unless somebody else has written it since. Workers still find it with
-    /// [`Store::payment_method_or_deleted`].
-    ///
-    /// # Errors
-    /// `Internal` if the row cannot be written as an item.
-    pub fn delete_payment_method(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        row: &Row<PaymentMethod>,
-    ) -> Result<()> {
-        self.remove(changes, origin, row)?;
-        let deleted = DeletedPaymentMethod {
-            method: row.object.clone(),
-            deleted: origin.now,
-        };
-        let deleted = Row::with_private(deleted, row.private.clone());
-        self.create(changes, origin, &deleted)
-    }
-
     /// Reads a payment method to charge what fell due before it was deleted; `None` if it was deleted long ago.
     ///
     /// # Errors
@@ -69,7 +42,7 @@ impl Store {
         &self,
         tenant: &Tenant,
         id: &Id,
-    ) -> Result<Option<Row<PaymentMethod>>> {
+    ) -> Result<Option<Stored<PaymentMethod>>> {
         if let Some(row) = self.find::<PaymentMethod>(tenant, id).await? {
             return Ok(Some(row));
         }
@@ -77,8 +50,25 @@ impl Store {
         let Some(item) = self.item(key, true).await? else {
             return Ok(None);
         };
-        let row = Row::<DeletedPaymentMethod>::from_item(item)?;
-        Ok(Some(Row::with_private(row.object.method, row.private)))
+        let row = row::from_item::<DeletedPaymentMethod>(item)?;
+        Ok(Some(Stored::with_internal(row.object.method, row.internal)))
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Deletes a payment method that was read, unless somebody else has written it since. Workers still find it with
+    /// [`Store::payment_method_or_deleted`].
+    ///
+    /// # Errors
+    /// `Internal` if the row cannot be written as an item.
+    pub fn delete_payment_method(&mut self, row: &Stored<PaymentMethod>) -> Result<()> {
+        self.delete(row)?;
+        let deleted = DeletedPaymentMethod {
+            method: row.object.clone(),
+            deleted: self.origin.now,
+        };
+        let mut deleted = Stored::with_internal(deleted, row.internal.clone());
+        self.create(&mut deleted)
     }
 
     /// Reserves a customer or token of the payment provider for the account. The commit fails with
@@ -86,17 +76,12 @@ impl Store {
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
-    pub fn reserve_provider_id(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        id: &str,
-    ) -> Result<()> {
-        let Tenant { account, mode } = &origin.tenant;
+    pub fn reserve_provider_id(&mut self, id: &str) -> Result<()> {
+        let Tenant { account, mode } = &self.origin.tenant;
         let mut item = key_item(Key::ProviderId { mode: *mode, id });
         item.insert("account".into(), s(account.as_str()));
         let put = Put::builder()
-            .table_name(&self.table)
+            .table_name(&self.store.table)
             .set_item(Some(item))
             .condition_expression("attribute_not_exists(pk) OR #account = :account")
             .expression_attribute_names("#account", "account")
@@ -104,7 +89,7 @@ impl Store {
         let refusal = Code::PaymentMethodInvalidInput
             .because("The payment provider's customer of this token belongs to another account.")
             .at("token");
-        changes.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
+        self.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
         Ok(())
     }
 }

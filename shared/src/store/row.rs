@@ -3,46 +3,39 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::keys::{self, Key, Partition};
 use super::{Item, key_item, n, number, s};
 use crate::error::{Error, Result};
-use crate::http::version::Versions;
 use crate::id::{Id, Kind};
-use crate::models::account::{Account, AccountPrivate};
-use crate::models::api_key::{ApiKey, ApiKeyPrivate};
-use crate::models::charging_session::{ChargingSession, SessionPrivate};
-use crate::models::charging_station::{ChargingStation, StationPrivate};
-use crate::models::driver::{Driver, DriverPrivate};
+use crate::models::account::{Account, AccountInternal};
+use crate::models::api_key::{ApiKey, ApiKeyInternal};
+use crate::models::charging_session::{ChargingSession, SessionInternal};
+use crate::models::charging_station::{ChargingStation, StationInternal};
+use crate::models::driver::Driver;
 use crate::models::estimation::Estimation;
-use crate::models::event::{self, Cause, Event, EventPrivate, EventType};
-use crate::models::fleet::{Fleet, FleetPrivate};
-use crate::models::invoice::{Invoice, InvoicePrivate};
-use crate::models::payment_method::{PaymentMethod, PaymentMethodPrivate};
+use crate::models::event::{self, Cause, Event, EventInternal, EventType};
+use crate::models::fleet::{Fleet, FleetInternal};
+use crate::models::invoice::{Invoice, InvoiceInternal};
+use crate::models::payment_method::PaymentMethod;
 use crate::models::policy::Policy;
-use crate::models::report::{Report, ReportPrivate};
-use crate::models::reservation::{Reservation, ReservationPrivate};
+use crate::models::report::{Report, ReportInternal};
+use crate::models::reservation::{Reservation, ReservationInternal};
 use crate::models::schema::{Named, named};
-use crate::models::transaction::{Transaction, TransactionPrivate};
+use crate::models::stored::{Object, Stored};
+use crate::models::transaction::{Transaction, TransactionInternal};
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::models::webhook_delivery::WebhookDelivery;
-use crate::models::webhook_endpoint::{EndpointPrivate, WebhookEndpoint};
+use crate::models::webhook_endpoint::WebhookEndpoint;
 use crate::origin::{Origin, Tenant};
 use crate::time::Timestamp;
+use crate::version::Versions;
 
-/// An object that has a row of its own.
-pub trait Record: Serialize + DeserializeOwned + Clone + Send + Sync {
-    /// What the row holds besides what clients see.
-    type Private: Serialize + DeserializeOwned + Default + Clone + Send + Sync;
-
-    const KIND: Kind;
-
-    fn id(&self) -> &Id;
-
+/// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
+pub trait Record: Object {
     /// Where the row lies.
-    fn key<'a>(&'a self, tenant: &'a Tenant, _private: &'a Self::Private) -> Key<'a> {
+    fn key<'a>(&'a self, tenant: &'a Tenant, _internal: &'a Self::Internal) -> Key<'a> {
         let id = self.id();
         Key::Object { tenant, id }
     }
@@ -53,7 +46,11 @@ pub trait Record: Serialize + DeserializeOwned + Clone + Send + Sync {
     }
 
     /// The lists the row appears in.
-    fn lists<'a>(&'a self, tenant: &'a Tenant, _private: &'a Self::Private) -> Vec<Partition<'a>> {
+    fn lists<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        _internal: &'a Self::Internal,
+    ) -> Vec<Partition<'a>> {
         let kind = Self::KIND;
         let of_fleet = |fleet| Partition::Fleet {
             tenant,
@@ -77,8 +74,8 @@ pub trait Record: Serialize + DeserializeOwned + Clone + Send + Sync {
     /// Puts back what `compact` left out, and what an earlier release did not store.
     fn complete(_object: &mut AttributeValue) {}
 
-    /// When the service has to look at the object by itself.
-    fn due(_private: &Self::Private) -> Option<Timestamp> {
+    /// When the service has to process the object by itself.
+    fn next_action_at(_internal: &Self::Internal) -> Option<Timestamp> {
         None
     }
 
@@ -95,125 +92,86 @@ pub trait ById: Record {
     }
 }
 
-/// An object and its row's other attributes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row<T: Record> {
-    pub object: T,
-    pub private: T::Private,
-    /// How often the row was written; 0 before the first time.
-    pub version: u64,
-    /// The events the next write stands for. The relay writes them from the stream.
-    announces: Vec<EventType>,
+/// The events that the next write of an object stands for, as objects of their own.
+///
+/// # Errors
+/// `Internal` if the object has no JSON representation.
+pub(super) fn events_of<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Vec<Stored<Event>>> {
+    let written = (row.object.id(), row.version + 1);
+    let event = |kind: &EventType| {
+        let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
+        let cause = Cause::of(origin);
+        let event = Event::of(*kind, &origin.tenant, written, object, None, &cause);
+        Ok(Stored::with_internal(
+            event,
+            EventInternal::unplanned(origin.now),
+        ))
+    };
+    row.events().iter().map(event).collect()
 }
 
-impl<T: Record> Row<T> {
-    /// A row that is not in the table yet.
-    pub fn new(object: T) -> Self {
-        Self::with_private(object, T::Private::default())
+/// The item that the next write of the object puts.
+///
+/// # Errors
+/// `Internal` if the object cannot be represented as attributes.
+pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Item> {
+    let tenant = &origin.tenant;
+    let mut item = key_item(row.object.key(tenant, &row.internal));
+    let lists = row.object.lists(tenant, &row.internal);
+    if !lists.is_empty() {
+        item.insert("list_sk".into(), s(row.object.list_id().as_str()));
     }
-
-    /// The same, with what clients do not see.
-    pub fn with_private(object: T, private: T::Private) -> Self {
-        Self {
-            object,
-            private,
-            version: 0,
-            announces: Vec::new(),
-        }
+    for list in lists {
+        let (_, attribute, value) = list.place();
+        item.insert(attribute.into(), s(value));
     }
-
-    /// The next write of the row stands for an event of this type.
-    #[must_use]
-    pub fn announcing(mut self, kind: EventType) -> Self {
-        self.announces.push(kind);
-        self
+    if let Some(at) = T::next_action_at(&row.internal) {
+        item.insert("next_action_pk".into(), s(keys::next_action_partition(at)));
+        item.insert("next_action_at".into(), s(at.to_string()));
     }
-
-    /// The event that the next write of the row stands for, to go into the same transaction; the relay plans its
-    /// deliveries.
-    ///
-    /// # Errors
-    /// The object has no JSON.
-    pub fn event(&self, kind: EventType, origin: &Origin) -> Result<Row<Event>> {
-        let object = serde_json::to_value(&self.object).map_err(Error::internal)?;
-        let written = (self.object.id(), self.version + 1);
-        let event = Event::of(
-            kind,
-            &origin.tenant,
-            written,
-            object,
-            None,
-            &Cause::of(origin),
-        );
-        Ok(Row::with_private(
-            event,
-            EventPrivate::unplanned(origin.now),
-        ))
+    if let Some(at) = row.object.expires() {
+        item.insert("ttl".into(), n(at.unix_seconds()));
     }
-
-    /// The row as the next write leaves it.
-    pub(super) fn to_item(&self, origin: &Origin) -> Result<Item> {
-        let tenant = &origin.tenant;
-        let mut item = key_item(self.object.key(tenant, &self.private));
-        let lists = self.object.lists(tenant, &self.private);
-        if !lists.is_empty() {
-            item.insert("list_sk".into(), s(self.object.list_id().as_str()));
-        }
-        for list in lists {
-            let (_, attribute, value) = list.place();
-            item.insert(attribute.into(), s(value));
-        }
-        if let Some(due) = T::due(&self.private) {
-            item.insert("due_pk".into(), s(keys::due_partition_at(due)));
-            item.insert("due_at".into(), s(due.to_string()));
-        }
-        if let Some(at) = self.object.expires() {
-            item.insert("ttl".into(), n(at.unix_seconds()));
-        }
-        if let Some(request) = Cause::of(origin).request {
-            item.insert(
-                "request".into(),
-                serde_dynamo::to_attribute_value(request).map_err(Error::internal)?,
-            );
-        }
-        item.insert("version".into(), n(self.version + 1));
-        item.insert("written".into(), s(origin.now.to_string()));
-        if !self.announces.is_empty() {
-            let names = self.announces.iter().map(|kind| s(kind.as_str()));
-            item.insert("announces".into(), AttributeValue::L(names.collect()));
-        }
-        let mut object = without_nulls(&self.object)?;
-        T::compact(&mut object);
-        item.insert("object".into(), object);
+    if let Some(request) = Cause::of(origin).request {
         item.insert(
-            "private".into(),
-            serde_dynamo::to_attribute_value(&self.private).map_err(Error::internal)?,
+            "request".into(),
+            serde_dynamo::to_attribute_value(request).map_err(Error::internal)?,
         );
-        Ok(item)
     }
+    item.insert("version".into(), n(row.version + 1));
+    item.insert("written".into(), s(origin.now.to_string()));
+    if !row.events().is_empty() {
+        let names = row.events().iter().map(|kind| s(kind.as_str()));
+        item.insert("pending_events".into(), AttributeValue::L(names.collect()));
+    }
+    let mut object = without_nulls(&row.object)?;
+    T::compact(&mut object);
+    item.insert("object".into(), object);
+    item.insert(
+        "internal".into(),
+        serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
+    );
+    Ok(item)
+}
 
-    /// Reads a row; what it announced when it was written is past. One that was written when nothing was kept to itself has
-    /// the defaults.
-    pub(super) fn from_item(mut item: Item) -> Result<Self> {
-        let version = number(&item, "version").unsigned_abs();
-        let mut part = |name: &str| {
-            item.remove(name)
-                .ok_or_else(|| Error::permanent(format!("a row without {name}")))
-        };
-        let mut object = part("object")?;
-        T::complete(&mut object);
-        let object = serde_dynamo::from_attribute_value(object).map_err(Error::permanent)?;
-        let private = match part("private")? {
-            AttributeValue::Null(_) => T::Private::default(),
-            private => serde_dynamo::from_attribute_value(private).map_err(Error::permanent)?,
-        };
-        Ok(Self {
-            object,
-            private,
-            version,
-            announces: Vec::new(),
-        })
-    }
+/// Reads an object from its item. A row whose internal state is null has the defaults.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not a row of this kind.
+pub(super) fn from_item<T: Record>(mut item: Item) -> Result<Stored<T>> {
+    let version = number(&item, "version").unsigned_abs();
+    let mut part = |name: &str| {
+        item.remove(name)
+            .ok_or_else(|| Error::permanent(format!("a row without {name}")))
+    };
+    let mut object = part("object")?;
+    T::complete(&mut object);
+    let object = serde_dynamo::from_attribute_value(object).map_err(Error::permanent)?;
+    let internal = match part("internal")? {
+        AttributeValue::Null(_) => T::Internal::default(),
+        internal => serde_dynamo::from_attribute_value(internal).map_err(Error::permanent)?,
+    };
+    Ok(Stored::read(object, internal, version))
 }
 
 /// An object as an attribute. Members that are null are left out: they read back as null, and a row that stays below a
@@ -223,7 +181,7 @@ fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     if let AttributeValue::M(members) = &mut value {
         members.retain(|_, member| !member.is_null());
     }
-    without_specks(&mut value);
+    without_tiny_numbers(&mut value);
     Ok(value)
 }
 
@@ -231,29 +189,22 @@ fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
 const LEAST: f64 = 1e-130;
 
 /// Numbers that are too small for the table are zero to it.
-fn without_specks(value: &mut AttributeValue) {
+fn without_tiny_numbers(value: &mut AttributeValue) {
     match value {
         AttributeValue::N(number) if number.parse().is_ok_and(|n: f64| n.abs() < LEAST) => {
             *number = "0".into();
         }
-        AttributeValue::L(values) => values.iter_mut().for_each(without_specks),
-        AttributeValue::M(members) => members.values_mut().for_each(without_specks),
+        AttributeValue::L(values) => values.iter_mut().for_each(without_tiny_numbers),
+        AttributeValue::M(members) => members.values_mut().for_each(without_tiny_numbers),
         _ => {}
     }
 }
 
 /// Records with their private parts, and what differs from the defaults.
 macro_rules! records {
-    ($($record:ident $private:ty { $($rest:tt)* })*) => {
+    ($($record:ident { $($rest:tt)* })*) => {
         $(
             impl Record for $record {
-                type Private = $private;
-                const KIND: Kind = Kind::$record;
-
-                fn id(&self) -> &Id {
-                    &self.id
-                }
-
                 $($rest)*
             }
         )*
@@ -269,74 +220,74 @@ macro_rules! records {
 }
 
 records! {
-    Driver DriverPrivate {}
-    Fleet FleetPrivate {
-        fn due(private: &FleetPrivate) -> Option<Timestamp> {
-            private.due
+    Driver {}
+    Fleet {
+        fn next_action_at(internal: &FleetInternal) -> Option<Timestamp> {
+            internal.next_action_at
         }
     }
 
-    PaymentMethod PaymentMethodPrivate {}
-    Policy () {}
-    WebhookEndpoint EndpointPrivate {}
+    PaymentMethod {}
+    Policy {}
+    WebhookEndpoint {}
 
-    Vehicle () {
+    Vehicle {
         fn fleet(&self) -> Option<&Id> {
             Some(&self.fleet)
         }
     }
 
-    Transaction TransactionPrivate {
+    Transaction {
         fn fleet(&self) -> Option<&Id> {
             self.fleet.as_ref()
         }
 
-        fn due(private: &TransactionPrivate) -> Option<Timestamp> {
-            private.due
+        fn next_action_at(internal: &TransactionInternal) -> Option<Timestamp> {
+            internal.next_action_at
         }
     }
 
-    ChargingSession SessionPrivate {
+    ChargingSession {
         fn fleet(&self) -> Option<&Id> {
             Some(&self.fleet)
         }
 
-        fn due(private: &SessionPrivate) -> Option<Timestamp> {
-            private.due
+        fn next_action_at(internal: &SessionInternal) -> Option<Timestamp> {
+            internal.next_action_at
         }
     }
 
-    Reservation ReservationPrivate {
-        fn lists<'a>(&'a self, tenant: &'a Tenant, private: &'a ReservationPrivate) -> Vec<Partition<'a>> {
+    Reservation {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
             let all = Partition::Kind { tenant, kind: Self::KIND };
-            let owes = private.owed_since.map(|_| Partition::Fees { tenant });
-            let paid = private.fee_paid.map(|fee| Partition::PaidFees {
+            let owes = internal.owed_since.map(|_| Partition::Fees { tenant });
+            let paid = internal.fee_paid.map(|fee| Partition::PaidFees {
                 tenant,
                 month: fee.since.utc_date().first_of_month(),
             });
             std::iter::once(all).chain(owes.or(paid)).collect()
         }
 
-        fn due(private: &ReservationPrivate) -> Option<Timestamp> {
-            private.due
+        fn next_action_at(internal: &ReservationInternal) -> Option<Timestamp> {
+            internal.next_action_at
         }
     }
 
-    Invoice InvoicePrivate {
-        fn due(private: &InvoicePrivate) -> Option<Timestamp> {
-            private.due
+    Invoice {
+        fn next_action_at(internal: &InvoiceInternal) -> Option<Timestamp> {
+            internal.next_action_at
         }
     }
 
-    Report ReportPrivate {
-        fn due(private: &ReportPrivate) -> Option<Timestamp> {
-            private.due
+    Report {
+        fn next_action_at(internal: &ReportInternal) -> Option<Timestamp> {
+            internal.next_action_at
         }
     }
 
-    Event EventPrivate {
-        fn due(private: &EventPrivate) -> Option<Timestamp> {
-            private.due()
+    Event {
+        fn next_action_at(internal: &EventInternal) -> Option<Timestamp> {
+            internal.next_action_at()
         }
 
         fn expires(&self) -> Option<Timestamp> {
@@ -344,7 +295,7 @@ records! {
         }
     }
 
-    Estimation () {
+    Estimation {
         fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
             Vec::new()
         }
@@ -354,13 +305,13 @@ records! {
         }
     }
 
-    VehicleTelemetry () {
+    VehicleTelemetry {
         fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
             Vec::new()
         }
     }
 
-    WebhookDelivery () {
+    WebhookDelivery {
         fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
             Key::Attempt {
                 tenant,
@@ -378,34 +329,34 @@ records! {
         }
     }
 
-    Account AccountPrivate {
-        fn key<'a>(&'a self, _: &'a Tenant, _: &'a AccountPrivate) -> Key<'a> {
+    Account {
+        fn key<'a>(&'a self, _: &'a Tenant, _: &'a AccountInternal) -> Key<'a> {
             Key::Account { id: &self.id }
         }
 
-        fn lists<'a>(&'a self, _: &'a Tenant, private: &'a AccountPrivate) -> Vec<Partition<'a>> {
-            let parent = private.parent.iter();
+        fn lists<'a>(&'a self, _: &'a Tenant, internal: &'a AccountInternal) -> Vec<Partition<'a>> {
+            let parent = internal.parent.iter();
             parent.map(|parent| Partition::Children { parent }).collect()
         }
     }
 
-    ApiKey ApiKeyPrivate {
-        fn key<'a>(&'a self, tenant: &'a Tenant, private: &'a ApiKeyPrivate) -> Key<'a> {
+    ApiKey {
+        fn key<'a>(&'a self, tenant: &'a Tenant, internal: &'a ApiKeyInternal) -> Key<'a> {
             Key::ApiKey {
                 account: &tenant.account,
-                hash: &private.hash,
+                hash: &internal.hash,
             }
         }
     }
 
-    ChargingStation StationPrivate {
-        fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a StationPrivate) -> Key<'a> {
+    ChargingStation {
+        fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a StationInternal) -> Key<'a> {
             Self::locate(tenant, &self.id)
         }
 
         /// A station that is not published is in no list.
-        fn lists<'a>(&'a self, tenant: &'a Tenant, private: &'a StationPrivate) -> Vec<Partition<'a>> {
-            let list = private.published.then_some(Partition::Stations { mode: tenant.mode });
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a StationInternal) -> Vec<Partition<'a>> {
+            let list = internal.published.then_some(Partition::Stations { mode: tenant.mode });
             list.into_iter().collect()
         }
 
@@ -481,13 +432,13 @@ impl ById for ChargingStation {
     }
 }
 
-impl Row<Event> {
+impl Stored<Event> {
     /// The event with its snapshot in the version it was made with.
     pub fn shown(self, versions: &Versions) -> Event {
         let mut event = self.object;
         event
             .data
-            .downgrade(versions, &self.private.shape, &event.api_version);
+            .downgrade(versions, &self.internal.shape, &event.api_version);
         event
     }
 }
@@ -527,11 +478,9 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_this_item() {
-        let item = Row::new(fleet())
-            .announcing(EventType::FleetCreated)
-            .to_item(&origin())
-            .unwrap();
+    fn a_stored_object_has_this_item() {
+        let row = Stored::new(fleet()).recording(EventType::FleetCreated);
+        let item = to_item(&row, &origin()).unwrap();
         let item: Value = serde_dynamo::from_item(item).unwrap();
         let tenant = "acct_00000000000000000000000000000001#test";
         let id = "flt_00000000000000000000000000000003";
@@ -539,64 +488,51 @@ mod tests {
         // Null members are left out, and a whole number is one.
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
-        let private = json!({"billing": null, "reporting": null, "due": null});
+        let internal = json!({"billing": null, "reporting": null, "next_action_at": null});
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
-            "version": 1, "written": "2026-03-01T08:00:00.000Z", "announces": ["fleet.created"], "object": object,
-            "private": private, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
+            "version": 1, "written": "2026-03-01T08:00:00.000Z", "pending_events": ["fleet.created"], "object": object,
+            "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
     }
 
     #[test]
-    fn a_row_reads_back_and_has_nothing_left_to_announce() {
-        let row = Row::new(fleet()).announcing(EventType::FleetCreated);
-        let read = Row::<Fleet>::from_item(row.to_item(&origin()).unwrap()).unwrap();
-        assert_eq!(
-            read,
-            Row {
-                version: 1,
-                announces: Vec::new(),
-                ..row
-            }
-        );
-        assert_eq!(
-            Row::<Fleet>::from_item(read.to_item(&origin()).unwrap())
-                .unwrap()
-                .version,
-            2
-        );
-        assert!(!read.to_item(&origin()).unwrap().contains_key("announces"));
+    fn a_row_reads_back_without_the_events_that_it_had_recorded() {
+        let row = Stored::new(fleet()).recording(EventType::FleetCreated);
+        let read = from_item::<Fleet>(to_item(&row, &origin()).unwrap()).unwrap();
+        assert_eq!(read, Stored::read(row.object, row.internal, 1));
+        let item = to_item(&read, &origin()).unwrap();
+        assert!(!item.contains_key("pending_events"));
+        assert_eq!(from_item::<Fleet>(item).unwrap().version, 2);
     }
 
     #[test]
-    fn what_waits_is_in_the_index_of_what_is_due_and_leaves_it_when_done() {
+    fn a_row_is_in_the_index_of_next_actions_until_nothing_is_left_to_do() {
         let event = json!({"id": Id::from_number(Kind::Event, 4), "object": "event", "account": "acct_1",
             "api_version": "2026-03-01", "created": "2026-03-01T08:00:00Z", "data": {"object": {}}, "livemode": false,
             "pending_webhooks": 0, "request": null, "type": "ping"});
         let event: Event = serde_json::from_value(event).unwrap();
-        let waiting = Row::with_private(event.clone(), EventPrivate::unplanned(origin().now));
-        let item = waiting.to_item(&origin()).unwrap();
+        let waiting = Stored::with_internal(event.clone(), EventInternal::unplanned(origin().now));
+        let item = to_item(&waiting, &origin()).unwrap();
         assert_eq!(
-            super::super::string(&item, "due_at"),
+            super::super::string(&item, "next_action_at"),
             "2026-03-01T08:00:00.000Z"
         );
-        assert!(super::super::string(&item, "due_pk").starts_with("DUE#"));
+        assert!(super::super::string(&item, "next_action_pk").starts_with("DUE#"));
         assert_eq!(
             number(&item, "ttl"),
             event.created.plus_millis(event::KEPT).unix_seconds()
         );
-        let done = Row::with_private(event, EventPrivate::planned(Default::default()))
-            .to_item(&origin())
-            .unwrap();
-        assert!(!done.contains_key("due_pk") && !done.contains_key("due_at"));
+        let done = Stored::with_internal(event, EventInternal::planned(Default::default()));
+        let done = to_item(&done, &origin()).unwrap();
+        assert!(!done.contains_key("next_action_pk") && !done.contains_key("next_action_at"));
     }
 
     #[test]
     fn a_number_too_small_for_the_table_is_zero() {
-        let numbers =
-            json!({"specks": [2.6e-145, -5e-324], "small": 1e-130, "zero": 0, "one": 1.5});
+        let numbers = json!({"tiny": [2.6e-145, -5e-324], "small": 1e-130, "zero": 0, "one": 1.5});
         let stored: Value =
             serde_dynamo::from_attribute_value(without_nulls(&numbers).unwrap()).unwrap();
-        let want = json!({"specks": [0, 0], "small": 1e-130, "zero": 0, "one": 1.5});
+        let want = json!({"tiny": [0, 0], "small": 1e-130, "zero": 0, "one": 1.5});
         assert_eq!(stored, want);
     }
 }

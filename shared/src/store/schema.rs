@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("list", "list_pk", "list_sk", &["*"]),
     ("fleet", "fleet_pk", "list_sk", &["*"]),
-    ("due", "due_pk", "due_at", &[]),
+    ("due", "next_action_pk", "next_action_at", &[]),
     ("fine", "fine_pk", "list_sk", &["place"]),
     ("coarse", "coarse_pk", "list_sk", &["place"]),
     ("network", "network_pk", "network_sk", &[]),

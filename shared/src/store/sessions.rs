@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::Partition;
-use super::row::Row;
+use super::row;
 use super::{Item, Store, client, s};
 use crate::charging::calendar::Window;
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::models::charging_session::ChargingSession;
+use crate::models::stored::Stored;
 use crate::origin::Tenant;
 use crate::time::DAY;
 
@@ -66,7 +67,7 @@ impl Sessions<'_> {
     ///
     /// # Errors
     /// The table's.
-    pub async fn next(&mut self) -> Result<Option<Vec<Row<ChargingSession>>>> {
+    pub async fn next(&mut self) -> Result<Option<Vec<Stored<ChargingSession>>>> {
         if self.over {
             return Ok(None);
         }
@@ -85,6 +86,6 @@ impl Sessions<'_> {
         self.start = page.last_evaluated_key;
         self.over = self.start.is_none();
         let rows = page.items.unwrap_or_default().into_iter();
-        rows.map(Row::from_item).collect::<Result<_>>().map(Some)
+        rows.map(row::from_item).collect::<Result<_>>().map(Some)
     }
 }

@@ -6,17 +6,18 @@ use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use super::calendars::Calendars;
-use super::commit::{Changes, Write};
 use super::keys::{Key, Partition, parse_station};
-use super::list::{Found, From, Slice};
-use super::row::Row;
+use super::list::{Cursor, Page, PageRequest};
+use super::row;
+use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
 use crate::charging::calendar::{CalendarOwner, Window};
 use crate::charging::geo::{CellSize, cell_of};
-use crate::charging::search::{Circle, Place, Search, Spot, free_ranges};
+use crate::charging::search::{Circle, NearbyStation, Place, Search, free_ranges};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_station::{ChargingStation, ConnectorStatus, Point};
+use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::time::Timestamp;
 
@@ -35,8 +36,8 @@ const BATCH: usize = 25;
 /// The stations a search may find, in the order in which they are read.
 enum Source {
     /// All there are, from here on; none when they were read to the end.
-    All(Option<From>),
-    These(std::vec::IntoIter<Spot>),
+    All(Option<Cursor>),
+    These(std::vec::IntoIter<NearbyStation>),
 }
 
 impl Store {
@@ -48,9 +49,9 @@ impl Store {
         &self,
         tenant: &Tenant,
         search: &Search,
-        from: &From<Spot>,
+        from: &Cursor<NearbyStation>,
         limit: usize,
-    ) -> Result<Found<(Spot, ChargingStation)>> {
+    ) -> Result<Page<(NearbyStation, ChargingStation)>> {
         let at_a_time = match search.is_narrowed() {
             true => AT_A_TIME,
             false => limit + 1,
@@ -67,7 +68,7 @@ impl Store {
                 .filter(|(_, station)| search.accepts(station));
             found.extend(self.free(tenant, search, fitting.collect()).await?);
         }
-        let mut page = Found::cut(found, limit, from);
+        let mut page = Page::cut(found, limit, from);
         if search.place.is_some() {
             for (spot, station) in &mut page.rows {
                 station.distance_meters = Some((spot.distance + 500) / 1000);
@@ -76,42 +77,47 @@ impl Store {
         Ok(page)
     }
 
-    async fn source(&self, tenant: &Tenant, search: &Search, from: &From<Spot>) -> Result<Source> {
+    async fn source(
+        &self,
+        tenant: &Tenant,
+        search: &Search,
+        from: &Cursor<NearbyStation>,
+    ) -> Result<Source> {
         let mut spots = match (&search.place, &search.among) {
             (None, None) => {
                 return Ok(Source::All(Some(match from {
-                    From::Newest => From::Newest,
-                    From::After(spot) => From::After(in_list(spot)),
-                    From::Before(spot) => From::Before(in_list(spot)),
+                    Cursor::Newest => Cursor::Newest,
+                    Cursor::After(spot) => Cursor::After(in_list(spot)),
+                    Cursor::Before(spot) => Cursor::Before(in_list(spot)),
                 })));
             }
             (Some(place), None) => self.spots(tenant, place).await?,
             (place, Some(ids)) => {
                 let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
                 let spot = |station: ChargingStation| match place {
-                    None => Some(Spot {
+                    None => Some(NearbyStation {
                         distance: 0,
                         created: station.created,
                         id: station.id,
                     }),
-                    Some(place) => Some(Spot {
+                    Some(place) => Some(NearbyStation {
                         distance: place.distance(station.location)?,
                         created: Timestamp::EPOCH,
                         id: station.id,
                     }),
                 };
-                let published = rows.into_iter().filter(|row| row.private.published);
+                let published = rows.into_iter().filter(|row| row.internal.published);
                 published.filter_map(|row| spot(row.object)).collect()
             }
         };
         match from {
-            From::Newest => {}
-            From::After(last) => spots.retain(|spot| search.order(spot, last).is_gt()),
-            From::Before(first) => spots.retain(|spot| search.order(spot, first).is_lt()),
+            Cursor::Newest => {}
+            Cursor::After(last) => spots.retain(|spot| search.order(spot, last).is_gt()),
+            Cursor::Before(first) => spots.retain(|spot| search.order(spot, first).is_lt()),
         }
         spots.sort_by(|a, b| search.order(a, b));
         spots.dedup();
-        if matches!(from, From::Before(_)) {
+        if matches!(from, Cursor::Before(_)) {
             spots.reverse();
         }
         Ok(Source::These(spots.into_iter()))
@@ -123,24 +129,30 @@ impl Store {
         tenant: &Tenant,
         source: &mut Source,
         at_a_time: usize,
-    ) -> Result<Vec<(Spot, ChargingStation)>> {
+    ) -> Result<Vec<(NearbyStation, ChargingStation)>> {
         match source {
             Source::All(from) => {
                 let Some(start) = from.take() else {
                     return Ok(Vec::new());
                 };
-                let backward = matches!(start, From::Before(_));
-                let slice = Slice {
+                let backward = matches!(start, Cursor::Before(_));
+                let page_request = PageRequest {
                     from: start,
-                    ..Slice::first(at_a_time)
+                    ..PageRequest::first(at_a_time)
                 };
                 let partition = Partition::Stations { mode: tenant.mode };
                 let page = self
-                    .slice(partition, Kind::ChargingStation, &slice, Vec::new(), None)
+                    .page(
+                        partition,
+                        Kind::ChargingStation,
+                        &page_request,
+                        Vec::new(),
+                        None,
+                    )
                     .await?;
                 let page = page.try_map(|item| {
                     let place = Id::from(string(&item, "list_sk"));
-                    Ok((place, Row::<ChargingStation>::from_item(item)?.object))
+                    Ok((place, row::from_item::<ChargingStation>(item)?.object))
                 })?;
                 let (more, mut rows) = match backward {
                     true => (page.newer, page.rows),
@@ -151,12 +163,12 @@ impl Store {
                 }
                 let last = rows.last().map(|(place, _)| place.clone());
                 *from = last.filter(|_| more).map(match backward {
-                    true => From::Before,
-                    false => From::After,
+                    true => Cursor::Before,
+                    false => Cursor::After,
                 });
                 let rows = rows.into_iter().map(|(place, station)| {
                     let created = place.time(Kind::ChargingStation);
-                    let spot = Spot {
+                    let spot = NearbyStation {
                         distance: 0,
                         created: created.unwrap_or(Timestamp::EPOCH),
                         id: station.id.clone(),
@@ -166,7 +178,7 @@ impl Store {
                 Ok(rows.collect())
             }
             Source::These(spots) => loop {
-                let spots: Vec<Spot> = spots.take(at_a_time).collect();
+                let spots: Vec<NearbyStation> = spots.take(at_a_time).collect();
                 if spots.is_empty() {
                     return Ok(Vec::new());
                 }
@@ -174,7 +186,7 @@ impl Store {
                 let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
                 // Of these, some may be gone by now.
                 let mut spots = spots.into_iter();
-                let published = rows.into_iter().filter(|row| row.private.published);
+                let published = rows.into_iter().filter(|row| row.internal.published);
                 let placed = published.filter_map(|row| {
                     let spot = spots.find(|spot| spot.id == row.object.id)?;
                     Some((spot, row.object))
@@ -192,8 +204,8 @@ impl Store {
         &self,
         tenant: &Tenant,
         search: &Search,
-        stations: Vec<(Spot, ChargingStation)>,
-    ) -> Result<Vec<(Spot, ChargingStation)>> {
+        stations: Vec<(NearbyStation, ChargingStation)>,
+    ) -> Result<Vec<(NearbyStation, ChargingStation)>> {
         let Some(window) = search.window else {
             return Ok(stations);
         };
@@ -244,7 +256,7 @@ impl Store {
     }
 
     /// Where the stations of a place stand, in no particular order.
-    async fn spots(&self, tenant: &Tenant, place: &Place) -> Result<Vec<Spot>> {
+    async fn spots(&self, tenant: &Tenant, place: &Place) -> Result<Vec<NearbyStation>> {
         let (size, cells) = place.cells();
         let found: Vec<Vec<Item>> = stream::iter(cells)
             .map(|cell| self.stations_in(tenant.mode, cell, size))
@@ -254,7 +266,7 @@ impl Store {
         let spot = |item: &Item| {
             let distance = place.distance(point(item)?)?;
             let (_, id) = parse_station(string(item, "pk"))?;
-            Some(Spot {
+            Some(NearbyStation {
                 distance,
                 created: Timestamp::EPOCH,
                 id,
@@ -267,7 +279,7 @@ impl Store {
     ///
     /// # Errors
     /// The table's.
-    pub async fn spots_in(&self, tenant: &Tenant, circle: Circle) -> Result<Vec<Spot>> {
+    pub async fn spots_in(&self, tenant: &Tenant, circle: Circle) -> Result<Vec<NearbyStation>> {
         let mut spots = self.spots(tenant, &Place::Circle(circle)).await?;
         spots.sort_by(|a, b| (a.distance, &a.id).cmp(&(b.distance, &b.id)));
         Ok(spots)
@@ -281,7 +293,7 @@ impl Store {
     pub async fn nearest(
         &self,
         tenant: &Tenant,
-        spots: &[Spot],
+        spots: &[NearbyStation],
         preferred: &[Id],
     ) -> Result<(Vec<ChargingStation>, usize)> {
         let ids: Vec<Id> = spots
@@ -291,7 +303,7 @@ impl Store {
             .map(|(_, spot)| spot.id.clone())
             .collect();
         let mut rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
-        rows.retain(|row| row.private.published);
+        rows.retain(|row| row.internal.published);
         let unusable = ids.len() - rows.len();
         let stations = rows.into_iter().map(|row| row.object).collect();
         Ok((stations, spots.len() - unusable))
@@ -301,90 +313,27 @@ impl Store {
         self.items_in(partition(mode, &cell, size)).await
     }
 
-    /// Adds to the changes that the connectors of an EVSE have another status now. It goes through as long as they are as
-    /// they were read, whatever happens to the station's other EVSEs meanwhile.
-    ///
-    /// # Errors
-    /// The update cannot be built.
-    pub fn set_evse_status(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        station: &ChargingStation,
-        evse: &str,
-        status: ConnectorStatus,
-    ) -> Result<()> {
-        let connectors = station.connectors.iter().enumerate();
-        let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
-        if of_evse.iter().all(|(_, one)| one.status == status) {
-            return Ok(());
-        }
-        let was_free = of_evse
-            .iter()
-            .all(|(_, one)| one.status == ConnectorStatus::Available);
-        let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
-        let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
-        let key = Key::Station {
-            mode: origin.tenant.mode,
-            id: &station.id,
-        };
-        let mut sets = Vec::new();
-        let mut conditions = Vec::new();
-        let mut update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key_item(key)));
-        for (place, before) in of_evse {
-            let connector = format!("#object.connectors[{place}]");
-            sets.push(format!("{connector}.#status = :status"));
-            conditions.push(format!(
-                "{connector}.id = :id{place} AND {connector}.#status = :before{place}"
-            ));
-            update = update
-                .expression_attribute_values(format!(":id{place}"), s(before.id.as_str()))
-                .expression_attribute_values(format!(":before{place}"), name(before.status)?);
-        }
-        let update = update
-            .update_expression(format!(
-                "SET {}, #object.updated = :now, #version = #version + :one, \
-                 #object.availability.connectors_available = #object.availability.connectors_available + :more",
-                sets.join(", ")
-            ))
-            .condition_expression(conditions.join(" AND "))
-            .expression_attribute_names("#object", "object")
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":status", name(status)?)
-            .expression_attribute_values(":more", n(more))
-            .expression_attribute_values(":now", s(origin.now.to_string()))
-            .expression_attribute_values(":one", n(1));
-        changes.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
-    }
-
     /// The station, if there is one and it is published.
     ///
     /// # Errors
     /// `charging_station_not_found`, or the table cannot be reached.
     pub async fn published_station(&self, tenant: &Tenant, id: &Id) -> Result<ChargingStation> {
         let row = self.get::<ChargingStation>(tenant, id).await?;
-        match row.private.published {
+        match row.internal.published {
             true => Ok(row.object),
             false => Err(Error::not_found(Kind::ChargingStation)),
         }
     }
 
     /// The row of a station with the keys of its cells, by which a search around a place finds it.
-    fn station_item(origin: &Origin, row: &Row<ChargingStation>) -> Result<Item> {
-        let mut item = row.to_item(origin)?;
+    pub(super) fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
+        let mut item = row::to_item(row, origin)?;
         let place = row.object.location;
         for size in [CellSize::Fine, CellSize::Coarse] {
             let cell =
                 cell_of(place, size).ok_or_else(|| Error::internal("a station at no place"))?;
             let (_, attribute, value) = partition(origin.tenant.mode, &cell, size).place();
-            if row.private.published {
+            if row.internal.published {
                 item.insert(attribute.into(), s(value));
             }
         }
@@ -399,7 +348,11 @@ impl Store {
     ///
     /// # Errors
     /// `Contended` if the station was changed since, or the table cannot be reached.
-    pub async fn replace_station(&self, origin: &Origin, row: &Row<ChargingStation>) -> Result<()> {
+    pub async fn replace_station(
+        &self,
+        origin: &Origin,
+        row: &Stored<ChargingStation>,
+    ) -> Result<()> {
         let put = self
             .client
             .put_item()
@@ -432,7 +385,7 @@ impl Store {
         origin: &Origin,
         stations: Vec<ChargingStation>,
     ) -> Result<()> {
-        let rows = stations.into_iter().map(Row::new).collect();
+        let rows = stations.into_iter().map(Stored::new).collect();
         self.put_stations(origin, rows).await
     }
 
@@ -443,7 +396,7 @@ impl Store {
     pub async fn put_stations(
         &self,
         origin: &Origin,
-        rows: Vec<Row<ChargingStation>>,
+        rows: Vec<Stored<ChargingStation>>,
     ) -> Result<()> {
         let mut writes = Vec::new();
         for row in &rows {
@@ -479,8 +432,71 @@ impl Store {
     }
 }
 
+impl UnitOfWork<'_> {
+    /// Adds to the changes that the connectors of an EVSE have another status now. It goes through as long as they are as
+    /// they were read, whatever happens to the station's other EVSEs meanwhile.
+    ///
+    /// # Errors
+    /// The update cannot be built.
+    pub fn set_evse_status(
+        &mut self,
+        station: &ChargingStation,
+        evse: &str,
+        status: ConnectorStatus,
+    ) -> Result<()> {
+        let connectors = station.connectors.iter().enumerate();
+        let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
+        if of_evse.iter().all(|(_, one)| one.status == status) {
+            return Ok(());
+        }
+        let was_free = of_evse
+            .iter()
+            .all(|(_, one)| one.status == ConnectorStatus::Available);
+        let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
+        let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
+        let key = Key::Station {
+            mode: self.origin.tenant.mode,
+            id: &station.id,
+        };
+        let mut sets = Vec::new();
+        let mut conditions = Vec::new();
+        let mut update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)));
+        for (place, before) in of_evse {
+            let connector = format!("#object.connectors[{place}]");
+            sets.push(format!("{connector}.#status = :status"));
+            conditions.push(format!(
+                "{connector}.id = :id{place} AND {connector}.#status = :before{place}"
+            ));
+            update = update
+                .expression_attribute_values(format!(":id{place}"), s(before.id.as_str()))
+                .expression_attribute_values(format!(":before{place}"), name(before.status)?);
+        }
+        let update = update
+            .update_expression(format!(
+                "SET {}, #object.updated = :now, #version = #version + :one, \
+                 #object.availability.connectors_available = #object.availability.connectors_available + :more",
+                sets.join(", ")
+            ))
+            .condition_expression(conditions.join(" AND "))
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":status", name(status)?)
+            .expression_attribute_values(":more", n(more))
+            .expression_attribute_values(":now", s(self.origin.now.to_string()))
+            .expression_attribute_values(":one", n(1));
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+}
+
 /// Where a station stands in the list of all stations.
-fn in_list(spot: &Spot) -> Id {
+fn in_list(spot: &NearbyStation) -> Id {
     spot.id.with_time(Kind::ChargingStation, spot.created)
 }
 

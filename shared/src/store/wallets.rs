@@ -5,9 +5,8 @@
 
 use aws_sdk_dynamodb::types::Update;
 
-use super::commit::{Changes, Write};
 use super::keys::Key;
-use super::row::Row;
+use super::unit_of_work::{UnitOfWork, Write};
 use super::{Store, key_item, n, s};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -16,8 +15,9 @@ use crate::models::driver::Driver;
 use crate::models::event::EventType;
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::PaymentMethod;
+use crate::models::stored::Stored;
 use crate::money::Currency;
-use crate::origin::{Mode, Origin, Tenant};
+use crate::origin::{Mode, Tenant};
 use crate::time::Timestamp;
 
 /// Whose wallet.
@@ -73,7 +73,7 @@ impl<'a> Wallet<'a> {
     /// Where in the row the balance is.
     fn balance(self, mode: Mode) -> [&'static str; 2] {
         match (self, mode) {
-            (Self::Account(_), Mode::Test) => ["private", "test_wallet_balance"],
+            (Self::Account(_), Mode::Test) => ["internal", "test_wallet_balance"],
             _ => ["object", "wallet_balance"],
         }
     }
@@ -88,12 +88,12 @@ impl<'a> Wallet<'a> {
     }
 }
 
-impl Row<Account> {
+impl Stored<Account> {
     /// The account as its clients in that mode see it, with the balance of the mode. Not to be written back.
     pub fn seen_in(&self, mode: Mode) -> Account {
         let mut account = self.object.clone();
         if mode == Mode::Test {
-            account.wallet_balance = self.private.test_wallet_balance;
+            account.wallet_balance = self.internal.test_wallet_balance;
         }
         account
     }
@@ -102,9 +102,9 @@ impl Row<Account> {
 /// The row of a wallet's owner, with the wallet in it.
 #[derive(Debug, Clone)]
 pub enum WalletOwner {
-    Account(Box<Row<Account>>),
-    Driver(Box<Row<Driver>>),
-    Fleet(Box<Row<Fleet>>),
+    Account(Box<Stored<Account>>),
+    Driver(Box<Stored<Driver>>),
+    Fleet(Box<Stored<Fleet>>),
 }
 
 impl WalletOwner {
@@ -130,7 +130,7 @@ impl WalletOwner {
         let (balance, updated) = match self {
             Self::Account(row) => match mode {
                 Mode::Test => (
-                    &mut row.private.test_wallet_balance,
+                    &mut row.internal.test_wallet_balance,
                     &mut row.object.updated,
                 ),
                 Mode::Live => (&mut row.object.wallet_balance, &mut row.object.updated),
@@ -180,26 +180,23 @@ impl Store {
             }
         })
     }
+}
 
+impl UnitOfWork<'_> {
     /// Writes the owner of a wallet that was credited, unless somebody else has written it since it was read.
     ///
     /// # Errors
     /// `Internal` if the row cannot be written as an item.
-    pub fn replace_wallet_owner(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        owner: &WalletOwner,
-    ) -> Result<()> {
+    pub fn save_wallet_owner(&mut self, owner: &mut WalletOwner) -> Result<()> {
         match owner {
-            WalletOwner::Account(row) => self.replace(changes, origin, row),
+            WalletOwner::Account(row) => self.save(row),
             WalletOwner::Driver(row) => {
-                let row = Row::clone(row).announcing(EventType::DriverUpdated);
-                self.replace(changes, origin, &row)
+                row.record(EventType::DriverUpdated);
+                self.save(row)
             }
             WalletOwner::Fleet(row) => {
-                let row = Row::clone(row).announcing(EventType::FleetUpdated);
-                self.replace(changes, origin, &row)
+                row.record(EventType::FleetUpdated);
+                self.save(row)
             }
         }
     }
@@ -208,15 +205,8 @@ impl Store {
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn credit(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        wallet: Wallet<'_>,
-        funds: Funds,
-        refusal: Error,
-    ) -> Result<()> {
-        self.move_money(changes, origin, wallet, funds, false, refusal)
+    pub fn credit(&mut self, wallet: Wallet<'_>, funds: Funds, refusal: Error) -> Result<()> {
+        self.move_money(wallet, funds, false, refusal)
     }
 
     /// Takes money from a wallet of that currency, as long as there is enough. The owner's row may not be written
@@ -224,27 +214,18 @@ impl Store {
     ///
     /// # Errors
     /// The update cannot be built.
-    pub fn debit(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
-        wallet: Wallet<'_>,
-        funds: Funds,
-        refusal: Error,
-    ) -> Result<()> {
-        self.move_money(changes, origin, wallet, funds, true, refusal)
+    pub fn debit(&mut self, wallet: Wallet<'_>, funds: Funds, refusal: Error) -> Result<()> {
+        self.move_money(wallet, funds, true, refusal)
     }
 
     fn move_money(
-        &self,
-        changes: &mut Changes,
-        origin: &Origin,
+        &mut self,
         wallet: Wallet<'_>,
         funds: Funds,
         out: bool,
         refusal: Error,
     ) -> Result<()> {
-        let [place, balance] = wallet.balance(origin.tenant.mode);
+        let [place, balance] = wallet.balance(self.origin.tenant.mode);
         let currency: Vec<String> = (0..wallet.currency().len())
             .map(|depth| format!("#c{depth}"))
             .collect();
@@ -254,11 +235,11 @@ impl Store {
         }
         let by = if out { -funds.balance } else { funds.balance };
         let mut update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key_item(wallet.key(&origin.tenant))))
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(wallet.key(&self.origin.tenant))))
             .update_expression(
                 "SET #place.#balance = if_not_exists(#place.#balance, :zero) + :by, #object.#updated = :now, \
-                 #version = #version + :one REMOVE announces",
+                 #version = #version + :one REMOVE pending_events",
             )
             .condition_expression(condition)
             .expression_attribute_names("#object", "object")
@@ -269,7 +250,7 @@ impl Store {
             .expression_attribute_values(":by", n(by))
             .expression_attribute_values(":zero", n(0))
             .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":now", s(origin.now.to_string()))
+            .expression_attribute_values(":now", s(self.origin.now.to_string()))
             .expression_attribute_values(":currency", s(funds.currency.as_str()));
         for (name, part) in currency.into_iter().zip(wallet.currency()) {
             update = update.expression_attribute_names(name, *part);
@@ -277,7 +258,7 @@ impl Store {
         if out {
             update = update.expression_attribute_values(":amount", n(funds.balance));
         }
-        changes.push(
+        self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             refusal,
         );

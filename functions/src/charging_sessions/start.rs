@@ -1,31 +1,34 @@
 //! Everything that the start of a session depends on, read at once.
 
 use shared::charging::calendar::{CalendarOwner, Entry, Window};
-use shared::charging::policies::{Breach, Plan};
-use shared::models::charging_session::{LONGEST, NewChargingSession, Parties, Promises, expected};
+use shared::charging::policies::{Breach, PolicyContext};
+use shared::models::charging_session::{
+    CalendarEntries, LONGEST, NewChargingSession, Parties, expected,
+};
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::PaymentMethod;
 use shared::models::reservation::Reservation;
+use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::money::Currency;
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
-use shared::store::row::{ById, Row};
+use shared::store::row::ById;
 use shared::{App, Code, Error, Id, Timestamp};
 
 use crate::{policies, references};
 
 /// A vehicle at a connector, and what is known of both.
-pub struct Arrival {
+pub struct SessionStart {
     pub station: ChargingStation,
     pub connector: Connector,
     pub calendars: Calendars,
     /// The reservation by which the vehicle is expected at the station, if it is.
-    pub reservation: Option<Row<Reservation>>,
+    pub reservation: Option<Stored<Reservation>>,
     driver: Driver,
     vehicle: Vehicle,
     fleet: Fleet,
@@ -37,7 +40,7 @@ pub struct Arrival {
     operation: Operation,
 }
 
-impl Arrival {
+impl SessionStart {
     /// # Errors
     /// 404 `charging_session_dependency_not_found` for what the body names and is not there.
     pub async fn load(
@@ -52,7 +55,7 @@ impl Arrival {
             named::<Vehicle>(app, tenant, &new.vehicle, "vehicle"),
             payment_method(app, tenant, new.payment_method.as_ref()),
         )?;
-        if !station.private.published {
+        if !station.internal.published {
             return Err(unknown("charging_station"));
         }
         let (station, vehicle) = (station.object, vehicle.object);
@@ -96,7 +99,7 @@ impl Arrival {
         let (driver, fleet) = (Some(&self.driver), Some(&self.fleet));
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
         let station = self.station.priced_as(&self.connector);
-        let plan = Plan {
+        let plan = PolicyContext {
             station: Some(&station),
             area: None,
             windows: &[Window::moment(now)],
@@ -122,8 +125,8 @@ impl Arrival {
         }
     }
 
-    pub fn promises(&self) -> Promises<'_> {
-        Promises {
+    pub fn calendar_entries(&self) -> CalendarEntries<'_> {
+        CalendarEntries {
             evse: &self.of_evse,
             vehicle: &self.of_vehicle,
             arriving: self.reservation.as_ref().map(|row| &row.object),
@@ -138,7 +141,12 @@ fn unknown(param: &str) -> Error {
         .at(param)
 }
 
-async fn named<T: ById>(app: &App, tenant: &Tenant, id: &Id, param: &str) -> Result<Row<T>, Error> {
+async fn named<T: ById>(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+    param: &str,
+) -> Result<Stored<T>, Error> {
     let found = app.store.find::<T>(tenant, id).await?;
     found.ok_or_else(|| unknown(param))
 }
@@ -178,7 +186,7 @@ async fn reservation(
     tenant: &Tenant,
     station: &Id,
     expected: Vec<Id>,
-) -> Result<Option<Row<Reservation>>, Error> {
+) -> Result<Option<Stored<Reservation>>, Error> {
     for id in expected {
         let found = app.store.find::<Reservation>(tenant, &id).await?;
         if let Some(row) = found.filter(|row| row.object.is_for(station)) {

@@ -7,10 +7,11 @@ use shared::models::event::EventType;
 use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::store::Changes;
+use shared::store::UnitOfWork;
+
+use shared::models::stored::Stored;
 use shared::store::access::Rows;
-use shared::store::calendars::Promise;
-use shared::store::row::Row;
+use shared::store::calendars::CalendarHold;
 use shared::{App, Error, Id, Kind};
 
 use super::end::end;
@@ -32,29 +33,29 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
         return Ok(());
     };
-    let due = row.private.due.is_some_and(|due| due <= now);
+    let due = row.internal.next_action_at.is_some_and(|due| due <= now);
     if row.object.status != SessionStatus::Active || !due {
         return Ok(());
     }
-    let origin = Origin::later(tenant.clone(), now);
-    if let Some(changes) = stay(app, &origin, &row).await? {
-        return app.store.commit_later(&origin, changes).await;
+    let origin = Origin::background(tenant.clone(), now);
+    if let Some(tx) = stay(app, &origin, &row).await? {
+        return tx.commit_without_response().await;
     }
-    let (_, changes) = end(app, &origin, row).await?;
-    app.store.commit_later(&origin, changes).await
+    let (_, tx) = end(app, &origin, row).await?;
+    tx.commit_without_response().await
 }
 
 /// The changes that extend the hold of a parked vehicle; none if the session has to end.
-async fn stay(
-    app: &App,
-    origin: &Origin,
-    row: &Row<ChargingSession>,
-) -> Result<Option<Changes>, Error> {
-    let Some(next) = row.object.next_hold(&row.private) else {
+async fn stay<'a>(
+    app: &'a App,
+    origin: &'a Origin,
+    row: &Stored<ChargingSession>,
+) -> Result<Option<UnitOfWork<'a>>, Error> {
+    let Some(next) = row.object.next_hold(&row.internal) else {
         return Ok(None);
     };
     let mode = origin.tenant.mode;
-    let mut reach = Promise::of_session(&row.object, &row.private);
+    let mut reach = CalendarHold::of_session(&row.object, &row.internal);
     reach.window.until = next.until;
     let calendars = app.store.calendars(mode, reach.pages().collect()).await?;
     let [connector, vehicle] = reach
@@ -63,9 +64,9 @@ async fn stay(
         .map(|owner| calendars.entries(owner));
     let mut row = row.clone();
     let charged = row.object.charging_ended.is_none();
-    let (session, private) = (&mut row.object, &mut row.private);
+    let (session, internal) = (&mut row.object, &mut row.internal);
     if !session.stay(
-        private,
+        internal,
         Operation::of(mode),
         &connector,
         &vehicle,
@@ -73,13 +74,13 @@ async fn stay(
     ) {
         return Ok(None);
     }
-    let hold = Promise::of_session(&row.object, &row.private);
-    let row = match charged {
-        true => row.announcing(EventType::ChargingSessionUpdated),
+    let hold = CalendarHold::of_session(&row.object, &row.internal);
+    let mut row = match charged {
+        true => row.recording(EventType::ChargingSessionUpdated),
         false => row,
     };
-    let mut changes = Changes::new();
-    app.store.replace(&mut changes, origin, &row)?;
-    app.store.keep(&mut changes, origin, &calendars, &hold)?;
-    Ok(Some(changes))
+    let mut tx = app.store.begin(origin);
+    tx.save(&mut row)?;
+    tx.hold(&calendars, &hold)?;
+    Ok(Some(tx))
 }

@@ -1,21 +1,22 @@
-//! `give-back`: sends a pending refund, once. Top-ups whose requests did not finish them come by the same queue.
+//! `settle-transaction`: sends a pending refund, once. Top-ups whose requests did not finish them come by the same queue.
 
 use shared::deployment::{Deployment, Need};
 use shared::models::event::EventType;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::ports::payments::Outcome;
-use shared::store::Changes;
+use shared::ports::payments::PaymentOutcome;
+use shared::store::UnitOfWork;
+
+use shared::models::stored::Stored;
 use shared::store::access::Rows;
-use shared::store::row::Row;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
 use crate::payments::{self, top_up};
 
 pub const FUNCTION: Function = Function::worker(
-    Work::RefundTransaction,
+    Work::SettleTransaction,
     Deployment::in_background()
         .writing(&[
             Rows::Of(Kind::Transaction),
@@ -30,7 +31,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(row) = app.store.find::<Transaction>(tenant, id).await? else {
         return Ok(());
     };
-    let origin = Origin::later(tenant.clone(), app.now());
+    let origin = Origin::background(tenant.clone(), app.now());
     match (row.object.status, row.object.kind) {
         (TransactionStatus::Pending, TransactionType::Refund) => refund(app, &origin, row).await,
         (TransactionStatus::Pending, _) => top_up::finish(app, &origin, row).await,
@@ -38,38 +39,39 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     }
 }
 
-async fn refund(app: &App, origin: &Origin, mut row: Row<Transaction>) -> Result<(), Error> {
-    let mut changes = Changes::new();
-    let outcome = payments::refund(app, origin, &mut changes, &row).await?;
-    let succeeded = outcome == Outcome::Succeeded;
-    row.object.end_refund(&mut row.private, succeeded);
+async fn refund(app: &App, origin: &Origin, mut row: Stored<Transaction>) -> Result<(), Error> {
+    let mut tx = app.store.begin(origin);
+    let outcome = payments::refund(app, &mut tx, &row).await?;
+    let succeeded = outcome == PaymentOutcome::Succeeded;
+    row.object.end_refund(&mut row.internal, succeeded);
     let event = match succeeded {
         true => EventType::ServiceRefunded,
         false => {
-            allow_another(app, origin, &mut changes, &row).await?;
+            allow_another(app, &mut tx, &row).await?;
             EventType::ServiceFailed
         }
     };
-    app.store
-        .replace(&mut changes, origin, &row.announcing(event))?;
-    app.store.commit_later(origin, changes).await
+    tx.save(&mut row.recording(event))?;
+    tx.commit_without_response().await
 }
 
 /// A charge whose refund failed can be refunded again.
 async fn allow_another(
     app: &App,
-    origin: &Origin,
-    changes: &mut Changes,
-    refund: &Row<Transaction>,
+    tx: &mut UnitOfWork<'_>,
+    refund: &Stored<Transaction>,
 ) -> Result<(), Error> {
-    let Some(id) = &refund.private.charge else {
+    let Some(id) = &refund.internal.charge else {
         return Ok(());
     };
-    let charge = app.store.find::<Transaction>(&origin.tenant, id).await?;
+    let charge = app
+        .store
+        .find::<Transaction>(&tx.origin().tenant, id)
+        .await?;
     match charge {
-        Some(mut charge) if charge.private.refund.as_ref() == Some(&refund.object.id) => {
-            charge.private.refund = None;
-            app.store.replace(changes, origin, &charge)
+        Some(mut charge) if charge.internal.refund.as_ref() == Some(&refund.object.id) => {
+            charge.internal.refund = None;
+            tx.save(&mut charge)
         }
         _ => Ok(()),
     }

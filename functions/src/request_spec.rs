@@ -1,9 +1,9 @@
-//! What a handler takes, as its signature says: the part of the interface's document that is not in its route.
+//! The request that a handler expects, derived from its signature: the part of the OpenAPI document that is not in its route.
 
 use axum::extract::State;
 use shared::App;
 use shared::error::Code;
-use shared::http::{Body, Caller, ListQuery, PathId};
+use shared::http::{Body, ListQuery, PathId, RequestContext};
 use shared::models::body::RequestBody;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
@@ -13,7 +13,7 @@ pub type Schemas = Vec<(String, RefOr<Schema>)>;
 
 /// What the arguments of a handler ask of a request.
 #[derive(Clone, Default)]
-pub struct Takes {
+pub struct RequestSpec {
     /// The `{id}` of the path.
     pub id: bool,
     /// A page of a list.
@@ -32,31 +32,31 @@ pub struct BodyType {
 }
 
 /// An argument of a handler.
-pub trait Argument {
-    fn describe(_takes: &mut Takes) {}
+pub trait RequestPart {
+    fn describe(_spec: &mut RequestSpec) {}
 }
 
-impl Argument for Caller {}
+impl RequestPart for RequestContext {}
 
-impl Argument for State<App> {}
+impl RequestPart for State<App> {}
 
-impl Argument for PathId {
-    fn describe(takes: &mut Takes) {
-        takes.id = true;
+impl RequestPart for PathId {
+    fn describe(spec: &mut RequestSpec) {
+        spec.id = true;
     }
 }
 
-impl Argument for ListQuery {
-    fn describe(takes: &mut Takes) {
-        takes.page = true;
+impl RequestPart for ListQuery {
+    fn describe(spec: &mut RequestSpec) {
+        spec.page = true;
     }
 }
 
-impl<T: RequestBody> Argument for Body<T> {
-    fn describe(takes: &mut Takes) {
+impl<T: RequestBody> RequestPart for Body<T> {
+    fn describe(spec: &mut RequestSpec) {
         let mut schemas = vec![(T::name().into_owned(), T::schema())];
         T::schemas(&mut schemas);
-        takes.body = Some(BodyType {
+        spec.body = Some(BodyType {
             name: T::name().into_owned(),
             schemas,
             invalid: T::INVALID,
@@ -65,17 +65,17 @@ impl<T: RequestBody> Argument for Body<T> {
 }
 
 /// The arguments of a handler, behind axum's own marker.
-pub trait Arguments {
-    fn takes() -> Takes;
+pub trait RequestParts {
+    fn request_spec() -> RequestSpec;
 }
 
 macro_rules! arguments {
-    ($($argument:ident)*) => {
-        impl<M, $($argument: Argument,)*> Arguments for (M, $($argument,)*) {
-            fn takes() -> Takes {
-                let mut takes = Takes::default();
-                $($argument::describe(&mut takes);)*
-                takes
+    ($($part:ident)*) => {
+        impl<M, $($part: RequestPart,)*> RequestParts for (M, $($part,)*) {
+            fn request_spec() -> RequestSpec {
+                let mut spec = RequestSpec::default();
+                $($part::describe(&mut spec);)*
+                spec
             }
         }
     };

@@ -1,4 +1,4 @@
-//! Who is calling, and within which request. A handler that takes a [`Caller`] runs only when the caller may.
+//! Who is calling, and within which request. A handler that takes a [`RequestContext`] runs only when the caller may.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::api_key::{ActingKey, Resource, Scope};
 use crate::origin::{Origin, Tenant};
-use crate::store::Answer;
+use crate::response::Response;
 use crate::time::Timestamp;
 
 /// An authenticated, admitted caller.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub struct RequestContext {
     pub origin: Origin,
     /// The key of the request.
     pub key: ActingKey,
@@ -25,7 +25,7 @@ pub struct Caller {
     pub base_url: String,
 }
 
-impl Caller {
+impl RequestContext {
     pub fn tenant(&self) -> &Tenant {
         &self.origin.tenant
     }
@@ -52,15 +52,15 @@ impl Caller {
     ///
     /// # Errors
     /// The object has no JSON.
-    pub fn answer<T: Serialize>(&self, object: &T) -> Result<Answer> {
+    pub fn respond<T: Serialize>(&self, object: &T) -> Result<Response> {
         serde_json::to_vec(object)
-            .map(Answer::ok)
+            .map(Response::ok)
             .map_err(Error::internal)
     }
 
     /// The answer that refuses a request but leaves something behind, such as a declined payment and the transaction that
     /// tells of it: both are committed together.
-    pub fn refusal(&self, error: &Error) -> Answer {
+    pub fn error_response(&self, error: &Error) -> Response {
         let request = self.origin.request.clone();
         let request = request.unwrap_or_else(|| Id::new(crate::Kind::Request, self.now()));
         super::errors::answer(error, &request, &self.base_url)
@@ -70,18 +70,18 @@ impl Caller {
     ///
     /// # Errors
     /// None in practice.
-    pub fn deleted(&self, id: &Id, kind: crate::Kind) -> Result<Answer> {
-        self.answer(&serde_json::json!({"id": id, "object": kind.name(), "deleted": true}))
+    pub fn deleted(&self, id: &Id, kind: crate::Kind) -> Result<Response> {
+        self.respond(&serde_json::json!({"id": id, "object": kind.name(), "deleted": true}))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Caller {
+impl<S: Send + Sync> FromRequestParts<S> for RequestContext {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         parts
             .extensions
-            .get::<Caller>()
+            .get::<RequestContext>()
             .cloned()
             .ok_or_else(|| Error::internal("a handler outside the edge"))
     }

@@ -1,0 +1,354 @@
+//! A charging session at one of the operator's EVSEs.
+//!
+//! A vehicle takes energy at constant power until it has what it needs; then it stays plugged in and is parked until somebody stops
+//! the session or unplugs it. A session is reported in charging periods: [`Charge::report`] closes the period that has run since the
+//! last report, so each report has only new periods, which the receiver appends (PATCH of a Session, OCPI 2.2.1, 9.2.2.3).
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::tariff::{self, Costs, Period, number};
+use crate::time::{plus_millis, text};
+
+const MILLIS_PER_HOUR: i64 = 3_600_000;
+
+/// How often a session is reported while energy flows, and while the vehicle is parked, in milliseconds.
+const REPORT_CHARGING: i64 = 5 * 60_000;
+const REPORT_PARKED: i64 = MILLIS_PER_HOUR;
+
+/// A vehicle at a connector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vehicle {
+    /// What it takes until it is full, in Wh.
+    pub needs: u64,
+    /// The most power it takes, in W.
+    pub power: u64,
+}
+
+impl Default for Vehicle {
+    fn default() -> Self {
+        Self {
+            needs: 30_000,
+            power: 100_000,
+        }
+    }
+}
+
+/// How a session was authorized: `auth_method` and `authorization_reference` of OCPI.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Authorization {
+    /// An OCPI `CdrToken`.
+    pub token: Value,
+    pub method: String,
+    pub reference: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Charge {
+    pub id: String,
+    pub location: String,
+    pub evse: String,
+    pub connector: String,
+    pub authorization: Authorization,
+    /// The OCPI Tariff at which the session is billed.
+    pub tariff: Value,
+    pub time_zone: String,
+    pub began: Timestamp,
+    /// W
+    pub power: u64,
+    /// What the vehicle takes until it is full, in Wh.
+    pub needs: u64,
+    pub periods: Vec<Period>,
+    /// Whether the eMSP has acknowledged the session, so that a PATCH with what is new is enough.
+    pub acknowledged: bool,
+    pub ended: Option<Timestamp>,
+    pub last_updated: Timestamp,
+}
+
+impl Charge {
+    /// The moment at which the vehicle has the energy that it needs.
+    pub fn full_at(&self) -> Timestamp {
+        let millis = u128::from(self.needs) * u128::from(MILLIS_PER_HOUR.unsigned_abs());
+        let millis = millis.div_ceil(u128::from(self.power.max(1)));
+        plus_millis(self.began, i64::try_from(millis).unwrap_or(i64::MAX))
+    }
+
+    /// Wh until a moment.
+    fn energy_at(&self, moment: Timestamp) -> u64 {
+        let millis = moment.as_millisecond() - self.began.as_millisecond();
+        let energy = u128::from(self.power) * u128::from(millis.max(0).unsigned_abs());
+        let energy = energy / u128::from(MILLIS_PER_HOUR.unsigned_abs());
+        u64::try_from(energy).unwrap_or(u64::MAX).min(self.needs)
+    }
+
+    /// Wh that have been reported.
+    pub fn energy(&self) -> u64 {
+        self.periods.iter().map(|period| period.energy).sum()
+    }
+
+    /// Until when the session has been reported.
+    fn reported(&self) -> Timestamp {
+        self.periods.last().map_or(self.began, |period| period.end)
+    }
+
+    /// When the session has to be reported again: when it is full, or after a while.
+    pub fn next_report(&self) -> Timestamp {
+        let (reported, full) = (self.reported(), self.full_at());
+        match reported < full {
+            true => plus_millis(reported, REPORT_CHARGING).min(full),
+            false => plus_millis(reported, REPORT_PARKED),
+        }
+    }
+
+    fn zone(&self) -> TimeZone {
+        TimeZone::get(&self.time_zone).unwrap_or(TimeZone::UTC)
+    }
+
+    /// Closes the periods that have run since the last report. Returns the new ones.
+    pub fn report(&mut self, now: Timestamp) -> Vec<Period> {
+        let from = self.reported();
+        let mut cuts = tariff::switches(&self.tariff, &self.zone(), from, now);
+        cuts.push(self.full_at());
+        cuts.push(now);
+        cuts.retain(|cut| from < *cut && *cut <= now);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut start = from;
+        let mut new = Vec::new();
+        for end in cuts {
+            new.push(Period {
+                start,
+                end,
+                energy: self.energy_at(end) - self.energy_at(start),
+                charging: start < self.full_at(),
+            });
+            start = end;
+        }
+        self.periods.extend(&new);
+        new
+    }
+
+    /// The cost of what has been reported.
+    pub fn costs(&self) -> Costs {
+        tariff::cost(&self.tariff, &self.zone(), &self.periods)
+    }
+
+    /// The OCPI Session.
+    pub fn session(&self) -> Value {
+        let Self { authorization, .. } = self;
+        let status = if self.ended.is_some() {
+            "COMPLETED"
+        } else {
+            "ACTIVE"
+        };
+        let mut session = json!({
+            "country_code": crate::COUNTRY_CODE, "party_id": crate::PARTY_ID, "id": self.id,
+            "start_date_time": text(self.began), "kwh": kwh(self.energy()),
+            "cdr_token": authorization.token, "auth_method": authorization.method,
+            "location_id": self.location, "evse_uid": self.evse, "connector_id": self.connector,
+            "currency": self.tariff["currency"], "charging_periods": self.charging_periods(&self.periods),
+            "total_cost": self.costs().total.price(), "status": status, "last_updated": text(self.last_updated),
+        });
+        if let Some(ended) = self.ended {
+            session["end_date_time"] = json!(text(ended));
+        }
+        if let Some(reference) = &authorization.reference {
+            session["authorization_reference"] = json!(reference);
+        }
+        session
+    }
+
+    /// What a PATCH of the Session says after new periods.
+    pub fn patch(&self, new: &[Period]) -> Value {
+        json!({"kwh": kwh(self.energy()), "charging_periods": self.charging_periods(new),
+            "total_cost": self.costs().total.price(), "last_updated": text(self.last_updated)})
+    }
+
+    /// The OCPI CDR of a session that has ended. `place` is its `cdr_location`.
+    pub fn cdr(&self, place: &Value) -> Value {
+        let costs = self.costs();
+        let ended = self.ended.unwrap_or(self.last_updated);
+        let lasted = |periods: &[Period]| {
+            let millis = periods
+                .iter()
+                .map(|one| one.end.as_millisecond() - one.start.as_millisecond());
+            hours(millis.sum())
+        };
+        let parked: Vec<Period> = self
+            .periods
+            .iter()
+            .filter(|one| !one.charging)
+            .copied()
+            .collect();
+        let mut cdr = json!({
+            "country_code": crate::COUNTRY_CODE, "party_id": crate::PARTY_ID, "id": format!("CDR-{}", self.id),
+            "start_date_time": text(self.began), "end_date_time": text(ended), "session_id": self.id,
+            "cdr_token": self.authorization.token, "auth_method": self.authorization.method,
+            "cdr_location": place, "currency": self.tariff["currency"], "tariffs": [self.tariff],
+            "charging_periods": self.charging_periods(&merged(&self.periods, &self.tariff, &self.zone())),
+            "total_cost": costs.total.price(), "total_energy": kwh(self.energy()),
+            "total_time": number(lasted(&self.periods)), "total_parking_time": number(lasted(&parked)),
+            "last_updated": text(self.last_updated),
+        });
+        if let Some(reference) = &self.authorization.reference {
+            cdr["authorization_reference"] = json!(reference);
+        }
+        let Costs {
+            energy,
+            fixed,
+            time,
+            parking,
+            total: _,
+        } = costs;
+        let parts = [
+            ("total_energy_cost", energy),
+            ("total_fixed_cost", fixed),
+            ("total_time_cost", time),
+            ("total_parking_cost", parking),
+        ];
+        for (name, amount) in parts {
+            if let Some(amount) = amount {
+                cdr[name] = amount.price();
+            }
+        }
+        cdr
+    }
+
+    fn charging_periods(&self, periods: &[Period]) -> Vec<Value> {
+        let shown = periods.iter().map(|period| {
+            let duration = hours(period.end.as_millisecond() - period.start.as_millisecond());
+            let dimensions = match period.charging {
+                true => json!([{"type": "ENERGY", "volume": kwh(period.energy)},
+                    {"type": "TIME", "volume": number(duration)}]),
+                false => json!([{"type": "PARKING_TIME", "volume": number(duration)}]),
+            };
+            json!({"start_date_time": text(period.start), "dimensions": dimensions, "tariff_id": self.tariff["id"]})
+        });
+        shown.collect()
+    }
+}
+
+/// Periods that follow one another at the same prices as one.
+fn merged(periods: &[Period], tariff: &Value, zone: &TimeZone) -> Vec<Period> {
+    let mut all: Vec<Period> = Vec::new();
+    for period in periods {
+        match all.last_mut() {
+            Some(last)
+                if last.charging == period.charging
+                    && tariff::switches(tariff, zone, last.start, period.end).is_empty() =>
+            {
+                last.end = period.end;
+                last.energy += period.energy;
+            }
+            _ => all.push(*period),
+        }
+    }
+    all
+}
+
+/// Wh as kWh.
+fn kwh(energy: u64) -> Value {
+    number(Decimal::from(energy) / Decimal::ONE_THOUSAND)
+}
+
+/// Milliseconds as hours, to the 4 digits that a number of OCPI has.
+fn hours(millis: i64) -> Decimal {
+    (Decimal::from(millis) / Decimal::from(MILLIS_PER_HOUR)).round_dp(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn charge() -> Charge {
+        let began = "2026-03-01T10:00:00Z".parse().unwrap();
+        Charge {
+            id: "S1".into(),
+            location: "L1".into(),
+            evse: "E1".into(),
+            connector: "1".into(),
+            authorization: Authorization {
+                token: json!({"uid": "012345678"}),
+                method: "COMMAND".into(),
+                reference: None,
+            },
+            tariff: json!({"id": "T1", "currency": "GBP", "elements": [{"price_components": [
+                {"type": "ENERGY", "price": 0.50, "vat": 20, "step_size": 1},
+                {"type": "PARKING_TIME", "price": 6.00, "vat": 20, "step_size": 60}]}]}),
+            time_zone: "Europe/London".into(),
+            began,
+            power: 10_000,
+            needs: 5_000,
+            periods: Vec::new(),
+            acknowledged: false,
+            ended: None,
+            last_updated: began,
+        }
+    }
+
+    fn after(charge: &Charge, minutes: i64) -> Timestamp {
+        plus_millis(charge.began, minutes * 60_000)
+    }
+
+    #[test]
+    fn energy_flows_until_the_vehicle_is_full_and_then_it_is_parked() {
+        let mut charge = charge();
+        assert_eq!(charge.full_at(), after(&charge, 30));
+        let first = charge.report(after(&charge, 10));
+        assert_eq!((first.len(), first[0].energy), (1, 1_666));
+        let rest = charge.report(after(&charge, 40));
+        assert_eq!(
+            rest.iter()
+                .map(|one| (one.energy, one.charging))
+                .collect::<Vec<_>>(),
+            [(3_334, true), (0, false)]
+        );
+        assert_eq!(charge.energy(), 5_000);
+        assert_eq!(charge.report(after(&charge, 40)), []);
+    }
+
+    #[test]
+    fn a_cdr_agrees_with_its_own_charging_periods_however_often_the_session_was_reported() {
+        let (mut once, mut often) = (charge(), charge());
+        once.report(after(&once, 42));
+        for minute in 1..=42 {
+            often.report(after(&often, minute));
+        }
+        let place = json!({});
+        for charge in [&mut once, &mut often] {
+            charge.ended = Some(after(charge, 42));
+        }
+        let cdr = once.cdr(&place);
+        assert_eq!(often.cdr(&place), cdr);
+        assert_eq!(cdr["total_energy"], 5.0);
+        assert_eq!(cdr["total_time"], 0.7);
+        assert_eq!(cdr["total_parking_time"], 0.2);
+        assert_eq!(cdr["charging_periods"].as_array().unwrap().len(), 2);
+        // 5 kWh at 0.50 and 12 minutes at 6.00 an hour, both with 20 % tax.
+        assert_eq!(
+            cdr["total_cost"],
+            json!({"excl_vat": 3.7, "incl_vat": 4.44})
+        );
+        assert_eq!(
+            cdr["total_energy_cost"],
+            json!({"excl_vat": 2.5, "incl_vat": 3.0})
+        );
+        assert_eq!(
+            cdr["total_parking_cost"],
+            json!({"excl_vat": 1.2, "incl_vat": 1.44})
+        );
+    }
+
+    #[test]
+    fn a_session_is_reported_while_it_charges_when_it_is_full_and_seldom_after_that() {
+        let mut charge = charge();
+        assert_eq!(charge.next_report(), after(&charge, 5));
+        charge.report(after(&charge, 28));
+        assert_eq!(charge.next_report(), after(&charge, 30));
+        charge.report(after(&charge, 30));
+        assert_eq!(charge.next_report(), after(&charge, 90));
+    }
+}

@@ -1,0 +1,236 @@
+//! A charge point operator (CPO) that speaks OCPI 2.2.1 over HTTP: the charging network on the other side of a local run.
+//!
+//! It has a few locations in London, tariffs, and charge points at which vehicles are plugged in and cards are held to readers. It
+//! registers with one eMSP, pulls its tokens, carries out its commands with asynchronous results, authorizes cards, and pushes EVSE
+//! statuses, sessions and CDRs. It shares no code with the service. What links the two in a local run is OCPI, and the clock: the
+//! operator's clock is that of the service, so that a session grows when the clock is moved.
+//!
+//! `state` decides what happens, `charge` and `tariff` compute sessions and prices, `ocpi` answers the eMSP, `partner` and
+//! `network` call it, and `control` is what a person would do at the charge points.
+//!
+//! A state file keeps everything over a restart, the registration with its tokens included. [`Cpo::settle`] does what has fallen
+//! due and sends it; a background task calls it five times a second.
+
+mod charge;
+mod control;
+mod demo;
+mod network;
+mod ocpi;
+mod partner;
+mod state;
+mod tariff;
+pub mod time;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::network::Network;
+pub use crate::network::Report;
+pub use crate::state::Line;
+use crate::state::State;
+use crate::time::Clock;
+
+/// The party.
+pub const COUNTRY_CODE: &str = "GB";
+pub const PARTY_ID: &str = "NET";
+pub const NAME: &str = "Demo Network";
+
+/// The version of OCPI.
+const VERSION: &str = "2.2.1";
+
+/// How often due work is looked for.
+const REST: Duration = Duration::from_millis(200);
+
+/// How to start the operator.
+pub struct Options {
+    /// The port on 127.0.0.1. None takes the port of the last run, or any that is free.
+    pub port: Option<u16>,
+    /// Where the state is kept. None: in memory.
+    pub file: Option<PathBuf>,
+    pub clock: Clock,
+    /// Receives each line of the log.
+    pub report: Report,
+    /// Whether a background task does what has fallen due. Without it, only [`Cpo::settle`] does.
+    pub by_itself: bool,
+}
+
+/// The operator, running.
+pub struct Cpo {
+    network: Arc<Network>,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<std::io::Result<()>>,
+    working: Option<JoinHandle<()>>,
+}
+
+impl Cpo {
+    /// Starts the operator, and returns when it answers.
+    ///
+    /// # Errors
+    /// The port or the file cannot be used. The text names it.
+    pub async fn start(options: Options) -> Result<Self, String> {
+        let now = (options.clock)();
+        let known = match &options.file {
+            Some(file) => load(file)?,
+            None => None,
+        };
+        let mut state = known.unwrap_or_else(|| State::new(random(24), now));
+        let listener = listen(options.port, state.port).await?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        state.port = address.port();
+        let base_url = format!("http://{address}/ocpi");
+        let http = http()?;
+        let network = Network::new(
+            state,
+            options.clock,
+            http,
+            base_url,
+            options.report,
+            options.file,
+        );
+        let network = Arc::new(network);
+        network.change(|_, _| ());
+        let router = ocpi::router(&network).nest("/control", control::guarded(&network));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server = axum::serve(listener, router).with_graceful_shutdown(async {
+            // A dropped sender stops the server as well.
+            drop(stopped.await);
+        });
+        let working = options
+            .by_itself
+            .then(|| tokio::spawn(work(network.clone())));
+        Ok(Self {
+            server: tokio::spawn(server.into_future()),
+            network,
+            stop,
+            working,
+        })
+    }
+
+    /// Where an eMSP begins the handshake.
+    pub fn versions_url(&self) -> String {
+        self.network.versions_url()
+    }
+
+    /// The token with which an eMSP may register.
+    pub fn token_a(&self) -> String {
+        self.network.read(|state| state.token_a.clone())
+    }
+
+    /// Whether an eMSP is connected, in this run or since an earlier one.
+    pub fn is_connected(&self) -> bool {
+        self.network.read(|state| state.partner.is_some())
+    }
+
+    /// Registers at an eMSP with a token A of that eMSP.
+    ///
+    /// # Errors
+    /// The eMSP cannot be reached, or refuses.
+    pub async fn register(&self, emsp_versions_url: &str, token_a: &str) -> Result<(), String> {
+        self.network.register(emsp_versions_url, token_a).await
+    }
+
+    /// Tells the connected eMSP where this operator is in this run, with a new token (PUT of the credentials).
+    ///
+    /// # Errors
+    /// No eMSP is connected, it cannot be reached, or it refuses.
+    pub async fn renew(&self, emsp_versions_url: &str) -> Result<(), String> {
+        self.network.renew(emsp_versions_url).await
+    }
+
+    /// Forgets the eMSP, without a word to it.
+    pub fn forget(&self) {
+        self.network.change(|state, _| {
+            state.partner = None;
+            state.token_c = None;
+            state.outbox.clear();
+        });
+    }
+
+    /// Does what has fallen due by the clock and sends it to the eMSP. True if there was anything.
+    pub async fn settle(&self) -> bool {
+        self.network.settle().await
+    }
+
+    /// When something happens next by itself.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.network.read(State::next)
+    }
+
+    /// What a person does at the charge points, as routes of another server. That server has to refuse requests of web pages.
+    pub fn control(&self) -> Router {
+        control::router(&self.network)
+    }
+
+    /// Ends the operator.
+    pub async fn stop(self) {
+        if let Some(working) = self.working {
+            working.abort();
+        }
+        drop(self.stop);
+        drop(tokio::time::timeout(Duration::from_secs(3), self.server).await);
+    }
+}
+
+async fn work(network: Arc<Network>) {
+    loop {
+        network.settle().await;
+        tokio::select! {
+            () = network.changed.notified() => {}
+            () = tokio::time::sleep(REST) => {}
+        }
+    }
+}
+
+async fn listen(wanted: Option<u16>, last: u16) -> Result<TcpListener, String> {
+    let bind = async |port: u16| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await;
+    let bound = match (wanted, last) {
+        (Some(port), _) => bind(port).await,
+        (None, 0) => bind(0).await,
+        (None, last) => match bind(last).await {
+            Ok(listener) => Ok(listener),
+            Err(_) => bind(0).await,
+        },
+    };
+    let port = wanted.unwrap_or(last);
+    bound.map_err(|error| format!("port {port} of 127.0.0.1 cannot be used: {error}"))
+}
+
+fn load(file: &std::path::Path) -> Result<Option<State>, String> {
+    let at = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    match std::fs::read(file) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| at(&error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(at(&error)),
+    }
+}
+
+/// The client for requests to the eMSP.
+///
+/// # Errors
+/// There is no cryptography for TLS.
+pub fn http() -> Result<reqwest::Client, String> {
+    // A provider that is installed already serves as well.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let http = reqwest::Client::builder().user_agent("cpo").no_proxy();
+    let http = http.redirect(reqwest::redirect::Policy::none()).build();
+    http.map_err(|error| error.to_string())
+}
+
+/// So many random bytes in hexadecimal.
+fn random(bytes: usize) -> String {
+    let mut buffer = vec![0; bytes];
+    match getrandom::fill(&mut buffer) {
+        Ok(()) => hex::encode(buffer),
+        Err(error) => panic!("the system has no random numbers: {error}"),
+    }
+}

@@ -1,0 +1,823 @@
+//! What the operator keeps, and what happens at its EVSEs.
+//!
+//! - **partner**: the eMSP that has registered, with its token and endpoints.
+//! - **outbox**: the requests that have to be sent to the partner, in order. Every change that the partner has to learn of adds one.
+//!   A request is sent once: OCPI messages are not queued for a partner that cannot be reached, it pulls what it has missed.
+//! - **events**: what happens at a later moment of the clock, such as the charge point's response to a command a second later.
+//!
+//! Everything here is decided without I/O: [`State::catch_up`] brings the state to a moment, and the program sends the outbox.
+//! An EVSE is AVAILABLE, RESERVED, CHARGING or OUTOFORDER. A vehicle that is plugged in without a session leaves it AVAILABLE:
+//! OCPI has no status for that.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::charge::{Authorization, Charge, Vehicle};
+use crate::time::{plus_millis, text};
+use crate::{COUNTRY_CODE, PARTY_ID, demo};
+
+/// How long a charge point takes to respond to a command, and a session to begin after that, in milliseconds.
+const RESPONSE: i64 = 1_000;
+const BEGINNING: i64 = 1_000;
+
+/// How many lines of the log are kept.
+const LOG: usize = 200;
+
+/// The eMSP that is connected.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Partner {
+    /// The token with which the eMSP is called.
+    pub token: String,
+    pub versions_url: String,
+    pub country_code: String,
+    pub party_id: String,
+    /// `Endpoint` objects of its version details.
+    pub endpoints: Vec<Value>,
+}
+
+impl Partner {
+    /// The URL of a module's interface at the eMSP.
+    pub fn endpoint(&self, module: &str, role: &str) -> Option<&str> {
+        let mut endpoints = self.endpoints.iter();
+        let found = endpoints.find(|one| one["identifier"] == module && one["role"] == role);
+        found
+            .and_then(|one| one["url"].as_str())
+            .map(|url| url.trim_end_matches('/'))
+    }
+}
+
+/// A request to the eMSP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Outgoing {
+    /// PATCH of an EVSE's status.
+    EvseStatus {
+        location: String,
+        evse: String,
+        status: String,
+        last_updated: Timestamp,
+    },
+    /// PUT of a session as it is, or PATCH with what is new.
+    Session { id: String, patch: Option<Value> },
+    /// POST of a CDR.
+    Cdr { id: String },
+    /// POST of a `CommandResult` to the `response_url`.
+    CommandResult { url: String, result: String },
+    /// GET of all tokens.
+    PullTokens,
+}
+
+/// What happens later.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Event {
+    /// The charge point's response to a command reaches the operator, who forwards it.
+    Result { url: String, result: String },
+    /// A session begins.
+    Begin {
+        evse: String,
+        authorization: Authorization,
+    },
+    /// A session is stopped by a command.
+    Stop { session: String },
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reservation {
+    pub id: String,
+    pub evse: String,
+    /// An OCPI `CdrToken`.
+    pub token: Value,
+    pub expires: Timestamp,
+}
+
+/// What the next command meets instead of an obedient charge point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "behaviour", deny_unknown_fields)]
+pub enum Behaviour {
+    /// The operator refuses the command.
+    Reject,
+    /// The operator accepts the command, and nothing happens ever after.
+    Ignore,
+    /// The charge point answers FAILED.
+    Fail,
+    /// The result is TIMEOUT, and nothing happens.
+    Timeout,
+    /// The result is TIMEOUT, and the charge point does what it was told all the same.
+    TimeoutThenDone,
+    /// The result is ACCEPTED, and no session begins.
+    NoVehicle,
+    /// The result comes so many seconds later than usual.
+    Late { seconds: u32 },
+    /// The result comes twice.
+    Twice,
+    /// The operator answers with HTTP status 500.
+    Error,
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Line {
+    pub at: String,
+    pub text: String,
+}
+
+/// How a command was received: the `result` of OCPI's `CommandResponse`, or a failure of the operator's own system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    Accepted,
+    Rejected,
+    UnknownSession,
+    NotSupported,
+    /// OCPI status code 2003.
+    UnknownLocation,
+    /// HTTP status 500.
+    Failed,
+}
+
+/// A command of the eMSP.
+#[derive(Debug, Clone)]
+pub enum Command {
+    Start {
+        location: String,
+        evse: Option<String>,
+        authorization: Authorization,
+    },
+    Stop {
+        session: String,
+    },
+    Reserve {
+        id: String,
+        location: String,
+        evse: Option<String>,
+        token: Value,
+        expires: Timestamp,
+    },
+    Cancel {
+        id: String,
+    },
+    Unlock {
+        location: String,
+        evse: String,
+    },
+}
+
+/// What a card that is held to a reader leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Tap {
+    /// The card may charge: its token is on the whitelist.
+    Begins(Authorization),
+    /// The session of the same card at this EVSE ends.
+    Ends(String),
+    /// The eMSP has to be asked.
+    Ask,
+    /// The card may not charge, for this reason.
+    Refused(String),
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct State {
+    pub locations: Vec<Value>,
+    pub tariffs: Vec<Value>,
+    /// OCPI Tokens of the eMSP.
+    pub tokens: Vec<Value>,
+    /// The vehicles that are plugged in, by EVSE.
+    pub vehicles: BTreeMap<String, Vehicle>,
+    pub reservations: Vec<Reservation>,
+    /// Sessions that run, and those that have ended.
+    pub charges: Vec<Charge>,
+    pub cdrs: Vec<Value>,
+    pub partner: Option<Partner>,
+    /// The token with which an eMSP may register.
+    pub token_a: String,
+    /// The token with which the registered eMSP calls.
+    pub token_c: Option<String>,
+    pub outbox: VecDeque<Outgoing>,
+    pub events: Vec<(Timestamp, Event)>,
+    pub next_commands: VecDeque<Behaviour>,
+    pub log: VecDeque<Line>,
+    /// The lines of the log that have not been printed yet.
+    #[serde(skip)]
+    pub unprinted: Vec<Line>,
+    /// How many sessions there have been.
+    pub count: u64,
+    /// The port that the eMSP knows.
+    pub port: u16,
+}
+
+impl State {
+    /// The demo network as it is at first.
+    pub fn new(token_a: String, now: Timestamp) -> Self {
+        Self {
+            locations: demo::locations(now),
+            tariffs: demo::tariffs(now),
+            token_a,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a line to the log.
+    pub fn note(&mut self, now: Timestamp, text: impl Into<String>) {
+        let line = Line {
+            at: crate::time::text(now),
+            text: text.into(),
+        };
+        self.unprinted.push(line.clone());
+        self.log.push_back(line);
+        if self.log.len() > LOG {
+            self.log.pop_front();
+        }
+    }
+
+    fn push(&mut self, outgoing: Outgoing) {
+        if self.partner.is_some() {
+            self.outbox.push_back(outgoing);
+        }
+    }
+
+    pub fn location(&self, id: &str) -> Option<&Value> {
+        self.locations
+            .iter()
+            .find(|location| same(&location["id"], id))
+    }
+
+    /// The EVSE with that uid, and the id of its location.
+    pub fn evse(&self, uid: &str) -> Option<(&Value, &Value)> {
+        self.locations.iter().find_map(|location| {
+            let mut evses = location["evses"].as_array()?.iter();
+            evses
+                .find(|evse| same(&evse["uid"], uid))
+                .map(|evse| (location, evse))
+        })
+    }
+
+    fn status(&self, evse: &str) -> &str {
+        self.evse(evse)
+            .and_then(|(_, evse)| evse["status"].as_str())
+            .unwrap_or("UNKNOWN")
+    }
+
+    fn set_status(&mut self, uid: &str, status: &str, now: Timestamp) {
+        for location in &mut self.locations {
+            let id = location["id"].as_str().unwrap_or_default().to_owned();
+            let Some(evses) = location["evses"].as_array_mut() else {
+                continue;
+            };
+            let Some(evse) = evses.iter_mut().find(|evse| same(&evse["uid"], uid)) else {
+                continue;
+            };
+            if evse["status"] == status {
+                return;
+            }
+            evse["status"] = json!(status);
+            evse["last_updated"] = json!(text(now));
+            location["last_updated"] = json!(text(now));
+            self.push(Outgoing::EvseStatus {
+                location: id,
+                evse: uid.to_owned(),
+                status: status.to_owned(),
+                last_updated: now,
+            });
+            return;
+        }
+    }
+
+    /// The session that runs at an EVSE.
+    pub fn running_at(&self, evse: &str) -> Option<&Charge> {
+        self.charges
+            .iter()
+            .find(|charge| charge.evse == evse && charge.ended.is_none())
+    }
+
+    pub fn charge(&self, id: &str) -> Option<&Charge> {
+        self.charges
+            .iter()
+            .find(|charge| charge.id.eq_ignore_ascii_case(id))
+    }
+
+    pub fn charge_mut(&mut self, id: &str) -> Option<&mut Charge> {
+        self.charges
+            .iter_mut()
+            .find(|charge| charge.id.eq_ignore_ascii_case(id))
+    }
+
+    /// The token of the eMSP with that uid and type.
+    pub fn token(&self, uid: &str, kind: &str) -> Option<&Value> {
+        self.tokens
+            .iter()
+            .find(|token| same(&token["uid"], uid) && token["type"] == kind)
+    }
+
+    /// Stores a token. True if there was none with its uid and type.
+    pub fn put_token(&mut self, token: Value) -> bool {
+        let key = |token: &Value| (upper(&token["uid"]), token["type"].clone());
+        match self
+            .tokens
+            .iter_mut()
+            .find(|known| key(known) == key(&token))
+        {
+            Some(known) => {
+                *known = token;
+                false
+            }
+            None => {
+                self.tokens.push(token);
+                true
+            }
+        }
+    }
+
+    /// When something happens next by itself.
+    pub fn next(&self) -> Option<Timestamp> {
+        let events = self.events.iter().map(|(at, _)| *at);
+        let reservations = self.reservations.iter().map(|one| one.expires);
+        let running = self.charges.iter().filter(|charge| charge.ended.is_none());
+        events
+            .chain(reservations)
+            .chain(running.map(Charge::next_report))
+            .min()
+    }
+
+    /// Does everything that has fallen due, each thing at its moment. False if nothing had.
+    pub fn catch_up(&mut self, now: Timestamp) -> bool {
+        let mut any = false;
+        while let Some(at) = self.next().filter(|at| *at <= now) {
+            any = true;
+            if let Some(place) = self.events.iter().position(|(due, _)| *due <= at) {
+                let (_, event) = self.events.remove(place);
+                self.happen(event, at);
+            } else if let Some(place) = self.reservations.iter().position(|one| one.expires <= at) {
+                let expired = self.reservations.remove(place);
+                self.note(at, format!("reservation {} has expired", expired.id));
+                self.set_free(&expired.evse, at);
+            } else {
+                let due = self
+                    .charges
+                    .iter()
+                    .find(|one| one.ended.is_none() && one.next_report() <= at);
+                let Some(id) = due.map(|charge| charge.id.clone()) else {
+                    break;
+                };
+                self.report(&id, at);
+            }
+        }
+        any
+    }
+
+    fn happen(&mut self, event: Event, now: Timestamp) {
+        match event {
+            Event::Result { url, result } => self.push(Outgoing::CommandResult { url, result }),
+            Event::Begin {
+                evse,
+                authorization,
+            } => drop(self.begin(&evse, authorization, now)),
+            Event::Stop { session } => self.end(&session, now),
+        }
+    }
+
+    /// Sends what is new about a session.
+    fn report(&mut self, id: &str, now: Timestamp) {
+        let Some(charge) = self.charge_mut(id) else {
+            return;
+        };
+        let new = charge.report(now);
+        charge.last_updated = now;
+        let patch = charge.acknowledged.then(|| charge.patch(&new));
+        let id = charge.id.clone();
+        self.push(Outgoing::Session { id, patch });
+    }
+
+    /// Begins a session at an EVSE. Plugs in a vehicle of usual size where there is none.
+    ///
+    /// # Errors
+    /// The EVSE is unknown, in use or out of order, or reserved for another card. The text says which.
+    pub fn begin(
+        &mut self,
+        uid: &str,
+        authorization: Authorization,
+        now: Timestamp,
+    ) -> Result<String, String> {
+        let refused = |why: &str| Err(format!("EVSE {uid} {why}"));
+        let Some((location, evse)) = self.evse(uid) else {
+            return refused("is unknown");
+        };
+        let connector = evse["connectors"][0].clone();
+        let zone = location["time_zone"].as_str().unwrap_or("UTC").to_owned();
+        let (location, uid) = (
+            id_of(location),
+            evse["uid"].as_str().unwrap_or_default().to_owned(),
+        );
+        let reserved = self.reservations.iter().position(|one| one.evse == uid);
+        match self.status(&uid) {
+            "CHARGING" => return Err(format!("EVSE {uid} is in use")),
+            "OUTOFORDER" => return Err(format!("EVSE {uid} is out of order")),
+            "RESERVED"
+                if !reserved.is_some_and(|place| {
+                    same_card(&self.reservations[place].token, &authorization.token)
+                }) =>
+            {
+                return Err(format!("EVSE {uid} is reserved for another card"));
+            }
+            _ => {}
+        }
+        if let Some(place) = reserved {
+            self.reservations.remove(place);
+        }
+        let tariff = self
+            .tariffs
+            .iter()
+            .find(|tariff| tariff["id"] == connector["tariff_ids"][0]);
+        let tariff = tariff.cloned().unwrap_or(Value::Null);
+        let vehicle = *self.vehicles.entry(uid.clone()).or_default();
+        let power = connector["max_electric_power"]
+            .as_u64()
+            .unwrap_or(1)
+            .min(vehicle.power);
+        self.count += 1;
+        let id = format!("S{}", self.count);
+        self.charges.push(Charge {
+            id: id.clone(),
+            location,
+            evse: uid.clone(),
+            connector: connector["id"].as_str().unwrap_or_default().to_owned(),
+            authorization,
+            tariff,
+            time_zone: zone,
+            began: now,
+            power,
+            needs: vehicle.needs,
+            periods: Vec::new(),
+            acknowledged: false,
+            ended: None,
+            last_updated: now,
+        });
+        self.note(now, format!("session {id} begins at {uid}"));
+        self.set_status(&uid, "CHARGING", now);
+        self.push(Outgoing::Session {
+            id: id.clone(),
+            patch: None,
+        });
+        Ok(id)
+    }
+
+    /// Ends a session, unplugs the vehicle and issues the CDR. A session that has ended stays as it is.
+    pub fn end(&mut self, id: &str, now: Timestamp) {
+        let Some(charge) = self.charge_mut(id).filter(|charge| charge.ended.is_none()) else {
+            return;
+        };
+        charge.report(now);
+        charge.ended = Some(now);
+        charge.last_updated = now;
+        let charge = charge.clone();
+        let place = self.place(&charge);
+        let cdr = charge.cdr(&place);
+        self.note(
+            now,
+            format!(
+                "session {} has ended: {} kWh, {} {}",
+                charge.id,
+                cdr["total_energy"],
+                cdr["total_cost"]["incl_vat"],
+                charge.tariff["currency"].as_str().unwrap_or_default()
+            ),
+        );
+        self.vehicles.remove(&charge.evse);
+        self.push(Outgoing::Session {
+            id: charge.id.clone(),
+            patch: None,
+        });
+        if self.status(&charge.evse) == "CHARGING" {
+            self.set_free(&charge.evse, now);
+        }
+        let id = cdr["id"].as_str().unwrap_or_default().to_owned();
+        self.cdrs.push(cdr);
+        self.push(Outgoing::Cdr { id });
+    }
+
+    /// The `cdr_location` of a session.
+    fn place(&self, charge: &Charge) -> Value {
+        let Some((location, evse)) = self.evse(&charge.evse) else {
+            return Value::Null;
+        };
+        let connector = &evse["connectors"][0];
+        json!({"id": location["id"], "name": location["name"], "address": location["address"], "city": location["city"],
+            "postal_code": location["postal_code"], "country": location["country"], "coordinates": location["coordinates"],
+            "evse_uid": evse["uid"], "evse_id": evse["evse_id"], "connector_id": connector["id"],
+            "connector_standard": connector["standard"], "connector_format": connector["format"],
+            "connector_power_type": connector["power_type"]})
+    }
+
+    fn set_free(&mut self, evse: &str, now: Timestamp) {
+        let reserved = self.reservations.iter().any(|one| one.evse == evse);
+        let free = matches!(self.status(evse), "CHARGING" | "RESERVED");
+        if free {
+            self.set_status(evse, if reserved { "RESERVED" } else { "AVAILABLE" }, now);
+        }
+    }
+
+    /// Receives a command. What the charge point does, and its result, come later.
+    pub fn command(&mut self, command: Command, response_url: String, now: Timestamp) -> Received {
+        let behaviour = self.next_commands.pop_front();
+        match behaviour {
+            Some(Behaviour::Error) => return Received::Failed,
+            Some(Behaviour::Reject) => return Received::Rejected,
+            _ => {}
+        }
+        let (result, done) = match self.carry_out(command, now, behaviour) {
+            Ok(done) => done,
+            Err(received) => return received,
+        };
+        let result = match behaviour {
+            Some(Behaviour::Ignore) => return Received::Accepted,
+            Some(Behaviour::Fail) => "FAILED",
+            Some(Behaviour::Timeout | Behaviour::TimeoutThenDone) => "TIMEOUT",
+            _ => result,
+        };
+        let late = match behaviour {
+            Some(Behaviour::Late { seconds }) => i64::from(seconds) * 1000,
+            _ => 0,
+        };
+        let at = plus_millis(now, RESPONSE + late);
+        let times = if behaviour == Some(Behaviour::Twice) {
+            2
+        } else {
+            1
+        };
+        for _ in 0..times {
+            let (url, result) = (response_url.clone(), result.to_owned());
+            self.events.push((at, Event::Result { url, result }));
+        }
+        if let Some(event) = done {
+            self.events.push((plus_millis(at, BEGINNING), event));
+        }
+        self.events.sort_by_key(|(at, _)| *at);
+        Received::Accepted
+    }
+
+    /// What the charge point answers to a command, and what it does a moment later. A charge point whose behaviour is a refusal
+    /// or silence does nothing.
+    fn carry_out(
+        &mut self,
+        command: Command,
+        now: Timestamp,
+        behaviour: Option<Behaviour>,
+    ) -> Result<(&'static str, Option<Event>), Received> {
+        let obeys = matches!(
+            behaviour,
+            None | Some(Behaviour::TimeoutThenDone | Behaviour::Late { .. } | Behaviour::Twice)
+        );
+        match command {
+            Command::Start {
+                location,
+                evse,
+                authorization,
+            } => {
+                let uid = self.choose(&location, evse.as_deref(), &authorization.token)?;
+                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownLocation)?;
+                if !can(evse, "REMOTE_START_STOP_CAPABLE") {
+                    return Err(Received::NotSupported);
+                }
+                self.note(now, format!("START_SESSION at {uid}"));
+                Ok(match self.unusable(&uid, &authorization.token) {
+                    Some(result) => (result, None),
+                    None => {
+                        let event = Event::Begin {
+                            evse: uid,
+                            authorization,
+                        };
+                        ("ACCEPTED", obeys.then_some(event))
+                    }
+                })
+            }
+            Command::Stop { session } => {
+                let running = self
+                    .charge(&session)
+                    .filter(|charge| charge.ended.is_none());
+                let session = running.ok_or(Received::UnknownSession)?.id.clone();
+                self.note(now, format!("STOP_SESSION of {session}"));
+                Ok(("ACCEPTED", obeys.then_some(Event::Stop { session })))
+            }
+            Command::Reserve {
+                id,
+                location,
+                evse,
+                token,
+                expires,
+            } => {
+                // A reservation with a known id is replaced.
+                let known = self.reservations.iter().position(|one| one.id == id);
+                let known = known
+                    .filter(|_| obeys)
+                    .map(|place| self.reservations.remove(place));
+                if let Some(known) = &known {
+                    self.set_free(&known.evse, now);
+                }
+                let uid = self.choose(&location, evse.as_deref(), &token)?;
+                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownLocation)?;
+                if !can(evse, "RESERVABLE") {
+                    return Err(Received::NotSupported);
+                }
+                self.note(
+                    now,
+                    format!("RESERVE_NOW {id} at {uid} until {}", text(expires)),
+                );
+                if let Some(result) = self.unusable(&uid, &token) {
+                    return Ok((result, None));
+                }
+                if obeys {
+                    self.set_status(&uid, "RESERVED", now);
+                    self.reservations.push(Reservation {
+                        id,
+                        evse: uid,
+                        token,
+                        expires,
+                    });
+                }
+                Ok(("ACCEPTED", None))
+            }
+            Command::Cancel { id } => {
+                self.note(now, format!("CANCEL_RESERVATION {id}"));
+                let Some(place) = self.reservations.iter().position(|one| one.id == id) else {
+                    return Ok(("UNKNOWN_RESERVATION", None));
+                };
+                if obeys {
+                    let cancelled = self.reservations.remove(place);
+                    self.set_free(&cancelled.evse, now);
+                }
+                Ok(("CANCELED_RESERVATION", None))
+            }
+            Command::Unlock { location, evse } => {
+                let (at, known) = self.evse(&evse).ok_or(Received::UnknownLocation)?;
+                if !same(&at["id"], &location) {
+                    return Err(Received::UnknownLocation);
+                }
+                if !can(known, "UNLOCK_CAPABLE") {
+                    return Err(Received::NotSupported);
+                }
+                self.note(now, format!("UNLOCK_CONNECTOR at {evse}"));
+                if obeys {
+                    self.unplug(&evse, now);
+                }
+                Ok(("ACCEPTED", None))
+            }
+        }
+    }
+
+    /// The EVSE that a command means: the one it names, or one at the location that the card could use.
+    fn choose(
+        &self,
+        location: &str,
+        evse: Option<&str>,
+        token: &Value,
+    ) -> Result<String, Received> {
+        let known = self.location(location).ok_or(Received::UnknownLocation)?;
+        let evses = known["evses"].as_array().map_or(&[][..], Vec::as_slice);
+        let uids = evses.iter().filter_map(|evse| evse["uid"].as_str());
+        let uids: Vec<&str> = uids
+            .filter(|uid| evse.is_none_or(|wanted| uid.eq_ignore_ascii_case(wanted)))
+            .collect();
+        let usable = uids.iter().find(|uid| self.unusable(uid, token).is_none());
+        let chosen = usable.or(uids.first()).ok_or(Received::UnknownLocation)?;
+        Ok((*chosen).to_owned())
+    }
+
+    /// The result of a command at an EVSE that this card cannot use now.
+    fn unusable(&self, uid: &str, token: &Value) -> Option<&'static str> {
+        let reserved = self.reservations.iter().find(|one| one.evse == uid);
+        match self.status(uid) {
+            "AVAILABLE" => None,
+            "RESERVED" if reserved.is_some_and(|one| same_card(&one.token, token)) => None,
+            "OUTOFORDER" => Some("EVSE_INOPERATIVE"),
+            _ => Some("EVSE_OCCUPIED"),
+        }
+    }
+
+    /// What a card does at an EVSE. A card of a token that is not on the whitelist is for the eMSP to decide.
+    ///
+    /// # Errors
+    /// There is no such EVSE.
+    pub fn tap(&self, evse: &str, uid: &str, kind: &str) -> Result<Tap, String> {
+        let Some((_, known)) = self.evse(evse) else {
+            return Err(format!("EVSE {evse} is unknown"));
+        };
+        if let Some(running) = self.running_at(evse) {
+            let own = same(&running.authorization.token["uid"], uid);
+            let other = Tap::Refused("another card is charging here".into());
+            return Ok(if own {
+                Tap::Ends(running.id.clone())
+            } else {
+                other
+            });
+        }
+        if !can(known, "RFID_READER") {
+            return Ok(Tap::Refused("this EVSE has no card reader".into()));
+        }
+        let Some(token) = self.token(uid, kind) else {
+            return Ok(Tap::Ask);
+        };
+        let whitelist = token["whitelist"].as_str().unwrap_or("NEVER");
+        let valid = token["valid"] == true;
+        Ok(match (whitelist, valid) {
+            ("ALWAYS" | "ALLOWED" | "ALLOWED_OFFLINE", false) => {
+                Tap::Refused("the token is not valid".into())
+            }
+            ("ALWAYS" | "ALLOWED", true) => Tap::Begins(Authorization {
+                token: cdr_token(token),
+                method: "WHITELIST".into(),
+                reference: None,
+            }),
+            _ => Tap::Ask,
+        })
+    }
+
+    /// Plugs a vehicle in. One that is plugged in already is replaced.
+    ///
+    /// # Errors
+    /// The EVSE is unknown, or its session runs.
+    pub fn plug_in(&mut self, evse: &str, vehicle: Vehicle, now: Timestamp) -> Result<(), String> {
+        if self.evse(evse).is_none() {
+            return Err(format!("EVSE {evse} is unknown"));
+        }
+        if self.running_at(evse).is_some() {
+            return Err(format!("EVSE {evse} is in use"));
+        }
+        self.vehicles.insert(evse.to_owned(), vehicle);
+        self.note(now, format!("a vehicle is plugged in at {evse}"));
+        Ok(())
+    }
+
+    /// Unplugs the vehicle, which ends its session.
+    pub fn unplug(&mut self, evse: &str, now: Timestamp) {
+        let running = self.running_at(evse).map(|charge| charge.id.clone());
+        if let Some(id) = running {
+            self.end(&id, now);
+        }
+        self.vehicles.remove(evse);
+    }
+
+    /// Breaks an EVSE, which ends its session, or repairs it.
+    ///
+    /// # Errors
+    /// There is no such EVSE.
+    pub fn set_broken(&mut self, evse: &str, broken: bool, now: Timestamp) -> Result<(), String> {
+        if self.evse(evse).is_none() {
+            return Err(format!("EVSE {evse} is unknown"));
+        }
+        self.note(
+            now,
+            format!(
+                "EVSE {evse} {}",
+                if broken {
+                    "is out of order"
+                } else {
+                    "works again"
+                }
+            ),
+        );
+        if broken {
+            self.set_status(evse, "OUTOFORDER", now);
+            self.unplug(evse, now);
+            self.reservations.retain(|one| one.evse != evse);
+        } else if self.status(evse) == "OUTOFORDER" {
+            self.set_status(evse, "AVAILABLE", now);
+        }
+        Ok(())
+    }
+}
+
+/// Whether an id is this one; ids of OCPI are compared without regard to case.
+pub fn same(value: &Value, id: &str) -> bool {
+    value
+        .as_str()
+        .is_some_and(|value| value.eq_ignore_ascii_case(id))
+}
+
+fn upper(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_ascii_uppercase()
+}
+
+fn id_of(object: &Value) -> String {
+    object["id"].as_str().unwrap_or_default().to_owned()
+}
+
+fn can(evse: &Value, capability: &str) -> bool {
+    let capabilities = evse["capabilities"].as_array();
+    capabilities.is_some_and(|all| all.iter().any(|one| one == capability))
+}
+
+/// Whether two tokens are of the same card, or of the same group of cards.
+fn same_card(one: &Value, other: &Value) -> bool {
+    upper(&one["uid"]) == upper(&other["uid"])
+}
+
+/// The `CdrToken` of an OCPI Token.
+pub fn cdr_token(token: &Value) -> Value {
+    json!({"country_code": token["country_code"], "party_id": token["party_id"], "uid": token["uid"], "type": token["type"],
+        "contract_id": token["contract_id"]})
+}
+
+/// The owner of an object in a path of OCPI.
+pub fn is_ours(country_code: &str, party_id: &str) -> bool {
+    country_code.eq_ignore_ascii_case(COUNTRY_CODE) && party_id.eq_ignore_ascii_case(PARTY_ID)
+}

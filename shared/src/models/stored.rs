@@ -1,0 +1,81 @@
+//! Stored objects: a resource together with what the service keeps about it.
+//!
+//! A [`Stored`] object has the public object, its internal state, the version that the next write is conditional on, and the
+//! events that were recorded since it was read. The resources implement their state transitions on it: a transition checks the
+//! state, changes both halves, and records its own event. The store writes the recorded events with the object.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::event_type::EventType;
+use crate::id::{Id, Kind};
+
+/// A resource that is stored as an object of its own.
+pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
+    /// What is stored with the object and not shown to clients.
+    type Internal: Serialize + DeserializeOwned + Default + Clone + Send + Sync;
+
+    const KIND: Kind;
+
+    fn id(&self) -> &Id;
+}
+
+/// An object, its internal state and version, and the events that its next write stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored<T: Object> {
+    pub object: T,
+    pub internal: T::Internal,
+    /// How often the object was written; 0 for one that is not in the table.
+    pub version: u64,
+    events: Vec<EventType>,
+}
+
+impl<T: Object> Stored<T> {
+    /// An object that is not in the table, with the default internal state.
+    pub fn new(object: T) -> Self {
+        Self::with_internal(object, T::Internal::default())
+    }
+
+    /// An object that is not in the table.
+    pub fn with_internal(object: T, internal: T::Internal) -> Self {
+        Self::read(object, internal, 0)
+    }
+
+    /// An object as it is in the table.
+    pub fn read(object: T, internal: T::Internal, version: u64) -> Self {
+        Self {
+            object,
+            internal,
+            version,
+            events: Vec::new(),
+        }
+    }
+
+    /// Records an event: the next write of the object creates it.
+    pub fn record(&mut self, event: EventType) {
+        self.events.push(event);
+    }
+
+    /// The object with one more recorded event.
+    #[must_use]
+    pub fn recording(mut self, event: EventType) -> Self {
+        self.record(event);
+        self
+    }
+
+    /// The events that were recorded since the object was read.
+    pub fn events(&self) -> &[EventType] {
+        &self.events
+    }
+
+    /// Forgets the recorded events, which are written otherwise.
+    pub fn clear_events(&mut self) {
+        self.events.clear();
+    }
+
+    /// The object as its write leaves it: the version is increased, and no events are recorded.
+    pub fn mark_written(&mut self) {
+        self.version += 1;
+        self.events.clear();
+    }
+}

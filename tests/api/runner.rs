@@ -1,0 +1,150 @@
+//! What the local runner offers below `/_local/` besides the API: its clock, its requests, and the import of stations.
+
+use serde_json::{Value, json};
+use shared::Timestamp;
+use tests::{TestApp, fleet};
+
+/// A service on an embedded table in this process.
+async fn start() -> TestApp {
+    TestApp::start_with(|_| {}).await
+}
+
+#[tokio::test]
+async fn the_clock_can_be_read_and_stands_where_it_was_moved_to() {
+    let app = start().await;
+    let now = async || {
+        let read = app.anon.get("/_local/clock").await.expect(200).body;
+        serde_json::from_value::<Timestamp>(read["now"].clone()).expect("a time")
+    };
+    let before = now().await;
+    app.advance(3_600).await;
+    let moved = now().await.millis_since(before);
+    assert!((3_600_000..3_660_000).contains(&moved), "{moved}");
+}
+
+#[tokio::test]
+async fn the_log_has_each_request_of_the_api_newest_first() {
+    let app = start().await;
+    let created = app.alice.post("/v1/fleets?expand[]=data", fleet()).await;
+    let listed = app.alice.get("/v1/fleets?limit=1").await.expect(200);
+    let missing = app.alice.get("/v1/nothing").await.expect(404);
+    let refused = app.anon.get("/v1/fleets").await.expect(401);
+    app.anon.get("/_local/inbox").await.expect(200);
+    app.anon.get("/docs/errors").await.expect(200);
+
+    let log = app.anon.get("/_local/requests").await.expect(200).body;
+    assert_eq!(log["last"], 4);
+    let entries = log["data"].as_array().expect("entries");
+    let shown: Vec<Value> = entries
+        .iter()
+        .map(|one| {
+            json!([
+                one["number"],
+                one["method"],
+                one["path"],
+                one["status"],
+                one["request"]
+            ])
+        })
+        .collect();
+    let id = |answer: &tests::Answer| answer.header("service-request-id").to_owned();
+    assert_eq!(
+        shown,
+        [
+            json!([4, "GET", "/v1/fleets", 401, id(&refused)]),
+            json!([3, "GET", "/v1/nothing", 404, id(&missing)]),
+            json!([2, "GET", "/v1/fleets", 200, id(&listed)]),
+            json!([1, "POST", "/v1/fleets", created.status, id(&created)]),
+        ]
+    );
+    for entry in entries {
+        assert!(entry["duration_ms"].as_f64().is_some_and(|ms| ms >= 0.0));
+        let time: Result<Timestamp, _> = serde_json::from_value(entry["time"].clone());
+        assert!(time.is_ok(), "{entry}");
+    }
+    let newer = app.anon.get("/_local/requests?after=3").await.expect(200);
+    assert_eq!(newer.body["data"], json!([entries[0]]));
+}
+
+#[tokio::test]
+async fn the_log_has_no_bodies_keys_or_query_strings() {
+    let app = start().await;
+    let key = app.alice.key.clone().expect("a key");
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.get("/v1/fleets?page=page_secret").await;
+    let log = app.anon.get("/_local/requests").await.expect(200).text;
+    let name = fleet()["name"].to_string();
+    for private in [key.as_str(), "page_secret", "?", &name] {
+        assert!(!log.contains(private), "{private}: {log}");
+    }
+}
+
+#[tokio::test]
+async fn an_after_that_is_no_number_is_400() {
+    let app = start().await;
+    for query in ["after=x", "after=-1", "before=1"] {
+        let path = format!("/_local/requests?{query}");
+        let answer = app.anon.get(&path).await.expect(400).body;
+        assert_eq!(answer["param"], "after", "{query}");
+    }
+}
+
+fn location(id: &str) -> Value {
+    json!({"country_code": "PT", "party_id": "ISL", "id": id, "publish": true, "name": id, "address": "1 Quay",
+        "city": "Horta", "country": "PRT", "coordinates": {"latitude": "38.5000", "longitude": "-28.6000"},
+        "evses": [{"uid": "1", "status": "AVAILABLE", "last_updated": "2026-01-01T00:00:00Z", "connectors": [
+            {"id": "1", "standard": "IEC_62196_T2", "format": "CABLE", "power_type": "AC_3_PHASE", "max_voltage": 230,
+            "max_amperage": 32, "tariff_ids": ["T"], "last_updated": "2026-01-01T00:00:00Z"}]}],
+        "time_zone": "Atlantic/Azores", "last_updated": "2026-01-01T00:00:00Z"})
+}
+
+#[tokio::test]
+async fn stations_are_loaded_with_their_prices_and_what_cannot_be_used_is_named() {
+    let app = start().await;
+    let tariff = json!({"country_code": "PT", "party_id": "ISL", "id": "T", "currency": "EUR", "elements": [
+        {"price_components": [{"type": "ENERGY", "price": 0.5, "step_size": 1}]}],
+        "last_updated": "2026-01-01T00:00:00Z"});
+    let body = json!({"stations": {"data": [location("A"), {"id": "B"}]}, "tariffs": [tariff]});
+    let loaded = app.anon.post("/_local/stations", body.clone()).await;
+    let loaded = loaded.expect(200).body;
+    assert_eq!(loaded["imported"], 1, "{loaded}");
+    assert_eq!(loaded["created"], 1);
+    assert_eq!(loaded["tariffs"], 1);
+    assert_eq!(loaded["skipped"][0]["id"], "B");
+    let island = "/v1/charging_stations?latitude=38.5&longitude=-28.6&radius=1000";
+    let found = app.alice.get(island).await.expect(200).body;
+    assert_eq!(found["data"][0]["name"], "A");
+    assert_eq!(
+        found["data"][0]["connectors"][0]["pricing"][0]["currency"],
+        "eur"
+    );
+
+    let again = app
+        .anon
+        .post("/_local/stations", body)
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(
+        (&again["created"], &again["updated"]),
+        (&json!(0), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn stations_of_another_shape_are_400_and_nothing_is_loaded() {
+    let app = start().await;
+    let all = "/v1/charging_stations?limit=100";
+    let before = app.alice.get(all).await.expect(200).body;
+    for body in [
+        json!({}),
+        json!({"stations": 1}),
+        json!({"stations": [], "more": 1}),
+        json!({"stations": [location("A")], "tariffs": "x"}),
+    ] {
+        let answer = app.anon.post("/_local/stations", body.clone()).await;
+        assert_eq!(answer.status, 400, "{body}");
+        assert_eq!(answer.body["object"], "error");
+    }
+    assert_eq!(app.alice.get(all).await.expect(200).body, before);
+}
