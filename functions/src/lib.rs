@@ -40,6 +40,7 @@ use shared::deployment::Deployment;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
+use tower::{ServiceExt as _, service_fn};
 
 /// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
 /// does: 401, 404, or 405 with the methods there are.

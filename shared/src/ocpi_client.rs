@@ -44,7 +44,7 @@ pub enum Failure {
     /// The response is not what the standard says.
     #[error("the platform's response cannot be read: {0}")]
     Malformed(String),
-    #[error("the platform responded with status code {}: {1}", .0.0)]
+    #[error("the platform responded with status code {code}: {message}", code = .0.0, message = .1)]
     Status(StatusCode, String),
 }
 

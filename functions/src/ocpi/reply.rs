@@ -111,7 +111,7 @@ impl From<Error> for Reply {
     /// Errors of this service are status code 3000, without their cause; those of the request keep their message.
     fn from(error: Error) -> Self {
         match &error {
-            Error::Refused(refusal) => {
+            Error::Client(refusal) => {
                 let message = match &refusal.param {
                     Some(param) => format!("{param}: {}", refusal.message),
                     None => refusal.message.to_string(),

@@ -98,7 +98,7 @@ pub enum Allowed {
 }
 
 /// The preferences of a driver, which an operator that supports smart charging takes into account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChargingPreferences {
     /// `CHEAP`, `FAST`, `GREEN` or `REGULAR`.
     pub profile_type: String,
@@ -106,7 +106,7 @@ pub struct ChargingPreferences {
     pub departure_time: Option<Timestamp>,
     /// kWh
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub energy_need: Option<rust_decimal::Decimal>,
+    pub energy_need: Option<f64>,
 }
 
 /// The state of a party behind a hub.

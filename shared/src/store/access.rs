@@ -30,7 +30,7 @@ impl Rows {
             Self::Of(kind) => vec![format!("acct_*#{}*", kind.prefix())],
             Self::Idempotency => vec!["acct_*#IDEM#*".into()],
             Self::EndpointCounts => vec!["acct_*#ENDPOINTS".into()],
-            Self::Rates => vec!["acct_*#RATE".into()],
+            Self::Rates => vec!["acct_*#RATE".into(), "net_*#RATE".into()],
             Self::ProviderIds => vec!["live#PROVIDER#*".into(), "test#PROVIDER#*".into()],
             Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],
             Self::OcpiObjects => of_ocpi(&["OBJECT", "COMMAND", "CARD"]),
