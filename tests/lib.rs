@@ -7,6 +7,7 @@ pub mod faulty;
 pub mod ledger;
 pub mod localstripe;
 pub mod meter;
+pub mod platform;
 pub mod recorder;
 pub mod records;
 pub mod samples;

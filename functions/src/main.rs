@@ -11,6 +11,7 @@ use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::gateway;
+use functions::networks::manage::{self, Manage};
 use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -63,6 +64,15 @@ async fn serve() -> Result<(), Error> {
         import::NAME => {
             let handle = async |event: LambdaEvent<Import>| {
                 import::handle(&app, event.payload).await.map_err(told)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
+        manage::NAME => {
+            let own_url = app.settings.base_url.as_deref();
+            let handle = async |event: LambdaEvent<Manage>| {
+                manage::handle(&app, event.payload, own_url)
+                    .await
+                    .map_err(told)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }

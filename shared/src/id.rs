@@ -50,6 +50,8 @@ kinds! {
     Fleet "fleet" "flt_" Some(Code::FleetNotFound),
     Invoice "invoice" "inv_" Some(Code::InvoiceNotFound),
     LineItem "line_item" "li_" None,
+    Network "network" "net_" None,
+    NetworkCommand "network_command" "cmd_" None,
     PaymentMethod "payment_method" "pm_" Some(Code::PaymentMethodNotFound),
     Policy "policy" "pol_" Some(Code::PolicyNotFound),
     Report "report" "rpt_" Some(Code::ReportNotFound),

@@ -76,6 +76,7 @@ impl Function {
             Self::Other(other) => match other.trigger {
                 Trigger::Queue { .. } => "Workers".into(),
                 Trigger::Pages | Trigger::Otherwise => "Pages".into(),
+                Trigger::Ocpi(_) => "Networks".into(),
                 Trigger::Stream | Trigger::Rate(_) | Trigger::Invocation => "Triggers".into(),
             },
         }
@@ -233,6 +234,11 @@ fn function(one: &Function) -> String {
         Trigger::Pages => functions::docs::PAGES
             .iter()
             .map(|(name, path)| route(name, "GET", path))
+            .collect(),
+        Trigger::Ocpi(paths) => paths
+            .iter()
+            .enumerate()
+            .map(|(n, path)| route(&format!("Path{}", n + 1), "ANY", path))
             .collect(),
         Trigger::Otherwise => event("Otherwise", "HttpApi", "ApiId: !Ref Api\n"),
         Trigger::Queue { batch, .. } => event(
@@ -414,7 +420,9 @@ fn role(one: &Function) -> String {
         None | Some(Trigger::Otherwise) => {
             "      ManagedPolicyArns: [!Ref ReadAccess, !Ref RequestAccess]\n"
         }
-        Some(Trigger::Queue { .. } | Trigger::Stream | Trigger::Rate(_)) => read,
+        Some(
+            Trigger::Ocpi(_) | Trigger::Queue { .. } | Trigger::Stream | Trigger::Rate(_),
+        ) => read,
         Some(Trigger::Invocation) if needs.contains(&Need::ReadTable) => read,
         Some(Trigger::Pages | Trigger::Invocation) => "",
     };

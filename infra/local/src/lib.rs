@@ -11,6 +11,7 @@ mod engine;
 mod files;
 mod guard;
 mod inbox;
+mod networks;
 mod requests;
 mod stations;
 mod streams;
@@ -35,7 +36,7 @@ use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::Imported;
 use serde::{Deserialize, Serialize};
 use shared::Response;
-use shared::app::{App, Quotas, Settings, TABLE};
+use shared::app::{App, NETWORK_RATE, OwnParty, Quotas, Settings, TABLE};
 use shared::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
 use shared::error::{Error, Result};
 use shared::http::errors;
@@ -282,6 +283,12 @@ impl Running {
                 test: options.rate,
                 live: options.rate,
             },
+            network_rate: NETWORK_RATE,
+            own_party: OwnParty::new(
+                aws::variable("OCPI_COUNTRY_CODE").as_deref(),
+                aws::variable("OCPI_PARTY_ID").as_deref(),
+                aws::variable("OCPI_NAME"),
+            )?,
             reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
             quotas: options.quotas,
@@ -520,6 +527,12 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
         .route(
             stations::ROUTE,
             post(load_stations).layer(DefaultBodyLimit::max(stations::MAX_BODY)),
+        )
+        .route(
+            networks::ROUTE,
+            post(networks::manage)
+                .get(networks::list)
+                .layer(from_fn_with_state(engine.clone(), nudge)),
         )
         .with_state(app.clone())
         .route(requests::ROUTE, get(requests::list).with_state(requests))

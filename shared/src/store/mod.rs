@@ -11,6 +11,7 @@ pub mod idempotency;
 pub mod invoices;
 pub mod keys;
 pub mod list;
+pub mod networks;
 pub mod payment_methods;
 pub mod rates;
 pub mod row;

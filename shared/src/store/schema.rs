@@ -16,6 +16,7 @@ pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("due", "next_action_pk", "next_action_at", &[]),
     ("fine", "fine_pk", "list_sk", &["place"]),
     ("coarse", "coarse_pk", "list_sk", &["place"]),
+    ("network", "network_pk", "network_sk", &[]),
 ];
 
 impl Store {

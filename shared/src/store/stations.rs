@@ -326,7 +326,7 @@ impl Store {
     }
 
     /// The row of a station with the keys of its cells, by which a search around a place finds it.
-    fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
+    pub(super) fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
         let mut item = row::to_item(row, origin)?;
         let place = row.object.location;
         for size in [CellSize::Fine, CellSize::Coarse] {

@@ -1,0 +1,52 @@
+//! `GET /ocpi/versions` and `GET /ocpi/{version}`: the versions of OCPI that this service speaks, and its endpoints in each.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use shared::App;
+use shared::deployment::Deployment;
+use shared::http::edge::base_url;
+use shared::ocpi::versions::OwnUrls;
+use shared::store::access::Rows;
+use shared::Kind;
+
+use super::edge::{InVersion, Platform};
+use super::reply::{Reply, Result};
+use super::{Module, operation};
+use crate::function::{Function, Trigger};
+
+pub const FUNCTION: Function = Function {
+    name: "ocpi-versions",
+    description: "OCPI module versions",
+    trigger: Trigger::Ocpi(&["/ocpi/versions", "/ocpi/{version}"]),
+    // A token that is used for the first time ends the validity of the one before.
+    deployment: Deployment::of_request().writing(&[
+        Rows::Of(Kind::Network),
+        Rows::OcpiCredentials,
+        Rows::Rates,
+    ]),
+};
+
+pub fn module() -> Module {
+    Module {
+        function: FUNCTION,
+        operations: vec![
+            operation("ocpi-list-versions", "GET", "/ocpi/versions", list),
+            operation("ocpi-retrieve-version", "GET", "/ocpi/{version}", retrieve),
+        ],
+    }
+}
+
+/// Lists the versions.
+async fn list(State(app): State<App>, _: Platform, headers: HeaderMap) -> Result {
+    Reply::data(&OwnUrls(&base_url(&app, &headers)).list())
+}
+
+/// Lists the endpoints of a version.
+async fn retrieve(
+    State(app): State<App>,
+    _: Platform,
+    InVersion(version): InVersion,
+    headers: HeaderMap,
+) -> Result {
+    Reply::data(&OwnUrls(&base_url(&app, &headers)).details(version))
+}
