@@ -457,7 +457,7 @@ mod locations {
         for (method, path, body, code) in [
             ("PUT", PATH, with(fixture("location"), json!({"id": "AMS-2", "last_updated": newer})), (200, 2001)),
             ("PUT", PATH, with(fixture("location"), json!({"party_id": "OTH", "last_updated": newer})), (200, 2001)),
-            ("PUT", PATH, with(fixture("location"), json!({"last_updated": null})), (200, 2001)),
+            ("PUT", PATH, with(fixture("location"), json!({"last_updated": "soon"})), (200, 2001)),
             ("PUT", PATH, with(fixture("location"), json!({"coordinates": 1, "last_updated": newer})), (200, 2001)),
             ("PUT", PATH, json!([]), (200, 2001)),
             ("PATCH", PATH, json!({"name": "x"}), (200, 2001)),
@@ -698,7 +698,7 @@ mod commands {
         let path = format!("/ocpi/2.2.1/commands/STOP_SESSION/{id}");
         let url = format!("{}{path}", app.running().base_url);
         assert_eq!(sent.body, json!({"session_id": "S-1001", "response_url": url}));
-        assert_eq!((&sent.headers["ocpi-to-party-id"], &sent.headers["ocpi-from-party-id"]), (&"EXA", &"FCS"));
+        assert_eq!((sent.headers["ocpi-to-party-id"].as_bytes(), sent.headers["ocpi-from-party-id"].as_bytes()), (&b"EXA"[..], &b"FCS"[..]));
         assert_eq!(stored(&app, &id).await.response, Some(ResponseType::Accepted));
         for result in ["TIMEOUT", "ACCEPTED", "ACCEPTED"] {
             let answer = send(&app, &cpo.token, "POST", &url, Some(&json!({"result": result})), &[]).await;
@@ -1008,8 +1008,6 @@ mod sync {
         let cpo = Connected::with(&app, |behaviour| {
             behaviour.missing = vec!["tariffs", "sessions", "cdrs"];
             behaviour.lists.insert("locations", ["L1", "L2", "L3", "L4", "L5"].map(|id| location(id, old)).to_vec());
-            // The versions and the details are answered; then the second page fails.
-            behaviour.fail = vec![200; 0];
         })
         .await;
         cpo.platform.behaviour().fail = vec![500; 3];
@@ -1316,7 +1314,7 @@ mod examples {
         assert_eq!(best(&versions).map(|(version, _)| version.as_str()), Some("2.2.1"));
         for name in ["version_details_example", "version_details_example2"] {
             let details: VersionDetails = lenient(&example(name).expect("an example")).expect(name);
-            assert_eq!(details.version, "2.2.1", "{name}");
+            assert!(details.version.starts_with("2.2") && !details.endpoints.is_empty(), "{name}");
         }
         for name in ["credentials_example", "credentials_example2", "credentials_example3", "credentials_example4"] {
             let credentials: Credentials = lenient(&example(name).expect("an example")).expect(name);

@@ -1,9 +1,12 @@
 //! The OpenAPI document and the pages that show it.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 use shared::error::Code;
+use shared::models::event::EventType;
 use tests::TestApp;
-use tests::contract::DOCUMENT;
+use tests::contract::{DOCUMENT, faults, resolved};
 
 #[test]
 fn every_route_is_an_operation_and_every_operation_a_route() {
@@ -82,16 +85,120 @@ async fn the_pages_load_nothing_from_outside() {
     }
 }
 
+/// Every operation of the paths, with its method and path.
+fn operations() -> impl Iterator<Item = (String, &'static Value)> {
+    let paths = DOCUMENT["paths"].as_object().expect("paths");
+    paths.iter().flat_map(|(path, item)| {
+        let operations = item.as_object().expect("operations");
+        operations.iter().map(move |(method, operation)| {
+            (format!("{} {path}", method.to_uppercase()), operation)
+        })
+    })
+}
+
+#[track_caller]
+fn assert_conforms(what: &str, schema: &Value, example: &Value) {
+    let faults = faults(schema, example);
+    assert!(faults.is_empty(), "{what}: {faults:#?} in {example:#}");
+}
+
 #[test]
-fn every_example_is_an_answer_the_document_describes() {
-    for (path, item) in DOCUMENT["paths"].as_object().expect("paths") {
-        for (method, operation) in item.as_object().expect("operations") {
-            let content = &operation["responses"]["200"]["content"]["application/json"];
-            let shared = content["examples"]["sample"]["$ref"]
-                .as_str()
-                .expect("an example");
-            let example = DOCUMENT.pointer(&shared[1..]).expect("an example");
-            tests::contract::check(&method.to_uppercase(), path, 200, &example["value"]);
+fn every_request_body_has_a_valid_example() {
+    let mut bodies = 0;
+    for (name, operation) in operations() {
+        let Some(body) = operation.get("requestBody") else {
+            assert!(!name.starts_with("POST"), "{name} has no body");
+            continue;
+        };
+        let content = &body["content"]["application/json"];
+        let example = content.get("example").expect("an example");
+        assert_conforms(&name, &content["schema"], example);
+        bodies += 1;
+    }
+    assert!(bodies > 30, "{bodies} bodies");
+}
+
+#[test]
+fn every_response_has_a_valid_example_for_each_of_its_codes() {
+    let mut seen = HashSet::new();
+    for (name, operation) in operations() {
+        for (status, response) in operation["responses"].as_object().expect("responses") {
+            // Many operations share a response.
+            if !seen.insert(response) {
+                continue;
+            }
+            let content = &resolved(response)["content"]["application/json"];
+            let examples = content["examples"].as_object().expect("examples");
+            assert!(!examples.is_empty(), "{name} {status} has no example");
+            for example in examples.values() {
+                let example = &resolved(example)["value"];
+                assert_conforms(&format!("{name} {status}"), &content["schema"], example);
+            }
+            if status == "200" {
+                continue;
+            }
+            let schema = resolved(&content["schema"]);
+            let codes = match &schema["properties"]["code"]["enum"] {
+                Value::Array(codes) => codes.clone(),
+                _ => vec![Value::Null],
+            };
+            let shown: Vec<_> = examples
+                .values()
+                .map(|example| example["value"]["code"].clone())
+                .collect();
+            assert_eq!(shown.len(), codes.len(), "{name} {status}");
+            assert!(
+                codes.iter().all(|code| shown.contains(code)),
+                "{name} {status}"
+            );
         }
+    }
+}
+
+#[test]
+fn every_type_of_event_is_a_webhook_with_a_valid_example() {
+    let webhooks = DOCUMENT["webhooks"].as_object().expect("webhooks");
+    let event = json!({"$ref": "#/components/schemas/Event"});
+    for kind in EventType::ALL {
+        let content =
+            &webhooks[kind.as_str()]["post"]["requestBody"]["content"]["application/json"];
+        let example = &content["example"];
+        assert_eq!(example["type"], kind.as_str());
+        assert_conforms(kind.as_str(), &content["schema"], example);
+        assert_conforms(kind.as_str(), &event, example);
+    }
+    assert_eq!(webhooks.len(), EventType::ALL.len());
+}
+
+#[test]
+fn the_type_of_an_event_decides_the_type_of_its_object() {
+    let event = json!({"$ref": "#/components/schemas/Event"});
+    let webhooks = &DOCUMENT["webhooks"];
+    let example = |kind: &str| {
+        webhooks[kind]["post"]["requestBody"]["content"]["application/json"]["example"].clone()
+    };
+    let mut mixed = example("reservation.confirmed");
+    mixed["data"] = example("invoice.paid")["data"].clone();
+    assert_ne!(faults(&event, &mixed), Vec::<String>::new());
+}
+
+#[test]
+fn no_schema_is_named_after_a_type_that_only_the_code_has() {
+    let schemas = DOCUMENT["components"]["schemas"]
+        .as_object()
+        .expect("schemas");
+    for name in schemas.keys() {
+        let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric());
+        assert!(plain && !name.ends_with("Change"), "{name}");
+    }
+}
+
+#[test]
+fn no_two_operations_of_a_resource_have_the_same_method_name() {
+    let mut names = HashSet::new();
+    for (name, operation) in operations() {
+        let method = (operation["tags"][0].clone(), operation["x-method"].clone());
+        assert!(operation["x-method"].is_string(), "{name}");
+        assert!(names.insert(method.clone()), "{method:?} twice");
     }
 }

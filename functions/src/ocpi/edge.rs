@@ -179,13 +179,14 @@ fn reply_of(response: &Response) -> Reply {
     }
     match response.status() {
         HttpStatus::METHOD_NOT_ALLOWED => {
+            let message = "This path does not answer to this method.";
+            let reply = Reply::transport(HttpStatus::METHOD_NOT_ALLOWED, message);
+            // Without the header, the router adds it.
             let allow = response.headers().get(header::ALLOW);
-            let allow = allow.and_then(|allow| allow.to_str().ok()).unwrap_or_default();
-            Reply::transport(
-                HttpStatus::METHOD_NOT_ALLOWED,
-                "This path does not answer to this method.",
-            )
-            .with_header("allow", allow)
+            match allow.and_then(|allow| allow.to_str().ok()) {
+                Some(allow) => reply.with_header("allow", allow),
+                None => reply,
+            }
         }
         HttpStatus::NOT_FOUND => Reply::not_found("There is nothing at this path."),
         other => Reply::transport(other, "The request cannot be processed."),

@@ -27,6 +27,9 @@ struct Options {
 enum File {
     /// functions/src/docs/openapi.json
     Openapi,
+    /// clients/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1
+    #[value(name = "openapi-3.0")]
+    Openapi30,
     /// infra/template.yaml: functions, roles, queues and alarms
     Template,
     /// infra/capacity.md: calls and capacity units of each route
@@ -37,6 +40,7 @@ impl File {
     fn name(self) -> &'static str {
         match self {
             Self::Openapi => "openapi",
+            Self::Openapi30 => "openapi-3.0",
             Self::Template => "template",
             Self::Capacity => "capacity",
         }
@@ -46,6 +50,7 @@ impl File {
     fn path(self) -> &'static str {
         match self {
             Self::Openapi => "functions/src/docs/openapi.json",
+            Self::Openapi30 => "clients/openapi-3.0.json",
             Self::Template => "infra/template.yaml",
             Self::Capacity => "infra/capacity.md",
         }
@@ -55,6 +60,7 @@ impl File {
     async fn render(self, present: &str) -> String {
         match self {
             Self::Openapi => openapi::render(),
+            Self::Openapi30 => openapi::render_3_0(),
             Self::Template => template::render(present),
             Self::Capacity => capacity::render().await,
         }

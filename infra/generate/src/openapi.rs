@@ -1,53 +1,42 @@
 //! Makes the OpenAPI document from the code: routes and handlers give the operations, models the schemas, sample events the
 //! examples, and the first lines of each route's file the descriptions.
 
+mod downgrade;
+mod errors;
+mod events;
+mod examples;
+mod names;
+mod schemas;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
-use functions::request_spec::{BodyType, Schemas};
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::error::Code;
 use shared::http::{Conditional, Method, Route, Shows, expand};
 use shared::models::event::EventType;
-use shared::models::schema::named;
-use shared::store::row::schemas;
 use shared::version;
 
+use self::names::capital;
+use self::schemas::Components;
 use crate::root;
-
-/// Members of answers that are left out when there is nothing to say; every other member is always there.
-const SOMETIMES: &[(&str, &str)] = &[
-    ("ApiKey", "secret"),
-    ("EventData", "previous_attributes"),
-    ("ChargingStation", "distance_meters"),
-    ("Availability", "exceptional_closings"),
-    ("Availability", "exceptional_openings"),
-    ("Price", "price_decimal"),
-    ("Price", "restrictions"),
-    ("ReportFilters", "driver"),
-    ("ReportFilters", "session_status"),
-    ("ReportFilters", "station"),
-    ("ReportFilters", "vehicle"),
-    ("Restrictions", "day_of_week"),
-    ("Restrictions", "end_date"),
-    ("Restrictions", "end_time"),
-    ("Restrictions", "max_duration"),
-    ("Restrictions", "max_energy"),
-    ("Restrictions", "max_power"),
-    ("Restrictions", "min_duration"),
-    ("Restrictions", "min_energy"),
-    ("Restrictions", "min_power"),
-    ("Restrictions", "start_date"),
-    ("Restrictions", "start_time"),
-];
 
 /// The document as it is written to the file: indented by one blank, because the file is part of the executable.
 pub fn render() -> String {
+    write(&document())
+}
+
+/// The same in OpenAPI 3.0, for programs that do not read 3.1.
+pub fn render_3_0() -> String {
+    write(&downgrade::document(document()))
+}
+
+fn write(document: &Value) -> String {
     let mut text = Vec::new();
     let format = serde_json::ser::PrettyFormatter::with_indent(b" ");
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, format);
-    serde::Serialize::serialize(&document(), &mut serializer).expect("JSON");
+    serde::Serialize::serialize(document, &mut serializer).expect("JSON");
     String::from_utf8(text).expect("text") + "\n"
 }
 
@@ -66,13 +55,16 @@ fn document() -> Value {
     }
     let webhooks: Map<_, _> = EventType::ALL
         .iter()
-        .map(|kind| (kind.as_str().to_owned(), webhook(*kind, &mut components)))
+        .map(|kind| {
+            (
+                kind.as_str().to_owned(),
+                events::webhook(*kind, &mut components),
+            )
+        })
         .collect();
-    components.add("Error".into(), error_schema());
-    let failures = std::mem::take(&mut components.failures);
+    let errors = std::mem::take(&mut components.errors);
     let examples = std::mem::take(&mut components.examples);
-    let mut schemas = components.finish();
-    schemas.insert("Error".into(), error_schema());
+    let schemas = components.finish();
     let tags: BTreeSet<_> = endpoints.iter().map(|one| tag(&one.route)).collect();
     let tags = tags
         .into_iter()
@@ -96,7 +88,7 @@ fn document() -> Value {
             "schemas": schemas,
             "examples": examples,
             "parameters": parameters(),
-            "responses": failures,
+            "responses": errors,
             "headers": headers(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer",
                 "description": "A secret key: `sk_test_…`, `sk_live_…`, or a restricted `rk_test_…`, `rk_live_…`."}},
@@ -138,272 +130,6 @@ answer, with the header `Idempotent-Replayed: true`.
 **Webhooks** are signed: `Service-Signature: t=<time>,v1=<hex>` is the HMAC-SHA256 of `<time>.<raw body>` under the \
 endpoint's whole secret; the headers of Standard Webhooks come along.";
 
-/// The schemas that are referred to.
-#[derive(Default)]
-struct Components {
-    schemas: BTreeMap<String, Value>,
-    answers: BTreeSet<String>,
-    bodies: BTreeSet<String>,
-    kinds: BTreeMap<String, Kind>,
-    /// Refusals by status and codes: many operations share them.
-    failures: BTreeMap<String, Value>,
-    /// What operations answer, by name.
-    examples: BTreeMap<String, Value>,
-}
-
-impl Components {
-    fn add(&mut self, name: String, schema: Value) {
-        self.schemas.entry(name).or_insert(schema);
-    }
-
-    fn add_all(&mut self, schemas: Schemas) {
-        for (name, schema) in schemas {
-            self.add(
-                name,
-                serde_json::to_value(schema).expect("a schema is JSON"),
-            );
-        }
-    }
-
-    /// A reference to the schema of a kind of object.
-    fn object(&mut self, kind: Kind) -> Value {
-        let (name, schemas) = object_schemas(kind);
-        self.add_all(schemas);
-        self.answers.insert(name.clone());
-        self.kinds.insert(name.clone(), kind);
-        reference(&name)
-    }
-
-    /// The name of the response that refuses with one of these codes.
-    fn failure(&mut self, status: u16, codes: &BTreeSet<Option<&'static str>>) -> String {
-        let names: Vec<_> = codes.iter().map(|code| code.unwrap_or("no_code")).collect();
-        let name = format!("{status}.{}", names.join("."));
-        let response = || failure(status, codes);
-        self.failures.entry(name.clone()).or_insert_with(response);
-        name
-    }
-
-    /// A reference to an example of what an operation answers; many operations share one.
-    fn example(&mut self, route: &Route) -> Value {
-        let name = match route.shows {
-            Shows::Object(kind) if warns(route) => format!("allowed_{}", kind.name()),
-            _ if route.name == "create-api-key" => "made_api_key".to_owned(),
-            Shows::Object(kind) => kind.name().to_owned(),
-            Shows::Page(kind) => format!("page_of_{}", kind.name()),
-            Shows::Lines => "page_of_lines".to_owned(),
-            Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
-        };
-        let shared = json!({"$ref": format!("#/components/examples/{name}")});
-        self.examples.insert(name, json!({"value": example(route)}));
-        shared
-    }
-
-    fn body(&mut self, body: BodyType) -> Value {
-        self.add_all(body.schemas);
-        self.bodies.insert(body.name.clone());
-        reference(&body.name)
-    }
-
-    /// Everything referred to from some schemas.
-    fn reachable(&self, from: &BTreeSet<String>) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        let mut open: Vec<String> = from.iter().cloned().collect();
-        while let Some(name) = open.pop() {
-            if found.insert(name.clone())
-                && let Some(schema) = self.schemas.get(&name)
-            {
-                references(schema, &mut open);
-            }
-        }
-        found
-    }
-
-    /// The schemas as they are shown: answers have all their members, simple types stand where they are used, and ids
-    /// may be the objects they name.
-    fn finish(mut self) -> Map<String, Value> {
-        let (answers, bodies) = (self.reachable(&self.answers), self.reachable(&self.bodies));
-        for name in answers.difference(&bodies) {
-            if let Some(schema) = self.schemas.get_mut(name) {
-                require_all(name, schema);
-            }
-        }
-        for (name, kind) in &self.kinds {
-            let Some(schema) = self.schemas.get_mut(name) else {
-                continue;
-            };
-            schema["properties"]["object"] = json!({"type": "string", "const": kind.name()});
-            schema["properties"]["id"] = json!({"type": "string", "description": "Opaque."});
-        }
-        let simple: BTreeMap<String, Value> = self
-            .schemas
-            .iter()
-            .filter(|(_, schema)| is_simple(schema))
-            .map(|(name, schema)| (name.clone(), schema.clone()))
-            .collect();
-        let mut shown: Map<String, Value> = self
-            .schemas
-            .iter()
-            .filter(|(name, _)| !simple.contains_key(*name))
-            .map(|(name, schema)| (name.clone(), schema.clone()))
-            .collect();
-        for schema in shown.values_mut() {
-            inline(schema, &simple);
-            tidy(schema);
-        }
-        for (name, kind) in &self.kinds {
-            for (member, target) in expand::members(*kind) {
-                let target = object_schemas(target).0;
-                if shown.contains_key(&target) {
-                    expandable(&mut shown, name, member, &target);
-                }
-            }
-        }
-        let used = self.reachable(&self.answers.union(&self.bodies).cloned().collect());
-        shown.retain(|name, _| used.contains(name));
-        shown
-    }
-}
-
-fn reference(name: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{name}")})
-}
-
-fn references(schema: &Value, found: &mut Vec<String>) {
-    match schema {
-        Value::Object(members) => {
-            if let Some(Value::String(path)) = members.get("$ref") {
-                found.extend(path.rsplit('/').next().map(str::to_owned));
-            }
-            members
-                .values()
-                .for_each(|member| references(member, found));
-        }
-        Value::Array(entries) => entries.iter().for_each(|entry| references(entry, found)),
-        _ => {}
-    }
-}
-
-fn require_all(name: &str, schema: &mut Value) {
-    let Some(properties) = schema["properties"].as_object() else {
-        return;
-    };
-    let always = properties
-        .keys()
-        .filter(|member| !SOMETIMES.contains(&(name, member)))
-        .cloned()
-        .collect::<Vec<_>>();
-    if !always.is_empty() {
-        schema["required"] = json!(always);
-    }
-}
-
-/// Neither an object with members nor a list of words: it reads better where it is used.
-fn is_simple(schema: &Value) -> bool {
-    schema.get("properties").is_none() && schema.get("enum").is_none()
-}
-
-/// Puts simple types in place of references to them.
-fn inline(schema: &mut Value, simple: &BTreeMap<String, Value>) {
-    match schema {
-        Value::Object(members) => {
-            let name = members
-                .get("$ref")
-                .and_then(Value::as_str)
-                .and_then(|path| path.rsplit('/').next());
-            if let Some(target) = name.and_then(|name| simple.get(name)).cloned() {
-                members.remove("$ref");
-                for (key, value) in target.as_object().cloned().unwrap_or_default() {
-                    members.entry(key).or_insert(value);
-                }
-                return inline(schema, simple);
-            }
-            members
-                .values_mut()
-                .for_each(|member| inline(member, simple));
-        }
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| inline(entry, simple)),
-        _ => {}
-    }
-}
-
-/// `{"oneOf": [null, {"type": "string"}]}` as `{"type": ["string", "null"]}`, and no formats that only Rust knows.
-fn tidy(schema: &mut Value) {
-    match schema {
-        Value::Object(members) => {
-            members.values_mut().for_each(tidy);
-            let rust = matches!(
-                members.get("format").and_then(Value::as_str),
-                Some(
-                    "int32"
-                        | "int64"
-                        | "uint8"
-                        | "uint16"
-                        | "uint32"
-                        | "uint64"
-                        | "double"
-                        | "float"
-                )
-            );
-            if rust && !members.contains_key("properties") {
-                members.remove("format");
-            }
-            if let Some(Value::Array(options)) = members.get("oneOf")
-                && let [null, Value::Object(other)] = &options[..]
-                && null == &json!({"type": "null"})
-                && let Some(Value::String(kind)) = other.get("type")
-                && !other.contains_key("enum")
-            {
-                let (kind, other) = (kind.clone(), other.clone());
-                members.remove("oneOf");
-                for (key, value) in other {
-                    members.entry(key).or_insert(value);
-                }
-                members.insert("type".into(), json!([kind, "null"]));
-            }
-        }
-        Value::Array(entries) => entries.iter_mut().for_each(tidy),
-        _ => {}
-    }
-}
-
-/// Lets a member that holds an id hold the object instead.
-fn expandable(shown: &mut Map<String, Value>, name: &str, member: &str, target: &str) {
-    let (owner, member) = match member.split_once('.') {
-        None => (name.to_owned(), member),
-        Some((outer, inner)) => {
-            let path = shown[name]["properties"][outer]["$ref"].as_str();
-            let owner = path
-                .and_then(|path| path.rsplit('/').next())
-                .unwrap_or(name);
-            (owner.to_owned(), inner)
-        }
-    };
-    let Some(place) = shown
-        .get_mut(&owner)
-        .and_then(|schema| schema.pointer_mut(&format!("/properties/{member}")))
-    else {
-        panic!("{owner} has no {member} to expand");
-    };
-    let place = match place.get_mut("items") {
-        Some(_) => &mut place["items"],
-        None => place,
-    };
-    let mut id = place.take();
-    let description = id.as_object_mut().and_then(|id| id.remove("description"));
-    *place = json!({"anyOf": [id, reference(target)]});
-    if let Some(description) = description {
-        place["description"] = description;
-    }
-}
-
-fn object_schemas(kind: Kind) -> (String, Schemas) {
-    schemas(kind).unwrap_or_else(|| panic!("no schema of {kind:?}"))
-}
-
-fn sample_id(kind: Kind) -> String {
-    format!("{}01a1f000000070008000000000000001", kind.prefix())
-}
-
 fn tag(route: &Route) -> &'static str {
     route.path.split('/').nth(2).expect("a resource")
 }
@@ -414,22 +140,15 @@ fn about(tag: &str) -> String {
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let paragraph = text.split("//!\n").next().unwrap_or_default();
-    let said = header(paragraph);
+    let said = first_lines(paragraph);
     assert!(!said.is_empty(), "{} has no description", path.display());
     said
 }
 
 /// The first lines of a file, `//! …`, as one.
-fn header(text: &str) -> String {
+fn first_lines(text: &str) -> String {
     let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
-}
-
-/// `retrieve-charging-station` as `retrieveChargingStation`.
-fn operation_id(name: &str) -> String {
-    let mut words = name.split('-');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |id, word| id + &capital(word))
 }
 
 /// What the description of every operation that charges adds.
@@ -437,21 +156,16 @@ const CHARGING: &str = " A 500 or 503 with `transaction` means that it is not ce
     the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. \
     Repeating the request with the same `Idempotency-Key` never charges twice.";
 
-fn capital(word: &str) -> String {
-    let (first, rest) = word.split_at(1);
-    first.to_uppercase() + rest
-}
-
 /// `retrieve-charging-station` as `Retrieve a charging station`.
 fn summary(route: &Route) -> String {
-    let (verb, object) = route.name.split_once('-').expect("a verb and an object");
+    let (verb, object) = names::verb_and_object(route);
     let object = object.replace("api", "API").replace('-', " ");
     let article = match (route.shows, object.chars().next()) {
         (Shows::Page(_) | Shows::Lines, _) => "",
         (_, Some('a' | 'e' | 'i' | 'o' | 'A')) => "an ",
         _ => "a ",
     };
-    let verb = verb.replace("topup", "top up");
+    let verb = verb.replace('-', " ");
     format!("{} {article}{object}", capital(&verb))
 }
 
@@ -463,7 +177,7 @@ fn description(route: &Route) -> String {
         if !text.contains(&format!("\"{}\"", route.name)) {
             continue;
         }
-        let said = header(&text);
+        let said = first_lines(&text);
         let (_, said) = said.split_once("`: ").expect("a path and what it does");
         let charging = if route.charges { CHARGING } else { "" };
         return capital(said) + charging;
@@ -491,283 +205,71 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     let route = &endpoint.route;
     let spec = (endpoint.request_spec)();
     let mut operation = json!({
-        "operationId": operation_id(route.name),
+        "operationId": names::operation_id(route),
         "summary": summary(route),
         "description": description(route),
         "tags": [tag(route)],
         "parameters": operation_parameters(endpoint, components),
+        "x-method": names::method(route),
         "x-scope": scopes(route),
     });
     let mut responses = Map::from_iter([("200".to_owned(), success(route, components))]);
-    for (status, codes) in refusals(endpoint) {
-        let name = components.failure(status, &codes);
-        let shared = json!({"$ref": format!("#/components/responses/{name}")});
-        responses.insert(status.to_string(), shared);
+    for (status, codes) in errors::refusals(endpoint) {
+        let error = errors::response(status, &codes, components);
+        responses.insert(status.to_string(), error);
     }
     operation["responses"] = Value::Object(responses);
     if let Some(body) = spec.body {
-        let name = body.name.clone();
-        let mut schema = components.body(body);
-        let whole = components.schemas[&name].clone();
-        let required = whole.get("required").is_some();
-        if is_simple(&whole) {
-            schema = whole;
-        }
-        let mut content = json!({"schema": schema});
-        if let Some(example) = body_of_sample(route.name) {
-            content["example"] = example;
-        }
-        operation["requestBody"] =
-            json!({"required": required, "content": {"application/json": content}});
+        let (schema, required) = components.body(route, body);
+        operation["requestBody"] = json!({"required": required, "content":
+            {"application/json": {"schema": schema, "example": examples::body(route)}}});
     }
     operation
 }
 
-/// The id in the path of the route's sample event.
-fn id_of_sample(name: &str) -> Value {
-    let path = sample(name)["rawPath"].as_str().expect("a path").to_owned();
-    json!(path.split('/').nth(3).expect("an id"))
-}
-
-fn sample(name: &str) -> Value {
-    let path = root().join(format!("events/{name}.json"));
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).expect("JSON")
-}
-
-/// The body of the route's sample event.
-fn body_of_sample(name: &str) -> Option<Value> {
-    serde_json::from_str(sample(name)["body"].as_str()?).ok()
-}
-
 fn success(route: &Route, components: &mut Components) -> Value {
-    let object = components.object(route.shows.kind());
+    let kind = route.shows.kind();
+    let called = kind.name().replace('_', " ");
     let (said, schema) = match route.shows {
-        Shows::Object(kind) => {
-            let object = match warns(route) {
-                true => with_warnings(object, components),
-                false => object,
-            };
-            (format!("The {}.", kind.name().replace('_', " ")), object)
-        }
-        Shows::Page(kind) => (
-            format!("A page of {} objects.", kind.name().replace('_', " ")),
-            page_of(object),
+        Shows::Object(_) if is_warned(route) => (
+            format!("The {called}."),
+            components.object_with_warnings(kind),
+        ),
+        Shows::Object(_) => (format!("The {called}."), components.object(kind)),
+        Shows::Page(_) => (
+            format!("A page of {called} objects."),
+            components.page(kind),
         ),
         Shows::Lines => (
             "A page of line items.".to_owned(),
-            page_of(reference("LineItem")),
+            components.page_of_lines(),
         ),
-        Shows::Deleted(kind) => (
-            "It is gone.".to_owned(),
-            json!({"type": "object", "required": ["id", "object", "deleted"], "properties": {
-                "id": {"type": "string"},
-                "object": {"type": "string", "const": kind.name()},
-                "deleted": {"type": "boolean", "const": true},
-            }}),
+        Shows::Deleted(_) => (
+            "The object was deleted.".to_owned(),
+            components.deleted(kind),
         ),
     };
-    let mut headers = every_header();
+    let mut headers = headers_of_every_response();
     if route.method != Method::Get {
-        headers.insert(
-            "Idempotent-Replayed".into(),
-            json!({"$ref": "#/components/headers/Idempotent-Replayed"}),
-        );
+        headers.extend([header("Idempotent-Replayed")]);
     }
+    let name = examples::name(route);
+    let example = json!({"$ref": format!("#/components/examples/{name}")});
+    components
+        .examples
+        .insert(name, json!({"value": examples::response(route)}));
     json!({"description": said, "headers": headers,
-        "content": {"application/json": {"schema": schema, "examples": {"sample": components.example(route)}}}})
+        "content": {"application/json": {"schema": schema, "examples": {"sample": example}}}})
 }
 
-/// What an operation may answer.
-fn example(route: &Route) -> Value {
-    let page =
-        |row: Value| json!({"data": [row], "next_page_url": null, "previous_page_url": null});
-    match route.shows {
-        Shows::Object(kind) => {
-            let mut object = example_of(kind);
-            if route.name == "create-api-key" {
-                object["secret"] = json!("rk_test_…");
-            }
-            if warns(route) {
-                object["policy_warnings"] = json!([]);
-            }
-            object
-        }
-        Shows::Page(kind) => page(example_of(kind)),
-        Shows::Lines => page(example_of(Kind::Invoice)["line_items"][0].clone()),
-        Shows::Deleted(kind) => {
-            json!({"id": example_of(kind)["id"], "object": kind.name(), "deleted": true})
-        }
-    }
-}
-
-/// An object of that kind, of a day on which a vehicle charged and was billed for it.
-fn example_of(kind: Kind) -> Value {
-    let path = root().join(format!("infra/generate/examples/{}.json", kind.name()));
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).expect("JSON")
-}
-
-fn page_of(object: Value) -> Value {
-    json!({"type": "object", "required": ["data", "next_page_url", "previous_page_url"], "properties": {
-        "data": {"type": "array", "items": object},
-        "next_page_url": {"type": ["string", "null"], "description": "Null on the last page."},
-        "previous_page_url": {"type": ["string", "null"], "description": "Null on the first page."},
-    }})
-}
-
-/// Whether policies have a say in what the operation does.
-fn warns(route: &Route) -> bool {
+/// Whether the response to the operation has the warnings of policies.
+fn is_warned(route: &Route) -> bool {
     route.refuses.contains(&Code::PolicyBlocked)
 }
 
-/// An answer that says more than its object: what policies in suggestion mode have against it.
-fn with_warnings(object: Value, components: &mut Components) -> Value {
-    let (name, schemas) = named::<shared::charging::policies::Breach>();
-    components.add_all(schemas);
-    components.answers.insert(name.clone());
-    let warnings = json!({"type": "array", "items": reference(&name),
-        "description": "What policies in suggestion mode have against it; empty when nothing speaks against it."});
-    json!({"allOf": [object, {"type": "object", "required": ["policy_warnings"], "properties": {"policy_warnings": warnings}}]})
-}
-
-/// What an operation may refuse with: codes by status, where none stands for an error without a code.
-pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, BTreeSet<Option<&'static str>>> {
-    let route = &endpoint.route;
-    let spec = (endpoint.request_spec)();
-    let mut refusals: BTreeMap<u16, BTreeSet<Option<&'static str>>> = BTreeMap::new();
-    for status in [400, 401, 403, 500, 503] {
-        refusals.entry(status).or_default().insert(None);
-    }
-    if route.method != Method::Get {
-        // An idempotency key in flight.
-        refusals.entry(409).or_default().insert(None);
-    }
-    let mut codes = vec![Code::RateLimitExceeded, Code::AccountNotFound];
-    codes.extend(spec.body.and_then(|body| body.invalid));
-    codes.extend(expand::is_taken(route).then_some(Code::UnsupportedExpandValue));
-    codes.extend(route.refuses);
-    let named = |name: &&str| Kind::ALL.iter().find(|kind| kind.name() == *name);
-    codes.extend(
-        route
-            .query
-            .iter()
-            .filter_map(named)
-            .filter_map(|kind| kind.not_found()),
-    );
-    if spec.id {
-        let own = route.scope.resource().map(|resource| resource.kind());
-        let code = own.and_then(Kind::not_found);
-        match code {
-            Some(code) => codes.push(code),
-            None => {
-                refusals.entry(404).or_default().insert(None);
-            }
-        }
-    }
-    for code in codes {
-        refusals
-            .entry(code.status())
-            .or_default()
-            .insert(Some(code.as_str()));
-    }
-    refusals
-}
-
-fn failure(status: u16, codes: &BTreeSet<Option<&'static str>>) -> Value {
-    let meaning = match status {
-        400 => "The request is invalid for the operation.",
-        401 => "The key is missing, invalid or not authenticated.",
-        402 => "The payment failed or was not authorized.",
-        403 => "The key lacks a scope, the account is suspended, or a policy blocks the request.",
-        404 => "Something that the request names does not exist.",
-        409 => "The request conflicts with the current state.",
-        429 => "Requests come too quickly.",
-        500 => "An unexpected fault of the service.",
-        503 => "The service is busy; nothing was changed that a repetition could not finish.",
-        other => panic!("no meaning of {other}"),
-    };
-    let names: Vec<_> = codes
-        .iter()
-        .flatten()
-        .map(|code| format!("`{code}`"))
-        .collect();
-    let said = match names.is_empty() {
-        true => meaning.to_owned(),
-        false => format!("{meaning} Codes: {}.", names.join(", ")),
-    };
-    let examples: Map<String, Value> = codes
-        .iter()
-        .map(|code| {
-            (
-                code.unwrap_or("no_code").to_owned(),
-                json!({"value": example_error(status, *code)}),
-            )
-        })
-        .collect();
-    let schema = json!({"allOf": [reference("Error"), {"type": "object", "properties": {
-        "status": {"const": status}, "code": {"enum": codes},
-    }}]});
-    let mut headers = every_header();
-    match status {
-        401 => {
-            headers.insert(
-                "WWW-Authenticate".into(),
-                json!({"$ref": "#/components/headers/WWW-Authenticate"}),
-            );
-        }
-        429 | 503 => {
-            headers.insert(
-                "Retry-After".into(),
-                json!({"$ref": "#/components/headers/Retry-After"}),
-            );
-        }
-        _ => {}
-    }
-    json!({"description": said, "headers": headers,
-        "content": {"application/json": {"schema": schema, "examples": examples}}})
-}
-
-fn example_error(status: u16, code: Option<&str>) -> Value {
-    let kind = match status {
-        401 | 403 if code.is_none() => "authentication_error",
-        429 => "rate_limit_error",
-        500 | 503 => "api_error",
-        409 if code.is_none() => "idempotency_error",
-        _ => "invalid_request_error",
-    };
-    let doc_url = code.map(|code| {
-        format!(
-            "http://127.0.0.1:8787/docs/errors#{}",
-            code.replace('_', "-")
-        )
-    });
-    json!({"object": "error", "type": kind, "code": code, "message": "What is wrong, for a human reader.", "param": null,
-        "request": sample_id(Kind::Request), "status": status, "doc_url": doc_url})
-}
-
-fn error_schema() -> Value {
-    json!({
-        "type": "object",
-        "description": "Why a request failed.",
-        "required": ["object", "type", "code", "message", "param", "request", "status", "doc_url"],
-        "properties": {
-            "object": {"type": "string", "const": "error"},
-            "type": {"type": "string", "enum": ["invalid_request_error", "authentication_error", "rate_limit_error", "api_error", "idempotency_error"]},
-            "code": {"type": ["string", "null"], "description": "The specific condition."},
-            "message": {"type": "string", "description": "For a human reader."},
-            "param": {"type": ["string", "null"], "description": "The parameter at fault, as a path: `location.radius`."},
-            "request": {"type": "string", "description": "The id of the request, for support."},
-            "status": {"type": "integer", "description": "The HTTP status."},
-            "doc_url": {"type": ["string", "null"], "description": "Where the code is explained."},
-            "decline_code": {"type": "string", "description": "With `payment_authorization_failed`: the provider's reason."},
-            "transaction": {"type": "string", "description": "Of a request that charges: the transaction that shows whether it did."},
-            "policy": {"type": "string", "description": "With `policy_blocked`: the policy."},
-            "rule": {"type": "string", "description": "With `policy_blocked`: its rule."},
-        },
-    })
+/// A word of the interface in a description.
+fn quoted(word: &str) -> String {
+    format!("`{word}`")
 }
 
 fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec<Value> {
@@ -780,7 +282,7 @@ fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec
             .map(|resource| resource.kind())
             .expect("a resource");
         list.push(json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string", "minLength": 1},
-            "description": format!("The id of the {}.", kind.name().replace('_', " ")), "example": id_of_sample(route.name)}));
+            "description": format!("The id of the {}.", kind.name().replace('_', " ")), "example": examples::id(route)}));
     }
     for name in route.query {
         list.push(query_parameter(route, name, components));
@@ -882,11 +384,11 @@ fn query_parameter(route: &Route, name: &str, components: &mut Components) -> Va
         ),
         "available" => described(
             json!({"type": "boolean"}),
-            "Has a connector that is free now, or has none.",
+            "Whether a connector is free now.",
         ),
         "reservable" => described(
             json!({"type": "boolean"}),
-            "RequestSpec reservations, or does not.",
+            "Whether the station can be reserved.",
         ),
         "from" => described(
             json!({"type": "string", "format": "date-time"}),
@@ -901,21 +403,13 @@ fn query_parameter(route: &Route, name: &str, components: &mut Components) -> Va
             "Events of this type.",
         ),
         "status" | "type" => {
-            components.object(route.shows.kind());
-            let object = &components.schemas[&object_schemas(route.shows.kind()).0];
-            let mut schema = object["properties"][name].clone();
-            if let Some(target) = schema["$ref"]
-                .as_str()
-                .and_then(|path| path.rsplit('/').next())
-            {
-                schema = components.schemas[target].clone();
-            }
+            let schema = components.member(route.shows.kind(), name);
+            let mut words = schema["enum"].clone();
             if route.shows.kind() == Kind::Invoice
-                && let Some(words) = schema["enum"].as_array_mut()
+                && let Some(words) = words.as_array_mut()
             {
                 words.push(json!("overdue"));
             }
-            let words = schema["enum"].clone();
             described(
                 json!({"type": "string", "enum": words}),
                 &format!("Objects of this {name}."),
@@ -958,45 +452,18 @@ fn headers() -> Value {
     })
 }
 
-fn every_header() -> Map<String, Value> {
-    [
+fn header(name: &str) -> (String, Value) {
+    let shared = json!({"$ref": format!("#/components/headers/{name}")});
+    (name.to_owned(), shared)
+}
+
+fn headers_of_every_response() -> Map<String, Value> {
+    let names = [
         "RateLimit-Limit",
         "RateLimit-Remaining",
         "RateLimit-Reset",
         "Service-Request-Id",
         "Service-Version",
-    ]
-    .iter()
-    .map(|name| {
-        (
-            (*name).to_owned(),
-            json!({"$ref": format!("#/components/headers/{name}")}),
-        )
-    })
-    .collect()
-}
-
-fn webhook(kind: EventType, components: &mut Components) -> Value {
-    let event = components.object(Kind::Event);
-    let subject = kind.as_str().split('.').next().unwrap_or_default();
-    let object = match subject {
-        "ping" => json!({"type": "object"}),
-        "service" => components.object(Kind::Transaction),
-        subject => match Kind::ALL.iter().find(|kind| kind.name() == subject) {
-            Some(kind) => components.object(*kind),
-            None => panic!("{subject} is no kind of object"),
-        },
-    };
-    let data = json!({"type": "object", "properties": {"object": object}});
-    let schema = json!({"allOf": [event, {"type": "object", "properties": {"type": {"const": kind.as_str()}, "data": data}}]});
-    let words = kind.as_str().replace(['.', '_'], "-");
-    json!({"post": {
-        "operationId": operation_id(&format!("on-{words}")),
-        "summary": kind.as_str(),
-        "description": format!("Sent to the endpoints that subscribed to `{}`. Answer 200, 201, 202 or 204; anything else is tried again.", kind.as_str()),
-        "tags": ["events"],
-        "security": [],
-        "requestBody": {"required": true, "content": {"application/json": {"schema": schema}}},
-        "responses": {"200": {"description": "Received."}, "4XX": {"description": "Tried again; 410 disables the endpoint."}},
-    }})
+    ];
+    names.into_iter().map(header).collect()
 }

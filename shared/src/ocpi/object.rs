@@ -154,16 +154,20 @@ pub fn check_identity(object: &Value, id: &ObjectId) -> Result<(), Refusal> {
     check_member(object, "id", &id.id)
 }
 
-/// An object that is sent whole.
+/// An object that is sent whole. One without `last_updated` counts as newer than the stored one: the member is required, but examples
+/// of the standard lack it.
 ///
 /// # Errors
-/// It is not an object, or lacks `last_updated`.
+/// It is not an object, or `last_updated` is not a timestamp.
 pub fn put(stored: Option<&Value>, object: Value) -> Result<Update, Refusal> {
-    members(&object)?;
-    let updated = last_updated(&object)?;
+    let updated = match members(&object)?.get("last_updated") {
+        None | Some(Value::Null) => None,
+        Some(_) => Some(last_updated(&object)?),
+    };
+    let is_late = |stored| updated.is_some_and(|updated| is_older(updated, stored));
     Ok(match stored {
         None => Update::New(object),
-        Some(stored) if is_older(updated, stored) || *stored == object => Update::Stale,
+        Some(stored) if is_late(stored) || *stored == object => Update::Stale,
         Some(_) => Update::Changed(object),
     })
 }
@@ -319,7 +323,7 @@ fn with_part(location: &Value, part: &Part<'_>, new: Value) -> Result<Value, Ref
 /// A location, an EVSE or a connector that is sent whole: what the location is afterwards.
 ///
 /// # Errors
-/// The location of a part, or the EVSE of a connector, is not there; the object lacks `last_updated`, or its id differs from the
+/// The location of a part, or the EVSE of a connector, is not there; `last_updated` is not a timestamp, or the id differs from the
 /// path.
 pub fn put_part(stored: Option<&Value>, at: &Part<'_>, object: Value) -> Result<Update, Refusal> {
     match at {
@@ -389,6 +393,8 @@ mod tests {
         older["name"] = json!("Brugge");
         assert_eq!(put(Some(&stored), older), Ok(Update::Stale));
         assert_eq!(put(Some(&stored), stored.clone()), Ok(Update::Stale));
+        let undated = json!({"id": "LOC1", "last_updated": null});
+        assert_eq!(put(Some(&stored), undated.clone()), Ok(Update::Changed(undated)));
     }
 
     #[test]

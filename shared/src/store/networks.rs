@@ -462,7 +462,7 @@ impl Store {
             .client
             .query()
             .table_name(&self.table)
-            .key_condition_expression("pk = :pk AND sk >= :first AND sk < :end")
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :end")
             .expression_attribute_values(":pk", s(pk))
             .expression_attribute_values(":end", s(format!("{}~", first.trim_end_matches('0'))))
             .expression_attribute_values(":first", s(first))

@@ -1,0 +1,164 @@
+// Writes src/generated/models.ts and src/generated/resources.ts from the OpenAPI document. `npm run generate` runs it after
+// openapi-typescript, which writes the types that both refer to.
+
+import { readFileSync, writeFileSync } from "node:fs";
+
+const root = new URL("../", import.meta.url);
+const document = JSON.parse(readFileSync(new URL("../../functions/src/docs/openapi.json", root), "utf8"));
+const schemas = document.components.schemas;
+
+const HEADER = "// Written by `npm run generate` from the OpenAPI document. Do not edit.\n\n";
+const camel = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
+const pascal = (name) => camel(`_${name}`);
+const target = (schema) => schema?.$ref?.split("/").at(-1);
+const comment = (text, indent = "") =>
+  `${indent}/** ${text.replaceAll("*/", "*\\/").split("\n").join(`\n${indent} * `)} */\n`;
+
+const isError = (name) => schemas[name].properties?.object?.const === "error";
+const isHidden = (name) => isError(name) || name.startsWith("Expandable") || /(Page|^EmptyBody)$/.test(name);
+
+/** The paths that `expand` of a response takes. */
+function expandable(name) {
+  const schema = schemas[name].oneOf ? schemas[target(schemas[name].oneOf[0])] : schemas[name];
+  const paths = [];
+  for (const [member, value] of Object.entries(schema.properties ?? {})) {
+    const names = [value, value.items, ...(value.oneOf ?? [])].map(target).filter(Boolean);
+    for (const inner of names) {
+      if (inner.startsWith("Expandable")) paths.push(member);
+      else if (!schemas[inner].properties?.object && schemas[inner].properties) {
+        paths.push(...expandable(inner).map((path) => `${member}.${path}`));
+      }
+    }
+  }
+  return [...new Set(paths)];
+}
+
+// The models.
+
+let models = `${HEADER}import type { Expanded } from "../expand.ts";\nimport type { components } from "./openapi.ts";\n\n`;
+models += 'type Schemas = components["schemas"];\n\n';
+models += `${comment("The version of the interface that this client speaks.")}export const API_VERSION = ${JSON.stringify(document.info.version)};\n\n`;
+for (const [name, schema] of Object.entries(schemas)) {
+  if (isHidden(name)) continue;
+  if (schema.description) models += comment(schema.description);
+  // What responses show: an object that may hold expanded objects.
+  const paths = schema.properties?.object || schema.oneOf ? expandable(name) : [];
+  models +=
+    paths.length === 0
+      ? `export type ${name} = Schemas["${name}"];\n\n`
+      : `export type ${name}<Expand extends string = never> = Expanded<Schemas["${name}"], Expand>;\n\n`;
+}
+const codes = new Set(Object.keys(schemas).filter(isError).flatMap((name) => schemas[name].properties.code.enum ?? []));
+codes.delete(null);
+models += comment("The specific condition behind an error.");
+models += `export type ErrorCode =\n${[...codes].sort().map((code) => `  | "${code}"`).join("\n")};\n`;
+writeFileSync(new URL("src/generated/models.ts", root), models);
+
+// The resources.
+
+const tags = new Map(document.tags.map((tag) => [tag.name, { description: tag.description, methods: [], params: [] }]));
+const used = new Set();
+const use = (name) => {
+  used.add(name);
+  return name;
+};
+
+/** The type of a query parameter. */
+function queryType(schema) {
+  if (schema.enum) return schema.enum.map((word) => JSON.stringify(word)).join(" | ");
+  if (schema.type === "array") return `(${queryType(schema.items)})[]`;
+  return { integer: "number", number: "number", boolean: "boolean" }[schema.type] ?? "string";
+}
+
+/** The interface of an operation's query parameters, or nothing. */
+function queryInterface(name, operation) {
+  const query = operation.parameters.filter((one) => one.in === "query" && one.name !== "expand[]");
+  if (query.length === 0) return undefined;
+  const members = new Map();
+  for (const one of query) {
+    const range = /^(\w+)\[(\w+)\]$/.exec(one.name);
+    if (range) {
+      const bounds = members.get(range[1]) ?? { bounds: "", description: "A range of times, as RFC 3339." };
+      bounds.bounds += `${comment(one.description, "    ")}    ${range[2]}?: ${queryType(one.schema)};\n`;
+      members.set(range[1], bounds);
+    } else {
+      members.set(one.name.replace("[]", ""), { type: queryType(one.schema), description: one.description });
+    }
+  }
+  const lines = [...members].map(
+    ([member, { type, bounds, description }]) =>
+      `${comment(description, "  ")}  ${member}?: ${bounds ? `{\n${bounds}  }` : type};\n`,
+  );
+  return `export interface ${name} {\n${lines.join("")}}\n\n`;
+}
+
+for (const [path, item] of Object.entries(document.paths)) {
+  for (const [verb, operation] of Object.entries(item)) {
+    const tag = tags.get(operation.tags[0]);
+    const name = camel(operation["x-method"]);
+    const args = [];
+    const parts = [];
+    if (path.includes("{id}")) args.push("id: string");
+    const body = operation.requestBody?.content["application/json"].schema;
+    const params = target(body);
+    if (params && params !== "EmptyBody") {
+      args.push(`params: ${use(params)}${operation.requestBody.required ? "" : " = {}"}`);
+      parts.push("body: params");
+    } else if (body) {
+      parts.push("body: {}");
+    }
+    const query = queryInterface(`${pascal(operation.tags[0])}${pascal(operation["x-method"])}Query`, operation);
+    if (query) {
+      tag.params.push(query);
+      args.push(`params: ${pascal(operation.tags[0])}${pascal(operation["x-method"])}Query = {}`);
+      parts.push("query: params");
+    }
+    const response = target(operation.responses["200"].content["application/json"].schema);
+    const isPage = response.endsWith("Page");
+    const shown = isPage ? target(schemas[response].properties.data.items) : response;
+    const paths = operation.parameters.some((one) => one.name === "expand[]") ? expandable(shown) : [];
+    const expand = paths.length ? `<const Path extends Deeper<${paths.map((one) => `"${one}"`).join(" | ")}> = never>` : "";
+    const type = paths.length ? `${use(shown)}<Path>` : use(shown);
+    args.push(`options?: RequestOptions${paths.length ? "<Path>" : ""}`);
+    const url = `\`${path.replace("{id}", "${encodeURIComponent(id)}")}\``.replace(/^`([^$]*)`$/, '"$1"');
+    const call = isPage
+      ? `return this.http.list(${url}, ${query ? "params" : "undefined"}, options);`
+      : `return this.http.request("${verb.toUpperCase()}", ${url}, { ${parts.join(", ")} }, options);`;
+    const result = isPage ? `PagePromise<${type}>` : `Promise<${type}>`;
+    const text = comment(operation.description, "  ");
+    tag.methods.push(`${text}  ${name}${expand}(${args.join(", ")}): ${result} {\n    ${call}\n  }\n`.replace("{  }", "{}"));
+  }
+}
+
+let classes = "";
+let members = "";
+let inits = "";
+for (const [name, tag] of tags) {
+  classes += tag.params.join("");
+  classes += `${comment(tag.description)}export class ${pascal(name)} extends Resource {\n${tag.methods.join("\n")}}\n\n`;
+  members += `  readonly ${camel(name)}: ${pascal(name)};\n`;
+  inits += `    this.${camel(name)} = new ${pascal(name)}(http);\n`;
+}
+const imports = [...used].sort().map((name) => `  ${name},\n`).join("");
+const text = `${HEADER}import type { Deeper } from "../expand.ts";
+import type { Http, RequestOptions } from "../http.ts";
+import type { PagePromise } from "../pages.ts";
+import type {
+${imports}} from "./models.ts";
+
+class Resource {
+  protected readonly http: Http;
+
+  constructor(http: Http) {
+    this.http = http;
+  }
+}
+
+${classes}/** All resources of the service. */
+export class Resources {
+${members}
+  constructor(http: Http) {
+${inits}  }
+}
+`;
+writeFileSync(new URL("src/generated/resources.ts", root), text);

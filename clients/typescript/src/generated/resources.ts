@@ -1,0 +1,773 @@
+// Written by `npm run generate` from the OpenAPI document. Do not edit.
+
+import type { Deeper } from "../expand.ts";
+import type { Http, RequestOptions } from "../http.ts";
+import type { PagePromise } from "../pages.ts";
+import type {
+  Account,
+  AccountCreateParams,
+  AccountTopUpParams,
+  AccountUpdateParams,
+  ApiKey,
+  ApiKeyCreateParams,
+  ChargingSession,
+  ChargingSessionCreateParams,
+  ChargingSessionWithWarnings,
+  ChargingStation,
+  DeletedApiKey,
+  DeletedDriver,
+  DeletedFleet,
+  DeletedInvoice,
+  DeletedPaymentMethod,
+  DeletedPolicy,
+  DeletedVehicle,
+  DeletedWebhookEndpoint,
+  Driver,
+  DriverAttachParams,
+  DriverCreateParams,
+  DriverDetachParams,
+  DriverTopUpParams,
+  DriverUpdateParams,
+  Estimation,
+  EstimationCreateParams,
+  Event,
+  Fleet,
+  FleetCreateParams,
+  FleetTopUpParams,
+  FleetUpdateParams,
+  Invoice,
+  InvoiceCreateParams,
+  InvoicePayParams,
+  InvoiceUpdateParams,
+  LineItem,
+  PaymentMethod,
+  PaymentMethodCreateParams,
+  PaymentMethodUpdateParams,
+  Policy,
+  PolicyCreateParams,
+  PolicyUpdateParams,
+  Report,
+  ReportCreateParams,
+  Reservation,
+  ReservationCreateParams,
+  ReservationUpdateParams,
+  ReservationWithWarnings,
+  Transaction,
+  Vehicle,
+  VehicleCreateParams,
+  VehicleTelemetry,
+  VehicleTelemetryUpdateParams,
+  VehicleUpdateParams,
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookEndpointCreateParams,
+  WebhookEndpointUpdateParams,
+} from "./models.ts";
+
+class Resource {
+  protected readonly http: Http;
+
+  constructor(http: Http) {
+    this.http = http;
+  }
+}
+
+export interface AccountsListQuery {
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+}
+
+/** Tenants. An account owns everything its keys make; a parent may act inside its children. */
+export class Accounts extends Resource {
+  /** The accounts the caller's account has made, newest first. */
+  list<const Path extends Deeper<"preferences.default_payment_method"> = never>(params: AccountsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Account<Path>> {
+    return this.http.list("/v1/accounts", params, options);
+  }
+
+  /** Creates a child of the caller's account. Accounts nest at most five deep, and an account has at most 1,000 accounts below it, unless the deployment sets another number. */
+  create<const Path extends Deeper<"preferences.default_payment_method"> = never>(params: AccountCreateParams, options?: RequestOptions<Path>): Promise<Account<Path>> {
+    return this.http.request("POST", "/v1/accounts", { body: params }, options);
+  }
+
+  /** Shows the caller's account or one of its children. */
+  retrieve<const Path extends Deeper<"preferences.default_payment_method"> = never>(id: string, options?: RequestOptions<Path>): Promise<Account<Path>> {
+    return this.http.request("GET", `/v1/accounts/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates the caller's account or one of its children. */
+  update<const Path extends Deeper<"preferences.default_payment_method"> = never>(id: string, params: AccountUpdateParams = {}, options?: RequestOptions<Path>): Promise<Account<Path>> {
+    return this.http.request("POST", `/v1/accounts/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+
+  /** Charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the wallet changes meanwhile, the charge is refunded and the answer is 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
+  topUp<const Path extends Deeper<"preferences.default_payment_method"> = never>(id: string, params: AccountTopUpParams, options?: RequestOptions<Path>): Promise<Account<Path>> {
+    return this.http.request("POST", `/v1/accounts/${encodeURIComponent(id)}/top_up`, { body: params }, options);
+  }
+}
+
+export interface ApiKeysListQuery {
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+}
+
+/** Keys of the account and mode they are made with. */
+export class ApiKeys extends Resource {
+  /** The keys of the caller's account and mode, newest first, without their secrets. */
+  list(params: ApiKeysListQuery = {}, options?: RequestOptions): PagePromise<ApiKey> {
+    return this.http.list("/v1/api_keys", params, options);
+  }
+
+  /** Creates a key of the caller's account and mode. Its secret is shown in this answer alone, and not when the request is repeated. The new key has at most the scopes of the key that creates it, and expires no later: a key that expires has to name an `expires_at`. A key that was revoked or has expired creates nothing, not even within the minute for which it may still be accepted elsewhere. */
+  create(params: ApiKeyCreateParams = {}, options?: RequestOptions): Promise<ApiKey> {
+    return this.http.request("POST", "/v1/api_keys", { body: params }, options);
+  }
+
+  /** Revokes a key. It may still be accepted for a minute, but creates and deletes no keys any more. A key with full access revokes any key; every other key itself, and keys that have no scope which it lacks and are not valid for longer. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedApiKey> {
+    return this.http.request("DELETE", `/v1/api_keys/${encodeURIComponent(id)}`, {}, options);
+  }
+}
+
+export interface ChargingSessionsListQuery {
+  /** The id of a charging station: objects that belong to it. */
+  charging_station?: string;
+  /** A range of times, as RFC 3339. */
+  created?: {
+    /** Made after this moment. */
+    gt?: string;
+    /** Made at or after this moment. */
+    gte?: string;
+    /** Made before this moment. */
+    lt?: string;
+    /** Made at or before this moment. */
+    lte?: string;
+  };
+  /** The id of a driver: objects that belong to it. */
+  driver?: string;
+  /** The id of a fleet: objects that belong to it. */
+  fleet?: string;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "active" | "completed" | "cancelled" | "failed";
+  /** The id of a vehicle: objects that belong to it. */
+  vehicle?: string;
+}
+
+/** A vehicle on a connector, from plug-in to the end of the charge. */
+export class ChargingSessions extends Resource {
+  /** The sessions, newest first, active ones with what they have charged so far. Filters: `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`. */
+  list<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(params: ChargingSessionsListQuery = {}, options?: RequestOptions<Path>): PagePromise<ChargingSession<Path>> {
+    return this.http.list("/v1/charging_sessions", params, options);
+  }
+
+  /** Starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the station must be connected to its charging network; without one the start is refused with `charging_session_conflict`. */
+  create<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(params: ChargingSessionCreateParams, options?: RequestOptions<Path>): Promise<ChargingSessionWithWarnings<Path>> {
+    return this.http.request("POST", "/v1/charging_sessions", { body: params }, options);
+  }
+
+  /** Shows a session; while it is active, what it has charged so far and what that costs. */
+  retrieve<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<ChargingSession<Path>> {
+    return this.http.request("GET", `/v1/charging_sessions/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Ends an active session. In test mode this unplugs the vehicle as well. */
+  stop<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<ChargingSession<Path>> {
+    return this.http.request("POST", `/v1/charging_sessions/${encodeURIComponent(id)}/stop`, { body: {} }, options);
+  }
+}
+
+export interface ChargingStationsListQuery {
+  /** Has a connector that is free now, or has none. */
+  available?: boolean;
+  /** Metres to either side of the route. */
+  buffer?: number;
+  /** Has one of these plugs. */
+  connector_type?: ("CHAdeMO" | "CCS" | "Type2")[];
+  /** `lat,lng`: one end of a route; both or neither. */
+  destination?: string;
+  /** The id of a driver: objects that belong to it. */
+  driver?: string;
+  /** With `until`: has a connector that is free for the whole time. */
+  from?: string;
+  /** With `longitude` and `radius`: the middle of the area. */
+  latitude?: number;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** With `latitude` and `radius`: the middle of the area. */
+  longitude?: number;
+  /** Costs at most so many minor units per kWh. */
+  max_price_per_kwh?: number;
+  /** Has a connector of at least so many kW. */
+  min_power?: number;
+  /** Is run by one of these. */
+  operator?: (string)[];
+  /** `lat,lng`: one end of a route; both or neither. */
+  origin?: string;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Metres around the middle of the area. */
+  radius?: number;
+  /** Takes reservations, or does not. */
+  reservable?: boolean;
+  /** With `from`: has a connector that is free for the whole time. */
+  until?: string;
+  /** The id of a vehicle: objects that belong to it. */
+  vehicle?: string;
+}
+
+/** Stations, shared by all accounts of a mode. */
+export class ChargingStations extends Resource {
+  /** The stations of the caller's mode that fit, newest first, or nearest first around a place or along a route. */
+  list(params: ChargingStationsListQuery = {}, options?: RequestOptions): PagePromise<ChargingStation> {
+    return this.http.list("/v1/charging_stations", params, options);
+  }
+
+  /** Shows a charging station, with the times in the coming 24 hours in which it is free. */
+  retrieve(id: string, options?: RequestOptions): Promise<ChargingStation> {
+    return this.http.request("GET", `/v1/charging_stations/${encodeURIComponent(id)}`, {}, options);
+  }
+}
+
+export interface DriversListQuery {
+  /** The id of a fleet: objects that belong to it. */
+  fleet?: string;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "active" | "suspended" | "archived";
+}
+
+/** The people who charge. A driver may be attached to several fleets. */
+export class Drivers extends Resource {
+  /** The drivers, newest first. Filters: `fleet`, `status`. */
+  list<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(params: DriversListQuery = {}, options?: RequestOptions<Path>): PagePromise<Driver<Path>> {
+    return this.http.list("/v1/drivers", params, options);
+  }
+
+  /** Makes a driver, attached to no fleet yet. */
+  create<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(params: DriverCreateParams, options?: RequestOptions<Path>): Promise<Driver<Path>> {
+    return this.http.request("POST", "/v1/drivers", { body: params }, options);
+  }
+
+  /** Removes a driver whom no reservation waits for, who is not charging and whose wallet is empty, from fleets and vehicles too. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedDriver> {
+    return this.http.request("DELETE", `/v1/drivers/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Shows a driver. */
+  retrieve<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(id: string, options?: RequestOptions<Path>): Promise<Driver<Path>> {
+    return this.http.request("GET", `/v1/drivers/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a driver. */
+  update<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(id: string, params: DriverUpdateParams = {}, options?: RequestOptions<Path>): Promise<Driver<Path>> {
+    return this.http.request("POST", `/v1/drivers/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+
+  /** Attaches a driver to a fleet. */
+  attach<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(id: string, params: DriverAttachParams, options?: RequestOptions<Path>): Promise<Driver<Path>> {
+    return this.http.request("POST", `/v1/drivers/${encodeURIComponent(id)}/attach`, { body: params }, options);
+  }
+
+  /** Detaches a driver from a fleet. The driver is kept. */
+  detach<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(id: string, params: DriverDetachParams, options?: RequestOptions<Path>): Promise<Driver<Path>> {
+    return this.http.request("POST", `/v1/drivers/${encodeURIComponent(id)}/detach`, { body: params }, options);
+  }
+
+  /** Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of the wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
+  topUp<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(id: string, params: DriverTopUpParams, options?: RequestOptions<Path>): Promise<Driver<Path>> {
+    return this.http.request("POST", `/v1/drivers/${encodeURIComponent(id)}/top_up`, { body: params }, options);
+  }
+}
+
+/** What a charge would cost. */
+export class Estimations extends Resource {
+  /** Tells what charging a vehicle at a station would take and cost. */
+  create<const Path extends Deeper<"charging_station" | "vehicle"> = never>(params: EstimationCreateParams, options?: RequestOptions<Path>): Promise<Estimation<Path>> {
+    return this.http.request("POST", "/v1/estimations", { body: params }, options);
+  }
+
+  /** Shows an estimation. */
+  retrieve<const Path extends Deeper<"charging_station" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<Estimation<Path>> {
+    return this.http.request("GET", `/v1/estimations/${encodeURIComponent(id)}`, {}, options);
+  }
+}
+
+export interface EventsListQuery {
+  /** A range of times, as RFC 3339. */
+  created?: {
+    /** Made after this moment. */
+    gt?: string;
+    /** Made at or after this moment. */
+    gte?: string;
+    /** Made before this moment. */
+    lt?: string;
+    /** Made at or before this moment. */
+    lte?: string;
+  };
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Events of this type. */
+  type?: "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+}
+
+/** What happened, as webhook endpoints are told. Kept 30 days. */
+export class Events extends Resource {
+  /** The events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with 403. */
+  list<const Path extends Deeper<"account"> = never>(params: EventsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Event<Path>> {
+    return this.http.list("/v1/events", params, options);
+  }
+
+  /** Shows an event. The key has to be allowed to read the kind of object that the event shows as well: otherwise 403. */
+  retrieve<const Path extends Deeper<"account"> = never>(id: string, options?: RequestOptions<Path>): Promise<Event<Path>> {
+    return this.http.request("GET", `/v1/events/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Delivers an event once more to every endpoint that is subscribed to its type now. The key has to be allowed to read the kind of object that the event shows as well: otherwise 403. */
+  redeliver<const Path extends Deeper<"account"> = never>(id: string, options?: RequestOptions<Path>): Promise<Event<Path>> {
+    return this.http.request("POST", `/v1/events/${encodeURIComponent(id)}/redeliver`, { body: {} }, options);
+  }
+}
+
+export interface FleetsListQuery {
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "active" | "suspended" | "archived";
+}
+
+/** Groups of vehicles and drivers that are billed together. */
+export class Fleets extends Resource {
+  /** The fleets, newest first. Filter: `status`. */
+  list<const Path extends Deeper<"policy_ids" | "preferences.default_payment_method"> = never>(params: FleetsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Fleet<Path>> {
+    return this.http.list("/v1/fleets", params, options);
+  }
+
+  /** Makes a fleet. */
+  create<const Path extends Deeper<"policy_ids" | "preferences.default_payment_method"> = never>(params: FleetCreateParams, options?: RequestOptions<Path>): Promise<Fleet<Path>> {
+    return this.http.request("POST", "/v1/fleets", { body: params }, options);
+  }
+
+  /** Removes a fleet that has neither vehicles nor drivers nor money any more. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedFleet> {
+    return this.http.request("DELETE", `/v1/fleets/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Shows a fleet. */
+  retrieve<const Path extends Deeper<"policy_ids" | "preferences.default_payment_method"> = never>(id: string, options?: RequestOptions<Path>): Promise<Fleet<Path>> {
+    return this.http.request("GET", `/v1/fleets/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a fleet. */
+  update<const Path extends Deeper<"policy_ids" | "preferences.default_payment_method"> = never>(id: string, params: FleetUpdateParams = {}, options?: RequestOptions<Path>): Promise<Fleet<Path>> {
+    return this.http.request("POST", `/v1/fleets/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+
+  /** Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of its wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
+  topUp<const Path extends Deeper<"policy_ids" | "preferences.default_payment_method"> = never>(id: string, params: FleetTopUpParams, options?: RequestOptions<Path>): Promise<Fleet<Path>> {
+    return this.http.request("POST", `/v1/fleets/${encodeURIComponent(id)}/top_up`, { body: params }, options);
+  }
+}
+
+export interface InvoicesListQuery {
+  /** The id of a fleet: objects that belong to it. */
+  fleet?: string;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "draft" | "open" | "paid" | "void" | "uncollectible" | "overdue";
+}
+
+export interface InvoicesListLineItemsQuery {
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+}
+
+/** Bills for the sessions of a window of time. */
+export class Invoices extends Resource {
+  /** The invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and past their due date. */
+  list<const Path extends Deeper<"fleet" | "payment_method"> = never>(params: InvoicesListQuery = {}, options?: RequestOptions<Path>): PagePromise<Invoice<Path>> {
+    return this.http.list("/v1/invoices", params, options);
+  }
+
+  /** Drafts an invoice of the sessions that ended within a window, and of fees that reservations owe since then, as far as no other invoice bills them. */
+  create<const Path extends Deeper<"fleet" | "payment_method"> = never>(params: InvoiceCreateParams, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
+    return this.http.request("POST", "/v1/invoices", { body: params }, options);
+  }
+
+  /** Removes a draft; its sessions can be billed by another invoice. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedInvoice> {
+    return this.http.request("DELETE", `/v1/invoices/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Shows an invoice. */
+  retrieve<const Path extends Deeper<"fleet" | "payment_method"> = never>(id: string, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
+    return this.http.request("GET", `/v1/invoices/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a draft or open invoice. */
+  update<const Path extends Deeper<"fleet" | "payment_method"> = never>(id: string, params: InvoiceUpdateParams = {}, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
+    return this.http.request("POST", `/v1/invoices/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+
+  /** Locks a draft's lines and opens it for payment. */
+  finalize<const Path extends Deeper<"fleet" | "payment_method"> = never>(id: string, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
+    return this.http.request("POST", `/v1/invoices/${encodeURIComponent(id)}/finalize`, { body: {} }, options);
+  }
+
+  /** All line items of an invoice, the newest session or reservation first. */
+  listLineItems(id: string, params: InvoicesListLineItemsQuery = {}, options?: RequestOptions): PagePromise<LineItem> {
+    return this.http.list(`/v1/invoices/${encodeURIComponent(id)}/line_items`, params, options);
+  }
+
+  /** Pays an open invoice. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
+  pay<const Path extends Deeper<"fleet" | "payment_method"> = never>(id: string, params: InvoicePayParams = {}, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
+    return this.http.request("POST", `/v1/invoices/${encodeURIComponent(id)}/pay`, { body: params }, options);
+  }
+
+  /** Gives an open or uncollectible invoice up; its sessions can be billed by another. */
+  void<const Path extends Deeper<"fleet" | "payment_method"> = never>(id: string, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
+    return this.http.request("POST", `/v1/invoices/${encodeURIComponent(id)}/void`, { body: {} }, options);
+  }
+}
+
+export interface PaymentMethodsListQuery {
+  /** The id of a driver: objects that belong to it. */
+  driver?: string;
+  /** The id of a fleet: objects that belong to it. */
+  fleet?: string;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+}
+
+/** What charges are taken from. */
+export class PaymentMethods extends Resource {
+  /** The payment methods, newest first. Filters: `driver` or `fleet`, their owner. */
+  list<const Path extends Deeper<"driver" | "fleet"> = never>(params: PaymentMethodsListQuery = {}, options?: RequestOptions<Path>): PagePromise<PaymentMethod<Path>> {
+    return this.http.list("/v1/payment_methods", params, options);
+  }
+
+  /** Creates a payment method of a driver, a fleet or the account. The payment provider's customer that the token belongs to is reserved for the account: a token of another account's customer is refused with `payment_method_invalid_input`. */
+  create<const Path extends Deeper<"driver" | "fleet"> = never>(params: PaymentMethodCreateParams, options?: RequestOptions<Path>): Promise<PaymentMethod<Path>> {
+    return this.http.request("POST", "/v1/payment_methods", { body: params }, options);
+  }
+
+  /** Deletes a payment method that is nobody's default and that no active session or open reservation pays with. What fell due before is still charged to it. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedPaymentMethod> {
+    return this.http.request("DELETE", `/v1/payment_methods/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Shows a payment method. */
+  retrieve<const Path extends Deeper<"driver" | "fleet"> = never>(id: string, options?: RequestOptions<Path>): Promise<PaymentMethod<Path>> {
+    return this.http.request("GET", `/v1/payment_methods/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a payment method's metadata. */
+  update<const Path extends Deeper<"driver" | "fleet"> = never>(id: string, params: PaymentMethodUpdateParams = {}, options?: RequestOptions<Path>): Promise<PaymentMethod<Path>> {
+    return this.http.request("POST", `/v1/payment_methods/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+}
+
+export interface PoliciesListQuery {
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "active" | "inactive" | "archived";
+}
+
+/** Rules about operators, places, prices and times. */
+export class Policies extends Resource {
+  /** The policies, newest first. Filter: `status`. */
+  list(params: PoliciesListQuery = {}, options?: RequestOptions): PagePromise<Policy> {
+    return this.http.list("/v1/policies", params, options);
+  }
+
+  /** Makes a policy, for fleets, drivers and vehicles to name. */
+  create(params: PolicyCreateParams, options?: RequestOptions): Promise<Policy> {
+    return this.http.request("POST", "/v1/policies", { body: params }, options);
+  }
+
+  /** Removes a policy that no fleet, driver or vehicle names. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedPolicy> {
+    return this.http.request("DELETE", `/v1/policies/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Shows a policy. */
+  retrieve(id: string, options?: RequestOptions): Promise<Policy> {
+    return this.http.request("GET", `/v1/policies/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a policy. */
+  update(id: string, params: PolicyUpdateParams = {}, options?: RequestOptions): Promise<Policy> {
+    return this.http.request("POST", `/v1/policies/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+}
+
+export interface ReportsListQuery {
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "pending" | "succeeded" | "failed";
+}
+
+/** Files made of sessions, later. */
+export class Reports extends Resource {
+  /** The reports, newest first. Filter: `status`. */
+  list<const Path extends Deeper<"account" | "fleet"> = never>(params: ReportsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Report<Path>> {
+    return this.http.list("/v1/reports", params, options);
+  }
+
+  /** Asks for a report; its file is made in the background. */
+  create<const Path extends Deeper<"account" | "fleet"> = never>(params: ReportCreateParams = {}, options?: RequestOptions<Path>): Promise<Report<Path>> {
+    return this.http.request("POST", "/v1/reports", { body: params }, options);
+  }
+
+  /** Shows a report, with a fresh link to its file. */
+  retrieve<const Path extends Deeper<"account" | "fleet"> = never>(id: string, options?: RequestOptions<Path>): Promise<Report<Path>> {
+    return this.http.request("GET", `/v1/reports/${encodeURIComponent(id)}`, {}, options);
+  }
+}
+
+export interface ReservationsListQuery {
+  /** The id of a driver: objects that belong to it. */
+  driver?: string;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "pending" | "confirmed" | "completed" | "cancelled" | "failed" | "expired";
+  /** The id of a vehicle: objects that belong to it. */
+  vehicle?: string;
+}
+
+/** Wishes for a charging window in an area, confirmed later on a connector. */
+export class Reservations extends Resource {
+  /** The reservations, newest first. Filters: `driver`, `vehicle`, `status`. */
+  list<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(params: ReservationsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Reservation<Path>> {
+    return this.http.list("/v1/reservations", params, options);
+  }
+
+  /** Takes a wish for a charging window; it is confirmed later. */
+  create<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(params: ReservationCreateParams, options?: RequestOptions<Path>): Promise<ReservationWithWarnings<Path>> {
+    return this.http.request("POST", "/v1/reservations", { body: params }, options);
+  }
+
+  /** Shows a reservation. */
+  retrieve<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<Reservation<Path>> {
+    return this.http.request("GET", `/v1/reservations/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a pending reservation. */
+  update<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(id: string, params: ReservationUpdateParams = {}, options?: RequestOptions<Path>): Promise<Reservation<Path>> {
+    return this.http.request("POST", `/v1/reservations/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+
+  /** Cancels a pending or confirmed reservation and gives its time back. */
+  cancel<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<Reservation<Path>> {
+    return this.http.request("POST", `/v1/reservations/${encodeURIComponent(id)}/cancel`, { body: {} }, options);
+  }
+}
+
+export interface TransactionsListQuery {
+  /** The id of a driver: objects that belong to it. */
+  driver?: string;
+  /** The id of a fleet: objects that belong to it. */
+  fleet?: string;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "succeeded" | "failed" | "pending";
+  /** Objects of this type. */
+  type?: "charge" | "refund" | "adjustment";
+}
+
+/** Money that moved, or failed to. */
+export class Transactions extends Resource {
+  /** The transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`. */
+  list<const Path extends Deeper<"charging_session" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(params: TransactionsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Transaction<Path>> {
+    return this.http.list("/v1/transactions", params, options);
+  }
+
+  /** Shows a transaction. */
+  retrieve<const Path extends Deeper<"charging_session" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<Transaction<Path>> {
+    return this.http.request("GET", `/v1/transactions/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Refunds a whole charge, once. The refund is a transaction of its own, pending until the money has moved. A refund that failed can be requested again. Top-ups are not refunded, and what was paid for stays paid. */
+  refund<const Path extends Deeper<"charging_session" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<Transaction<Path>> {
+    return this.http.request("POST", `/v1/transactions/${encodeURIComponent(id)}/refund`, { body: {} }, options);
+  }
+}
+
+export interface VehiclesListQuery {
+  /** The id of a driver: objects that belong to it. */
+  driver?: string;
+  /** The id of a fleet: objects that belong to it. */
+  fleet?: string;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "active" | "inactive" | "retired";
+}
+
+/** Vehicles, each in one fleet. */
+export class Vehicles extends Resource {
+  /** The vehicles, newest first. Filters: `fleet`, `driver`, `status`. */
+  list<const Path extends Deeper<"drivers" | "fleet" | "policy_ids" | "telemetry"> = never>(params: VehiclesListQuery = {}, options?: RequestOptions<Path>): PagePromise<Vehicle<Path>> {
+    return this.http.list("/v1/vehicles", params, options);
+  }
+
+  /** Makes a vehicle of a fleet, and tells its drivers. */
+  create<const Path extends Deeper<"drivers" | "fleet" | "policy_ids" | "telemetry"> = never>(params: VehicleCreateParams, options?: RequestOptions<Path>): Promise<Vehicle<Path>> {
+    return this.http.request("POST", "/v1/vehicles", { body: params }, options);
+  }
+
+  /** Removes a vehicle that no reservation waits for and that is not charging, with its telemetry. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedVehicle> {
+    return this.http.request("DELETE", `/v1/vehicles/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Shows a vehicle. */
+  retrieve<const Path extends Deeper<"drivers" | "fleet" | "policy_ids" | "telemetry"> = never>(id: string, options?: RequestOptions<Path>): Promise<Vehicle<Path>> {
+    return this.http.request("GET", `/v1/vehicles/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a vehicle. */
+  update<const Path extends Deeper<"drivers" | "fleet" | "policy_ids" | "telemetry"> = never>(id: string, params: VehicleUpdateParams = {}, options?: RequestOptions<Path>): Promise<Vehicle<Path>> {
+    return this.http.request("POST", `/v1/vehicles/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+
+  /** Shows the last reading of a vehicle. */
+  retrieveTelemetry<const Path extends Deeper<"vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<VehicleTelemetry<Path>> {
+    return this.http.request("GET", `/v1/vehicles/${encodeURIComponent(id)}/telemetry`, {}, options);
+  }
+
+  /** Takes a reading of a vehicle, in whole or in part. */
+  updateTelemetry<const Path extends Deeper<"vehicle"> = never>(id: string, params: VehicleTelemetryUpdateParams = {}, options?: RequestOptions<Path>): Promise<VehicleTelemetry<Path>> {
+    return this.http.request("POST", `/v1/vehicles/${encodeURIComponent(id)}/telemetry`, { body: params }, options);
+  }
+}
+
+export interface WebhookEndpointsListQuery {
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+}
+
+export interface WebhookEndpointsListDeliveriesQuery {
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+}
+
+/** Where events are delivered. */
+export class WebhookEndpoints extends Resource {
+  /** The webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets. */
+  list(params: WebhookEndpointsListQuery = {}, options?: RequestOptions): PagePromise<WebhookEndpoint> {
+    return this.http.list("/v1/webhook_endpoints", params, options);
+  }
+
+  /** Registers an address that events are delivered to. The key has to be allowed to read the objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number. */
+  create(params: WebhookEndpointCreateParams, options?: RequestOptions): Promise<WebhookEndpoint> {
+    return this.http.request("POST", "/v1/webhook_endpoints", { body: params }, options);
+  }
+
+  /** Removes an endpoint; what was still to be delivered to it is given up. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedWebhookEndpoint> {
+    return this.http.request("DELETE", `/v1/webhook_endpoints/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret. */
+  retrieve(id: string, options?: RequestOptions): Promise<WebhookEndpoint> {
+    return this.http.request("GET", `/v1/webhook_endpoints/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a webhook endpoint; `status` disables and enables it. The key has to be allowed to read the objects of all events that the endpoint is subscribed to afterwards. */
+  update(id: string, params: WebhookEndpointUpdateParams = {}, options?: RequestOptions): Promise<WebhookEndpoint> {
+    return this.http.request("POST", `/v1/webhook_endpoints/${encodeURIComponent(id)}`, { body: params }, options);
+  }
+
+  /** Every attempt of the last 30 days to deliver to this endpoint, newest first. */
+  listDeliveries<const Path extends Deeper<"event"> = never>(id: string, params: WebhookEndpointsListDeliveriesQuery = {}, options?: RequestOptions<Path>): PagePromise<WebhookDelivery<Path>> {
+    return this.http.list(`/v1/webhook_endpoints/${encodeURIComponent(id)}/deliveries`, params, options);
+  }
+
+  /** Gives an endpoint a new secret. Every secret it replaced in the last 24 hours keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409. */
+  rotateSecret(id: string, options?: RequestOptions): Promise<WebhookEndpoint> {
+    return this.http.request("POST", `/v1/webhook_endpoints/${encodeURIComponent(id)}/rotate_secret`, { body: {} }, options);
+  }
+
+  /** Sends a `ping` to this endpoint alone, whatever it subscribed to. */
+  test<const Path extends Deeper<"account"> = never>(id: string, options?: RequestOptions<Path>): Promise<Event<Path>> {
+    return this.http.request("POST", `/v1/webhook_endpoints/${encodeURIComponent(id)}/test`, { body: {} }, options);
+  }
+}
+
+/** All resources of the service. */
+export class Resources {
+  readonly accounts: Accounts;
+  readonly apiKeys: ApiKeys;
+  readonly chargingSessions: ChargingSessions;
+  readonly chargingStations: ChargingStations;
+  readonly drivers: Drivers;
+  readonly estimations: Estimations;
+  readonly events: Events;
+  readonly fleets: Fleets;
+  readonly invoices: Invoices;
+  readonly paymentMethods: PaymentMethods;
+  readonly policies: Policies;
+  readonly reports: Reports;
+  readonly reservations: Reservations;
+  readonly transactions: Transactions;
+  readonly vehicles: Vehicles;
+  readonly webhookEndpoints: WebhookEndpoints;
+
+  constructor(http: Http) {
+    this.accounts = new Accounts(http);
+    this.apiKeys = new ApiKeys(http);
+    this.chargingSessions = new ChargingSessions(http);
+    this.chargingStations = new ChargingStations(http);
+    this.drivers = new Drivers(http);
+    this.estimations = new Estimations(http);
+    this.events = new Events(http);
+    this.fleets = new Fleets(http);
+    this.invoices = new Invoices(http);
+    this.paymentMethods = new PaymentMethods(http);
+    this.policies = new Policies(http);
+    this.reports = new Reports(http);
+    this.reservations = new Reservations(http);
+    this.transactions = new Transactions(http);
+    this.vehicles = new Vehicles(http);
+    this.webhookEndpoints = new WebhookEndpoints(http);
+  }
+}

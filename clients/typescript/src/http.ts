@@ -1,0 +1,192 @@
+/** Requests: headers, query, time-outs, retries, errors. */
+
+import { type Clock, systemClock } from "./clock.ts";
+import { ApiError, ConnectionError, type ErrorBody, FleetError, TimeoutError } from "./errors.ts";
+import { API_VERSION } from "./generated/models.ts";
+import { Page, type PageBody, PagePromise } from "./pages.ts";
+
+export interface ClientOptions {
+  /** A secret key. The environment variable `FLEET_API_KEY` unless given. */
+  apiKey?: string;
+  /** The address of the service. The environment variable `FLEET_API_URL`, or `http://127.0.0.1:8787`, unless given. */
+  baseUrl?: string;
+  /** The id of the child account that requests act in. */
+  account?: string;
+  /** How long an attempt may take, in milliseconds; 30,000 unless given. */
+  timeout?: number;
+  /** How often a request is repeated at most; 4 times unless given. */
+  maxRetries?: number;
+  /** Sends a request; the global `fetch` unless given. */
+  fetch?: typeof fetch;
+  /** The time; the system's unless given. */
+  clock?: Clock;
+  /** A number from 0 to 1, which spreads the retries of many clients; `Math.random` unless given. */
+  random?: () => number;
+}
+
+export interface RequestOptions<Path extends string = never> {
+  /** Members of the response to show as whole objects. */
+  expand?: readonly Path[];
+  /** Makes the request have its effect once, however often it is sent with this key. A random one unless given. */
+  idempotencyKey?: string;
+  /** The id of the child account that the request acts in. */
+  account?: string;
+  /** How long an attempt may take, in milliseconds. */
+  timeout?: number;
+  /** How often the request is repeated at most. */
+  maxRetries?: number;
+  /** Ends the request, retries included. */
+  signal?: AbortSignal;
+}
+
+/** What a query parameter may be: a list is sent as `name[]`, a range as `name[gte]`. */
+type QueryValue = string | number | boolean | undefined | readonly (string | number)[] | { [name: string]: string | undefined };
+
+interface RequestParts {
+  query?: object | undefined;
+  body?: object | undefined;
+  /** What comes before the paths of `expand` on the wire. */
+  expandPrefix?: string;
+}
+
+/** The longest `Retry-After` that is waited for, in milliseconds. */
+const LONGEST_WAIT = 60_000;
+const FIRST_DELAY = 500;
+const LONGEST_DELAY = 8_000;
+
+/** Sends the requests of one client. */
+export class Http {
+  readonly baseUrl: string;
+  readonly #options: ClientOptions;
+  readonly #clock: Clock;
+  readonly #apiKey: string;
+
+  constructor(options: ClientOptions) {
+    const environment: Record<string, string | undefined> = globalThis.process?.env ?? {};
+    const apiKey = options.apiKey ?? environment["FLEET_API_KEY"];
+    if (!apiKey) throw new FleetError("An API key is needed: the option apiKey or the environment variable FLEET_API_KEY.");
+    this.#apiKey = apiKey;
+    this.baseUrl = (options.baseUrl ?? environment["FLEET_API_URL"] ?? "http://127.0.0.1:8787").replace(/\/+$/, "");
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Sends a request and returns the object of its response. */
+  async request<T>(method: string, path: string, parts: RequestParts, options: RequestOptions<string> = {}): Promise<T> {
+    const url = new URL(this.baseUrl + path);
+    appendQuery(url.searchParams, parts.query);
+    for (const member of options.expand ?? []) url.searchParams.append("expand[]", (parts.expandPrefix ?? "") + member);
+    return this.#send<T>(method, url, parts.body, options);
+  }
+
+  /** Requests a list. */
+  list<T>(path: string, query: object | undefined, options: RequestOptions<string> = {}): PagePromise<T> {
+    const load = async (url: string): Promise<Page<T>> => {
+      const target = new URL(url, this.baseUrl);
+      if (target.origin !== new URL(this.baseUrl).origin) {
+        throw new FleetError(`The next page is at ${target.origin}, not at ${this.baseUrl}: the key is not sent there.`);
+      }
+      return new Page(await this.#send<PageBody<T>>("GET", target, undefined, options), load);
+    };
+    return new PagePromise(async () => {
+      const parts = { query, expandPrefix: "data." };
+      return new Page(await this.request<PageBody<T>>("GET", path, parts, options), load);
+    });
+  }
+
+  async #send<T>(method: string, url: URL, body: object | undefined, options: RequestOptions<string>): Promise<T> {
+    const headers: Record<string, string> = {
+      Accept: "application/json",
+      Authorization: `Bearer ${this.#apiKey}`,
+      "Service-Version": API_VERSION,
+      "User-Agent": "fleet-charging-typescript",
+    };
+    const account = options.account ?? this.#options.account;
+    if (account !== undefined) headers["Service-Account"] = account;
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    // One key for all attempts, so that the request has its effect once.
+    if (method !== "GET") headers["Idempotency-Key"] = options.idempotencyKey ?? crypto.randomUUID();
+    const request: RequestInit = { method, headers };
+    if (body !== undefined) request.body = JSON.stringify(body);
+    const retries = options.maxRetries ?? this.#options.maxRetries ?? 4;
+    for (let attempt = 0; ; attempt += 1) {
+      const outcome = await this.#attempt<T>(url, request, options);
+      if ("value" in outcome) return outcome.value;
+      const wait = attempt < retries ? this.#wait(outcome.error, attempt) : undefined;
+      if (wait === undefined) throw outcome.error;
+      await this.#clock.sleep(wait, options.signal);
+    }
+  }
+
+  /** Sends a request once. Throws only what must not be retried: that the caller gave up. */
+  async #attempt<T>(url: URL, request: RequestInit, options: RequestOptions<string>): Promise<{ value: T } | { error: FleetError }> {
+    const milliseconds = options.timeout ?? this.#options.timeout ?? 30_000;
+    const timeout = this.#clock.timeout(milliseconds);
+    const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
+    const send = this.#options.fetch ?? fetch;
+    let response: Response;
+    let text: string;
+    try {
+      response = await send(url, { ...request, signal });
+      text = await response.text();
+    } catch (cause) {
+      if (options.signal?.aborted) throw options.signal.reason;
+      if (timeout.aborted) return { error: new TimeoutError(`No response within ${milliseconds} ms.`, { cause }) };
+      return { error: new ConnectionError(`${request.method} ${url.pathname} failed: ${reason(cause)}`, { cause }) };
+    }
+    const body = parsed(text);
+    if (response.ok && body !== undefined) return { value: body as T };
+    if (response.ok) return { error: new ConnectionError(`${request.method} ${url.pathname}: the response is not JSON.`) };
+    return { error: ApiError.of(response.status, (body ?? {}) as Partial<ErrorBody>, response.headers) };
+  }
+
+  /** How long to wait before the next attempt, in milliseconds; undefined when another one would not help. */
+  #wait(error: FleetError, attempt: number): number | undefined {
+    const random = this.#options.random ?? Math.random;
+    const backoff = Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** attempt) * (0.5 + random() / 2);
+    if (error instanceof ConnectionError) return backoff;
+    if (!(error instanceof ApiError) || !isTemporary(error)) return undefined;
+    const seconds = Number(error.headers.get("retry-after") ?? Number.NaN);
+    if (!Number.isFinite(seconds)) return backoff;
+    // A little later than the service says, so that not all clients come back at once.
+    const wait = seconds * 1000 + random() * FIRST_DELAY;
+    return wait > LONGEST_WAIT ? undefined : wait;
+  }
+}
+
+/** Whether the same request may succeed soon. */
+function isTemporary(error: ApiError): boolean {
+  // A payment whose outcome is open: the service settles it within minutes.
+  if (error.transaction !== undefined) return false;
+  if (error.status === 409) return error.type === "idempotency_error";
+  return [429, 500, 502, 503, 504].includes(error.status);
+}
+
+/** What a failed connection failed with: fetch hides it in the cause of its error. */
+function reason(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message || cause.name : String(cause);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function appendQuery(query: URLSearchParams, params: object | undefined): void {
+  for (const [name, value] of Object.entries((params ?? {}) as Record<string, QueryValue>)) {
+    if (value === undefined) continue;
+    if (Array.isArray(value)) {
+      for (const entry of value as readonly unknown[]) query.append(`${name}[]`, String(entry));
+    } else if (typeof value === "object") {
+      for (const [bound, moment] of Object.entries(value)) {
+        if (moment !== undefined) query.append(`${name}[${bound}]`, String(moment));
+      }
+    } else {
+      query.append(name, String(value));
+    }
+  }
+}

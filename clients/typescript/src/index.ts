@@ -1,0 +1,29 @@
+/** The client of the Fleet Charging Service. */
+
+import { type ClientOptions, Http } from "./http.ts";
+import { Resources } from "./generated/resources.ts";
+import * as webhooks from "./webhooks.ts";
+
+/**
+ * A client with one key. Every resource is a member: `client.reservations.create({…})`.
+ *
+ * Requests are repeated after a lost connection, a time-out, 429, 500, 503, and 409 while a request with the same idempotency key
+ * is in flight. Each POST and DELETE has an idempotency key that all of its attempts share, so that it has its effect once.
+ */
+export class FleetClient extends Resources {
+  readonly webhooks = webhooks;
+
+  constructor(options: ClientOptions = {}) {
+    super(new Http(options));
+  }
+}
+
+export * from "./errors.ts";
+export * from "./generated/models.ts";
+export type { Clock } from "./clock.ts";
+export type { Expanded } from "./expand.ts";
+export type { ClientOptions, RequestOptions } from "./http.ts";
+export { Page, PagePromise } from "./pages.ts";
+export type { HeadersLike, VerifyOptions } from "./webhooks.ts";
+export * from "./generated/resources.ts";
+export { webhooks };

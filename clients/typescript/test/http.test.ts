@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  ApiError,
+  API_VERSION,
+  ConflictError,
+  ConnectionError,
+  FleetClient,
+  FleetError,
+  RateLimitError,
+  ServerError,
+  TimeoutError,
+} from "../src/index.ts";
+import { FakeClock } from "../src/testing.ts";
+
+type Reply = Response | Error | "hang";
+
+/** A client of a service that gives these replies one after the other, and the requests that it got. */
+function service(...replies: (() => Reply)[]) {
+  const requests: { method: string; url: URL; headers: Headers; body: string | undefined }[] = [];
+  const clock = new FakeClock();
+  const fetch = async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    requests.push({ method: init.method!, url: url as URL, headers: new Headers(init.headers), body: init.body as string | undefined });
+    const reply = replies[Math.min(requests.length, replies.length) - 1]!();
+    if (reply === "hang") return new Promise((_, reject) => init.signal!.addEventListener("abort", () => reject(init.signal!.reason)));
+    if (reply instanceof Error) throw reply;
+    return reply;
+  };
+  const client = new FleetClient({ apiKey: "sk_test_1", baseUrl: "http://fleet.example", fetch, clock, random: () => 0 });
+  return { client, clock, requests };
+}
+
+const fleet = () => Response.json({ id: "flt_1", object: "fleet" });
+const error = (status: number, more: object = {}, headers: Record<string, string> = {}) => () =>
+  Response.json({ object: "error", type: "api_error", code: null, message: "busy", request: "req_1", status, ...more }, { status, headers });
+const newFleet = { name: "a", email: "a@b.example", address: { line1: "1", city: "x", postal_code: "y", country: "GB" } };
+const inFlight = error(409, { type: "idempotency_error" });
+
+test("a request carries the key, the pinned version, the account and a body", async () => {
+  const { client, requests } = service(fleet);
+  await client.fleets.create(newFleet, { account: "acct_2" });
+  const [request] = requests;
+  assert.equal(request!.url.href, "http://fleet.example/v1/fleets");
+  assert.equal(request!.headers.get("authorization"), "Bearer sk_test_1");
+  assert.equal(request!.headers.get("service-version"), API_VERSION);
+  assert.equal(request!.headers.get("service-account"), "acct_2");
+  assert.deepEqual(JSON.parse(request!.body!), newFleet);
+});
+
+test("every attempt of a POST or DELETE has the same idempotency key, and another request another one", async () => {
+  for (const call of [(c: FleetClient) => c.fleets.create(newFleet), (c: FleetClient) => c.fleets.delete("flt_1")]) {
+    const { client, requests } = service(error(500), () => new TypeError("fetch failed"), inFlight, error(503), fleet);
+    await call(client);
+    const keys = requests.map((request) => request.headers.get("idempotency-key"));
+    assert.equal(keys.length, 5);
+    assert.equal(new Set(keys).size, 1);
+    await call(client);
+    assert.notEqual(requests.at(-1)!.headers.get("idempotency-key"), keys[0]);
+  }
+  const { client, requests } = service(error(500), fleet);
+  await client.fleets.create(newFleet, { idempotencyKey: "mine" });
+  assert.deepEqual(requests.map((request) => request.headers.get("idempotency-key")), ["mine", "mine"]);
+});
+
+test("a GET has no idempotency key and is repeated too", async () => {
+  const { client, requests } = service(error(503), fleet);
+  await client.fleets.retrieve("flt_1");
+  assert.deepEqual(requests.map((request) => request.headers.get("idempotency-key")), [null, null]);
+});
+
+test("retries wait twice as long each time, and as long as Retry-After says", async () => {
+  const { client, clock } = service(error(500), error(500), error(429, {}, { "retry-after": "7" }), error(500), fleet);
+  await client.fleets.retrieve("flt_1");
+  assert.deepEqual(clock.sleeps, [250, 500, 7000, 2000]);
+});
+
+test("the waits of many clients differ", async () => {
+  const waits = new Set<number>();
+  for (const random of [0, 0.3, 0.9]) {
+    const { clock } = service(fleet);
+    let attempts = 0;
+    const fetch = async () => (attempts++ === 0 ? error(500)() : fleet());
+    await new FleetClient({ apiKey: "k", baseUrl: "http://x", fetch, clock, random: () => random }).fleets.retrieve("flt_1");
+    waits.add(clock.sleeps[0]!);
+  }
+  assert.equal(waits.size, 3);
+});
+
+test("what another attempt would not change is not repeated", async () => {
+  const final = [
+    error(400, { type: "invalid_request_error" }),
+    error(401, { type: "authentication_error" }),
+    error(402, { type: "invalid_request_error" }),
+    error(404, { type: "invalid_request_error" }),
+    error(409, { type: "invalid_request_error", code: "driver_fleet_conflict" }),
+    error(500, { transaction: "txn_1" }),
+    error(429, {}, { "retry-after": "3600" }),
+  ];
+  for (const reply of final) {
+    const { client, requests } = service(reply);
+    await assert.rejects(client.fleets.create(newFleet), ApiError);
+    assert.equal(requests.length, 1);
+  }
+});
+
+test("after the last attempt the error is thrown", async () => {
+  const { client, requests } = service(error(503));
+  await assert.rejects(client.fleets.retrieve("flt_1", { maxRetries: 2 }), ServerError);
+  assert.equal(requests.length, 3);
+  const limited = service(error(429, { type: "rate_limit_error", code: "rate_limit_exceeded" }));
+  await assert.rejects(limited.client.fleets.retrieve("flt_1", { maxRetries: 0 }), RateLimitError);
+  const lost = service(() => new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") }));
+  await assert.rejects(lost.client.fleets.retrieve("flt_1"), (thrown) => thrown instanceof ConnectionError && /ECONNREFUSED/.test(thrown.message));
+  assert.equal(lost.requests.length, 5);
+});
+
+test("an attempt that hangs ends at its time-out and is repeated", async () => {
+  const { client, requests } = service(() => "hang", fleet);
+  assert.equal((await client.fleets.retrieve("flt_1", { timeout: 20 })).id, "flt_1");
+  assert.equal(requests.length, 2);
+  const hanging = service(() => "hang");
+  await assert.rejects(hanging.client.fleets.retrieve("flt_1", { timeout: 5, maxRetries: 1 }), TimeoutError);
+});
+
+test("a caller who gives up ends the request without another attempt", async () => {
+  const { client, requests } = service(() => "hang");
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new Error("enough")), 5);
+  await assert.rejects(client.fleets.retrieve("flt_1", { signal: controller.signal }), /enough/);
+  assert.equal(requests.length, 1);
+});
+
+test("an error has code, parameter, request id and what its code adds", async () => {
+  const details = { type: "invalid_request_error", code: "policy_blocked", message: "no", param: "vehicle", policy: "pol_1", rule: "geofences" };
+  const { client } = service(error(403, details));
+  const thrown = await client.fleets.retrieve("flt_1").catch((reason: unknown) => reason);
+  assert.ok(ApiError.is(thrown, "policy_blocked"));
+  assert.deepEqual([thrown.rule, thrown.policy, thrown.param, thrown.requestId, thrown.status], ["geofences", "pol_1", "vehicle", "req_1", 403]);
+  assert.ok(!ApiError.is(thrown, "fleet_not_found") && !(thrown instanceof ConflictError));
+});
+
+test("an error that is not JSON still has its status", async () => {
+  const { client } = service(() => new Response("<html>", { status: 404, headers: { "service-request-id": "req_9" } }));
+  const thrown = await client.fleets.retrieve("flt_1").catch((reason: unknown) => reason);
+  assert.ok(thrown instanceof ApiError && thrown.status === 404 && thrown.requestId === "req_9");
+});
+
+test("filters, ranges, lists and expand become a query", async () => {
+  const page = () => Response.json({ data: [], next_page_url: null, previous_page_url: null });
+  const { client, requests } = service(page);
+  await client.chargingStations.list({ connector_type: ["CCS", "Type2"], available: true, limit: 5 });
+  await client.reservations.list({ status: "pending" }, { expand: ["driver"] });
+  await client.events.list({ created: { gte: "2026-01-01T00:00:00Z" } });
+  const queries = requests.map((request) => decodeURIComponent(request.url.search));
+  assert.deepEqual(queries, [
+    "?connector_type[]=CCS&connector_type[]=Type2&available=true&limit=5",
+    "?status=pending&expand[]=data.driver",
+    "?created[gte]=2026-01-01T00:00:00Z",
+  ]);
+});
+
+test("a list goes on over all pages, and the key is not sent to another address", async () => {
+  const page = (ids: string[], next: string | null) => () =>
+    Response.json({ data: ids.map((id) => ({ id, object: "fleet" })), next_page_url: next, previous_page_url: null });
+  const { client, requests } = service(page(["a", "b"], "http://fleet.example/v1/fleets?page=2"), error(500), page(["c"], null));
+  const ids = [];
+  for await (const one of client.fleets.list()) ids.push(one.id);
+  assert.deepEqual(ids, ["a", "b", "c"]);
+  assert.equal(requests[2]!.url.search, "?page=2");
+  const foreign = service(page(["a"], "http://evil.example/v1/fleets?page=2"));
+  await assert.rejects(foreign.client.fleets.list().toArray(), FleetError);
+  assert.equal(foreign.requests.length, 1);
+  assert.equal((await service(page(["a", "b"], null)).client.fleets.list().toArray(1)).length, 1);
+});
+
+test("without a key there is no client", () => {
+  assert.throws(() => new FleetClient({ apiKey: "" }), /FLEET_API_KEY/);
+});

@@ -1,0 +1,318 @@
+//! Error responses: one schema for each status and set of codes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use functions::Endpoint;
+use serde_json::{Map, Value, json};
+use shared::Kind;
+use shared::error::Code;
+use shared::http::{Method, expand};
+
+use super::names::pascal;
+use super::schemas::{Components, reference};
+use super::{examples, header, headers_of_every_response, quoted};
+
+/// Codes of one response; none stands for an error without a code.
+type Codes = BTreeSet<Option<&'static str>>;
+
+/// What an operation may refuse with: codes by status.
+pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
+    let route = &endpoint.route;
+    let spec = (endpoint.request_spec)();
+    let mut refusals: BTreeMap<u16, Codes> = BTreeMap::new();
+    for status in [400, 401, 403, 500, 503] {
+        refusals.entry(status).or_default().insert(None);
+    }
+    if route.method != Method::Get {
+        // An idempotency key in flight.
+        refusals.entry(409).or_default().insert(None);
+    }
+    let mut codes = vec![Code::RateLimitExceeded, Code::AccountNotFound];
+    codes.extend(spec.body.and_then(|body| body.invalid));
+    codes.extend(expand::is_taken(route).then_some(Code::UnsupportedExpandValue));
+    codes.extend(route.refuses);
+    let named = |name: &&str| Kind::ALL.iter().find(|kind| kind.name() == *name);
+    codes.extend(
+        route
+            .query
+            .iter()
+            .filter_map(named)
+            .filter_map(|kind| kind.not_found()),
+    );
+    if spec.id {
+        let own = route.scope.resource().map(|resource| resource.kind());
+        let code = own.and_then(Kind::not_found);
+        match code {
+            Some(code) => codes.push(code),
+            None => {
+                refusals.entry(404).or_default().insert(None);
+            }
+        }
+    }
+    for code in codes {
+        refusals
+            .entry(code.status())
+            .or_default()
+            .insert(Some(code.as_str()));
+    }
+    refusals
+}
+
+/// A reference to the response of an operation that refuses with one of these codes.
+pub fn response(status: u16, codes: &Codes, components: &mut Components) -> Value {
+    let name = name(status, codes);
+    let shared = json!({"$ref": format!("#/components/responses/{name}")});
+    let schema = components.write(&name, schema(status, codes));
+    let response = render(status, codes, schema);
+    if let Some(other) = components.errors.insert(name.clone(), response.clone()) {
+        assert_eq!(other, response, "two different errors are called {name}");
+    }
+    shared
+}
+
+/// What the client did wrong, or what failed, in one word for the names of schemas and in a sentence.
+fn meaning(status: u16) -> (&'static str, &'static str) {
+    match status {
+        400 => (
+            "InvalidRequest",
+            "The request is invalid for the operation.",
+        ),
+        401 => (
+            "Authentication",
+            "The key is missing, invalid or not authenticated.",
+        ),
+        402 => ("Payment", "The payment failed or was not authorized."),
+        403 => (
+            "Permission",
+            "The key lacks a scope, the account is suspended, or a policy blocks the request.",
+        ),
+        404 => (
+            "NotFound",
+            "Something that the request names does not exist.",
+        ),
+        409 => ("Conflict", "The request conflicts with the current state."),
+        429 => ("RateLimit", "Requests are sent too quickly."),
+        500 => ("Internal", "An unexpected fault of the service."),
+        503 => (
+            "Unavailable",
+            "The service is busy; nothing was changed that a repetition could not finish.",
+        ),
+        other => panic!("no meaning of {other}"),
+    }
+}
+
+/// `DriverFleetNotFoundError`: what the codes say, and what the status says unless a code says it. Codes that most operations
+/// have are left out beside others.
+fn name(status: u16, codes: &Codes) -> String {
+    const COMMON: [&str; 3] = [
+        "account_not_found",
+        "rate_limit_exceeded",
+        "unsupported_expand_value",
+    ];
+    let (word, _) = meaning(status);
+    let all: Vec<&str> = codes.iter().flatten().copied().collect();
+    let specific: Vec<&str> = all
+        .iter()
+        .copied()
+        .filter(|code| !COMMON.contains(code))
+        .collect();
+    let said: &[&str] = match (&specific[..], status) {
+        (_, 429) => &[],
+        ([], _) => &all,
+        (specific, _) => specific,
+    };
+    let suffix = match status {
+        404 => "_not_found",
+        _ => "_error",
+    };
+    let words = said
+        .iter()
+        .map(|code| pascal(code.strip_suffix(suffix).unwrap_or(code)));
+    let uncoded = match (status, codes.contains(&None)) {
+        (404, true) => "Object",
+        _ => "",
+    };
+    let subject: String = words.collect();
+    match status {
+        404 => format!("{uncoded}{subject}{word}Error"),
+        _ if subject.is_empty() => format!("{word}Error"),
+        _ => format!("{subject}Error"),
+    }
+}
+
+/// The schema of an error with this status and these codes.
+fn schema(status: u16, codes: &Codes) -> Value {
+    let blocked = codes.contains(&Some(Code::PolicyBlocked.as_str()));
+    let types: &[&str] = match status {
+        400 => &["invalid_request_error", "idempotency_error"],
+        401 => &["authentication_error"],
+        403 if blocked => &["authentication_error", "invalid_request_error"],
+        403 => &["authentication_error"],
+        409 => &["idempotency_error", "invalid_request_error"],
+        429 => &["rate_limit_error"],
+        500 | 503 => &["api_error"],
+        _ => &["invalid_request_error"],
+    };
+    let named: Vec<_> = codes.iter().flatten().collect();
+    let code = match (&named[..], codes.contains(&None)) {
+        ([], _) => json!({"type": "null"}),
+        (named, false) => json!({"type": "string", "enum": named}),
+        (named, true) => {
+            let words = named.iter().map(|code| json!(code)).chain([Value::Null]);
+            json!({"type": ["string", "null"], "enum": words.collect::<Vec<_>>()})
+        }
+    };
+    let mut schema = members(json!({"type": "string", "enum": types}), code);
+    schema["description"] = json!(description(status, codes));
+    let properties = &mut schema["properties"];
+    properties["status"] = json!({"type": "integer", "const": status});
+    if [402, 409, 500, 503].contains(&status) {
+        properties["transaction"] = json!({"type": "string",
+            "description": "In the response to a request that charges: the transaction that shows whether it did."});
+    }
+    if status == 402 {
+        properties["decline_code"] =
+            json!({"type": "string", "description": "The payment provider's reason."});
+    }
+    if blocked {
+        properties["policy"] = json!({"type": "string", "description": "With `policy_blocked`: the id of the policy."});
+        properties["rule"] = json!({"type": "string", "description": "With `policy_blocked`: the rule of the policy."});
+    }
+    schema
+}
+
+/// The members that every error has.
+fn members(kind: Value, code: Value) -> Value {
+    json!({
+        "type": "object",
+        "required": ["object", "type", "code", "message", "param", "request", "status", "doc_url"],
+        "properties": {
+            "object": {"type": "string", "const": "error"},
+            "type": kind,
+            "code": code,
+            "message": {"type": "string", "description": "For a human reader."},
+            "param": {"type": ["string", "null"], "description": "The parameter at fault, as a path: `location.radius`."},
+            "request": {"type": "string", "description": "The id of the request, for support."},
+            "status": {"type": "integer", "description": "The HTTP status."},
+            "doc_url": {"type": ["string", "null"], "description": "Where the code is explained."},
+        },
+    })
+}
+
+/// The schemas that stand for any error: `Error`, with `ErrorType` and `ErrorCode`.
+pub fn of_any_error() -> [(String, Value); 3] {
+    let types = [
+        "invalid_request_error",
+        "authentication_error",
+        "rate_limit_error",
+        "api_error",
+        "idempotency_error",
+    ];
+    let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let nullable = json!({"oneOf": [reference("ErrorCode"), {"type": "null"}]});
+    let mut any = members(reference("ErrorType"), nullable);
+    any["description"] = json!("Any error: why a request failed.");
+    let properties = &mut any["properties"];
+    for (name, description) in [
+        (
+            "decline_code",
+            "With `payment_authorization_failed`: the payment provider's reason.",
+        ),
+        (
+            "transaction",
+            "In the response to a request that charges: the transaction that shows whether it did.",
+        ),
+        ("policy", "With `policy_blocked`: the id of the policy."),
+        ("rule", "With `policy_blocked`: the rule of the policy."),
+    ] {
+        properties[name] = json!({"type": "string", "description": description});
+    }
+    let code = json!({"type": "string", "enum": codes,
+        "description": "The specific condition of an error."});
+    [
+        ("Error".to_owned(), any),
+        ("ErrorCode".to_owned(), code),
+        (
+            "ErrorType".to_owned(),
+            json!({"type": "string", "enum": types}),
+        ),
+    ]
+}
+
+fn description(status: u16, codes: &Codes) -> String {
+    let (_, meaning) = meaning(status);
+    let names: Vec<_> = codes.iter().flatten().map(|code| quoted(code)).collect();
+    match names.is_empty() {
+        true => meaning.to_owned(),
+        false => format!("{meaning} Codes: {}.", names.join(", ")),
+    }
+}
+
+fn render(status: u16, codes: &Codes, schema: Value) -> Value {
+    let examples: Map<String, Value> = codes
+        .iter()
+        .map(|code| {
+            let name = code.unwrap_or("no_code").to_owned();
+            (name, json!({"value": example(status, *code)}))
+        })
+        .collect();
+    let mut headers = headers_of_every_response();
+    match status {
+        401 => headers.extend([header("WWW-Authenticate")]),
+        429 | 503 => headers.extend([header("Retry-After")]),
+        _ => {}
+    }
+    json!({"description": description(status, codes), "headers": headers,
+        "content": {"application/json": {"schema": schema, "examples": examples}}})
+}
+
+fn example(status: u16, code: Option<&str>) -> Value {
+    let kind = match status {
+        401 | 403 if code.is_none() => "authentication_error",
+        429 => "rate_limit_error",
+        500 | 503 => "api_error",
+        409 if code.is_none() => "idempotency_error",
+        _ => "invalid_request_error",
+    };
+    let known = code.and_then(|code| Code::ALL.iter().find(|known| known.as_str() == code));
+    let message = match (known, status) {
+        (Some(code), _) => code.meaning(),
+        (None, 400) => "must be between 1 and 100",
+        (None, 401) => "The API key is missing.",
+        (None, 403) => "This key lacks the scope fleets:write.",
+        (None, 404) => "No such object.",
+        (None, 409) => {
+            "The first request with this Idempotency-Key is still in flight; try again shortly."
+        }
+        (None, 503) => {
+            "The service is busy; nothing was changed that a repetition could not finish. Try again."
+        }
+        (None, _) => "internal error",
+    };
+    let param = match (code, status) {
+        (None, 400) => json!("limit"),
+        (None, 409) => json!("Idempotency-Key"),
+        (Some(code), _) => json!(code.strip_suffix("_not_found")),
+        _ => Value::Null,
+    };
+    let doc_url = code.map(|code| {
+        format!(
+            "http://127.0.0.1:8787/docs/errors#{}",
+            code.replace('_', "-")
+        )
+    });
+    let request = format!("{}01a1f000000070008000000000000001", Kind::Request.prefix());
+    let mut error = json!({"object": "error", "type": kind, "code": code, "message": message, "param": param,
+        "request": request, "status": status, "doc_url": doc_url});
+    match known {
+        Some(Code::PaymentAuthorizationFailed) => {
+            error["decline_code"] = json!("insufficient_funds")
+        }
+        Some(Code::PolicyBlocked) => {
+            error["policy"] = examples::object(Kind::Policy)["id"].clone();
+            error["rule"] = json!("max_price_per_kwh");
+        }
+        _ => {}
+    }
+    error
+}

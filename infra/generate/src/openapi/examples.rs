@@ -1,0 +1,95 @@
+//! Examples: the bodies of the sample events in `events`, and the objects in `infra/generate/examples`.
+
+use serde_json::{Value, json};
+use shared::Kind;
+use shared::http::{Route, Shows};
+use shared::models::event::EventType;
+
+use super::{is_warned, root};
+
+fn sample(name: &str) -> Value {
+    let path = root().join(format!("events/{name}.json"));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// The id in the path of the route's sample event.
+pub fn id(route: &Route) -> Value {
+    let path = sample(route.name)["rawPath"]
+        .as_str()
+        .expect("a path")
+        .to_owned();
+    json!(path.split('/').nth(3).expect("an id"))
+}
+
+/// The body of the route's sample event, or an empty one.
+pub fn body(route: &Route) -> Value {
+    match sample(route.name)["body"].as_str() {
+        Some(body) => serde_json::from_str(body).expect("JSON"),
+        None => json!({}),
+    }
+}
+
+/// An object of that kind, of a day on which a vehicle charged and was billed for it.
+pub fn object(kind: Kind) -> Value {
+    let path = root().join(format!("infra/generate/examples/{}.json", kind.name()));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut object: Value = serde_json::from_str(&text).expect("JSON");
+    if kind == Kind::Event {
+        object["data"]["object"] = self::object(Kind::Reservation);
+    }
+    object
+}
+
+/// An event of that type.
+pub fn event(kind: EventType) -> Value {
+    let mut event = object(Kind::Event);
+    event["type"] = json!(kind.as_str());
+    event["data"] = match kind {
+        EventType::Ping => {
+            json!({"object": {"webhook_endpoint": object(Kind::WebhookEndpoint)["id"]}})
+        }
+        kind => json!({"object": object(kind.subject())}),
+    };
+    if kind.tells_previous() {
+        event["data"]["previous_attributes"] = json!({"metadata": {}});
+    }
+    event
+}
+
+/// The name of an operation's example; many operations share one.
+pub fn name(route: &Route) -> String {
+    match route.shows {
+        Shows::Object(kind) if is_warned(route) => format!("{}_with_warnings", kind.name()),
+        _ if route.name == "create-api-key" => "created_api_key".to_owned(),
+        Shows::Object(kind) => kind.name().to_owned(),
+        Shows::Page(kind) => format!("page_of_{}", kind.name()),
+        Shows::Lines => "page_of_line_items".to_owned(),
+        Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
+    }
+}
+
+/// What an operation may respond with.
+pub fn response(route: &Route) -> Value {
+    let page =
+        |object: Value| json!({"data": [object], "next_page_url": null, "previous_page_url": null});
+    match route.shows {
+        Shows::Object(kind) => {
+            let mut object = object(kind);
+            if route.name == "create-api-key" {
+                object["secret"] = json!("rk_test_…");
+            }
+            if is_warned(route) {
+                object["policy_warnings"] = json!([]);
+            }
+            object
+        }
+        Shows::Page(kind) => page(object(kind)),
+        Shows::Lines => page(object(Kind::Invoice)["line_items"][0].clone()),
+        Shows::Deleted(kind) => {
+            json!({"id": object(kind)["id"], "object": kind.name(), "deleted": true})
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The names of operations, of client methods and of schemas.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use shared::http::{Method, Route, Shows};
+
+use super::schemas::{reference, references_mut};
+
+/// The first letter as a capital: `Reservation`.
+pub fn capital(word: &str) -> String {
+    let (first, rest) = word.split_at(1);
+    first.to_uppercase() + rest
+}
+
+/// `charging-station` or `charging_station` as `ChargingStation`.
+pub fn pascal(name: &str) -> String {
+    let words = name.split(['-', '_', '.']);
+    words.filter(|word| !word.is_empty()).map(capital).collect()
+}
+
+/// The verb and the object of a route's name: `top-up` and `account`.
+pub fn verb_and_object(route: &Route) -> (&'static str, &'static str) {
+    let (verb, object) = route.name.split_once('-').expect("a verb and an object");
+    match verb {
+        "topup" => ("top-up", object),
+        verb => (verb, object),
+    }
+}
+
+/// `retrieve-charging-station` as `retrieveChargingStation`.
+pub fn operation_id(route: &Route) -> String {
+    let (verb, object) = verb_and_object(route);
+    let id = pascal(verb) + &pascal(object);
+    let (first, rest) = id.split_at(1);
+    first.to_lowercase() + rest
+}
+
+/// What a client calls the operation within its resource: `client.reservations.create`, `client.vehicles.retrieve_telemetry`.
+pub fn method(route: &Route) -> String {
+    let (verb, _) = verb_and_object(route);
+    let segments: Vec<&str> = route.path.split('/').skip(3).collect();
+    match (&segments[..], route.method) {
+        ([] | ["{id}"], _) => verb.replace('-', "_"),
+        ([.., last], Method::Get) if matches!(route.shows, Shows::Page(_) | Shows::Lines) => {
+            format!("list_{last}")
+        }
+        ([.., last], Method::Get) => format!("retrieve_{last}"),
+        ([.., last], _) if verb == "update" => format!("update_{last}"),
+        ([.., last], _) => (*last).to_owned(),
+    }
+}
+
+/// The schema of an operation's body: `ReservationCreateParams`.
+pub fn params(route: &Route) -> String {
+    let (verb, object) = verb_and_object(route);
+    format!("{}{}Params", pascal(object), pascal(verb))
+}
+
+/// The name in the document of a schema that has this name in the code. A type that says that a member may be left out looks
+/// as the type in it; parts of request bodies that are not the same in responses end with `Input`.
+fn shown(name: &str, schemas: &Map<String, Value>) -> String {
+    for prefix in ["Change_", "Patch_"] {
+        let Some(inner) = name.strip_prefix(prefix) else {
+            continue;
+        };
+        let is_same = schemas.get(inner).is_none_or(|same| *same == schemas[name]);
+        return match (input(inner), is_same) {
+            (Some(input), _) => input,
+            (None, true) => inner.to_owned(),
+            (None, false) => format!("{inner}Input"),
+        };
+    }
+    input(name).unwrap_or_else(|| name.to_owned())
+}
+
+/// `DriverPreferencesChange` and `NewDriverPreferences` as `DriverPreferencesInput`.
+fn input(name: &str) -> Option<String> {
+    let new = name.strip_prefix("New");
+    let new = new.filter(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()));
+    let rest = new.or_else(|| name.strip_suffix("Change"))?;
+    Some(format!("{rest}Input"))
+}
+
+/// Gives every schema the name that it is shown under.
+pub fn rename(schemas: Map<String, Value>) -> Map<String, Value> {
+    let names: BTreeMap<String, String> = schemas
+        .keys()
+        .map(|name| (name.clone(), shown(name, &schemas)))
+        .collect();
+    let mut renamed = Map::new();
+    for (name, mut schema) in schemas {
+        references_mut(&mut schema, &mut |path| {
+            let target = path.rsplit('/').next().unwrap_or_default();
+            if let Some(shown) = names.get(target) {
+                *path = reference(shown)["$ref"]
+                    .as_str()
+                    .expect("a path")
+                    .to_owned();
+            }
+        });
+        let name = &names[&name];
+        if let Some(other) = renamed.insert(name.clone(), schema.clone()) {
+            assert_eq!(other, schema, "two different schemas are called {name}");
+        }
+    }
+    renamed
+}

@@ -1,0 +1,421 @@
+//! The schemas of the document, made from those that the models derive.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use functions::request_spec::{BodyType, Schemas};
+use serde_json::{Map, Value, json};
+use shared::Kind;
+use shared::http::{Route, expand};
+use shared::models::schema::named;
+use shared::store::row::schemas;
+
+use super::{events, names};
+
+/// Members of responses that are left out when there is nothing to say; every other member is always there.
+const SOMETIMES: &[(&str, &str)] = &[
+    ("ApiKey", "secret"),
+    ("EventData", "previous_attributes"),
+    ("ChargingStation", "distance_meters"),
+    ("Availability", "exceptional_closings"),
+    ("Availability", "exceptional_openings"),
+    ("Price", "price_decimal"),
+    ("Price", "restrictions"),
+    ("ReportFilters", "driver"),
+    ("ReportFilters", "session_status"),
+    ("ReportFilters", "station"),
+    ("ReportFilters", "vehicle"),
+    ("Restrictions", "day_of_week"),
+    ("Restrictions", "end_date"),
+    ("Restrictions", "end_time"),
+    ("Restrictions", "max_duration"),
+    ("Restrictions", "max_energy"),
+    ("Restrictions", "max_power"),
+    ("Restrictions", "min_duration"),
+    ("Restrictions", "min_energy"),
+    ("Restrictions", "min_power"),
+    ("Restrictions", "start_date"),
+    ("Restrictions", "start_time"),
+];
+
+/// The schema of the body of actions that take no parameters.
+const EMPTY_BODY: &str = "EmptyBody";
+
+/// The schemas that operations refer to. They are collected under the names that they have in the code; [`Self::finish`]
+/// makes those of the document from them.
+#[derive(Default)]
+pub struct Components {
+    schemas: BTreeMap<String, Value>,
+    responses: BTreeSet<String>,
+    /// The body of each operation that has one: its name in the document, and that in the code.
+    bodies: BTreeMap<String, String>,
+    kinds: BTreeMap<String, Kind>,
+    /// Schemas that are written here and refer to others by the names of the document.
+    written: Map<String, Value>,
+    /// Objects that are shown with the warnings of policies as well.
+    warned: BTreeSet<String>,
+    /// Error responses by name: many operations share them.
+    pub errors: BTreeMap<String, Value>,
+    /// The responses of operations by name.
+    pub examples: BTreeMap<String, Value>,
+}
+
+impl Components {
+    fn add_all(&mut self, schemas: Schemas) {
+        for (name, schema) in schemas {
+            let schema = serde_json::to_value(schema).expect("a schema is JSON");
+            self.schemas.entry(name).or_insert(schema);
+        }
+    }
+
+    /// Adds a schema that is not derived from a type of the code.
+    pub fn write(&mut self, name: &str, schema: Value) -> Value {
+        self.written.insert(name.to_owned(), schema);
+        reference(name)
+    }
+
+    /// A reference to the schema of a kind of object.
+    pub fn object(&mut self, kind: Kind) -> Value {
+        reference(&self.object_name(kind))
+    }
+
+    fn object_name(&mut self, kind: Kind) -> String {
+        let (name, schemas) = object_schemas(kind);
+        self.add_all(schemas);
+        self.responses.insert(name.clone());
+        self.kinds.insert(name.clone(), kind);
+        name
+    }
+
+    /// The schema of a member of a kind of object.
+    pub fn member(&mut self, kind: Kind, member: &str) -> Value {
+        let name = self.object_name(kind);
+        let schema = &self.schemas[&name]["properties"][member];
+        match target(schema) {
+            Some(name) => self.schemas[name].clone(),
+            None => schema.clone(),
+        }
+    }
+
+    /// A reference to an object together with what policies in suggestion mode have against it.
+    pub fn object_with_warnings(&mut self, kind: Kind) -> Value {
+        let (name, schemas) = named::<shared::charging::policies::Breach>();
+        self.add_all(schemas);
+        self.responses.insert(name);
+        let name = self.object_name(kind);
+        self.warned.insert(name.clone());
+        reference(&with_warnings(&name))
+    }
+
+    /// A reference to a page of objects.
+    pub fn page(&mut self, kind: Kind) -> Value {
+        let name = self.object_name(kind);
+        self.page_of(&name)
+    }
+
+    /// A reference to a page of an invoice's line items.
+    pub fn page_of_lines(&mut self) -> Value {
+        self.object_name(Kind::Invoice);
+        self.page_of("LineItem")
+    }
+
+    fn page_of(&mut self, name: &str) -> Value {
+        let page = json!({"type": "object", "description": "One page of a list.",
+            "required": ["data", "next_page_url", "previous_page_url"], "properties": {
+            "data": {"type": "array", "items": reference(name)},
+            "next_page_url": {"type": ["string", "null"], "description": "Null on the last page."},
+            "previous_page_url": {"type": ["string", "null"], "description": "Null on the first page."},
+        }});
+        self.write(&format!("{name}Page"), page)
+    }
+
+    /// A reference to what stands for a deleted object.
+    pub fn deleted(&mut self, kind: Kind) -> Value {
+        let (name, _) = object_schemas(kind);
+        let deleted = json!({"type": "object", "required": ["id", "object", "deleted"], "properties": {
+            "id": {"type": "string"},
+            "object": {"type": "string", "const": kind.name()},
+            "deleted": {"type": "boolean", "const": true},
+        }});
+        self.write(&format!("Deleted{name}"), deleted)
+    }
+
+    /// A reference to the schema of a body, and whether a request must have one.
+    pub fn body(&mut self, route: &Route, body: BodyType) -> (Value, bool) {
+        let BodyType { name, schemas, .. } = body;
+        self.add_all(schemas);
+        let schema = &self.schemas[&name];
+        if schema.get("properties").is_none() {
+            let empty = json!({"type": "object", "additionalProperties": false,
+                "description": "The operation takes no parameters: the body is an empty object, or is left out."});
+            return (self.write(EMPTY_BODY, empty), false);
+        }
+        let required = schema.get("required").is_some();
+        let params = names::params(route);
+        self.bodies.insert(params.clone(), name);
+        (reference(&params), required)
+    }
+
+    /// Everything that some schemas refer to, and those schemas.
+    fn reachable(&self, from: &BTreeSet<String>) -> BTreeSet<String> {
+        reachable(&self.schemas, from)
+    }
+
+    /// The schemas as they are shown: responses have all their members, simple types stand where they are used, ids may be the
+    /// objects that they name, and an event's type decides the type of its object.
+    pub fn finish(mut self) -> Map<String, Value> {
+        let roots: BTreeSet<String> = self.bodies.values().cloned().collect();
+        let (responses, bodies) = (self.reachable(&self.responses), self.reachable(&roots));
+        for name in responses.difference(&bodies) {
+            if let Some(schema) = self.schemas.get_mut(name) {
+                require_all(name, schema);
+            }
+        }
+        for (name, kind) in &self.kinds {
+            let Some(schema) = self.schemas.get_mut(name) else {
+                continue;
+            };
+            schema["properties"]["object"] = json!({"type": "string", "const": kind.name()});
+            schema["properties"]["id"] = json!({"type": "string", "description": "Opaque."});
+        }
+        let (simple, mut shown): (BTreeMap<_, _>, BTreeMap<_, _>) = self
+            .schemas
+            .iter()
+            .map(|(name, schema)| (name.clone(), schema.clone()))
+            .partition(|(_, schema)| is_simple(schema));
+        for schema in shown.values_mut() {
+            inline(schema, &simple);
+            tidy(schema);
+        }
+        for (name, kind) in &self.kinds {
+            for (member, target) in expand::members(*kind) {
+                let target = object_schemas(target).0;
+                if shown.contains_key(&target) {
+                    expandable(&mut shown, name, member, &target);
+                }
+            }
+        }
+        for (params, name) in &self.bodies {
+            shown.insert(params.clone(), shown[name].clone());
+        }
+        for name in &self.warned {
+            let mut schema = shown[name].clone();
+            let members = schema["properties"].as_object_mut().expect("members");
+            members.insert(
+                "policy_warnings".into(),
+                json!({"type": "array", "items": reference("Breach"),
+                    "description": "What policies in suggestion mode have against it; empty when nothing speaks against it."}),
+            );
+            let required = schema["required"].as_array_mut().expect("members");
+            required.push(json!("policy_warnings"));
+            shown.insert(with_warnings(name), schema);
+        }
+        if let (Some(event), Some(data)) = (shown.remove("Event"), shown.remove("EventData")) {
+            shown.extend(events::schemas(&event, &data));
+        }
+        let warned = self.warned.iter().map(|name| with_warnings(name));
+        let used = self.responses.iter().chain(self.bodies.keys());
+        let used = used.chain(self.written.keys()).cloned().chain(warned);
+        let used = used.collect();
+        shown.extend(self.written);
+        let used = reachable(&shown, &used);
+        shown.retain(|name, _| used.contains(name));
+        names::rename(shown.into_iter().collect())
+    }
+}
+
+/// The name of an object's schema with the warnings of policies.
+fn with_warnings(name: &str) -> String {
+    format!("{name}WithWarnings")
+}
+
+/// A reference to a schema.
+pub fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// The name of the schema that is referred to.
+fn target(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str()?.rsplit('/').next()
+}
+
+/// Calls a function with every reference in a schema, which may change it.
+pub fn references_mut(schema: &mut Value, with: &mut impl FnMut(&mut String)) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::String(path)) = members.get_mut("$ref") {
+                with(path);
+            }
+            let mapping = members
+                .get_mut("discriminator")
+                .and_then(|discriminator| discriminator.get_mut("mapping"))
+                .and_then(Value::as_object_mut);
+            for path in mapping.into_iter().flat_map(Map::values_mut) {
+                if let Value::String(path) = path {
+                    with(path);
+                }
+            }
+            members
+                .values_mut()
+                .for_each(|member| references_mut(member, with));
+        }
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| references_mut(entry, with)),
+        _ => {}
+    }
+}
+
+fn references(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(members) => {
+            found.extend(target(schema).map(str::to_owned));
+            members
+                .values()
+                .for_each(|member| references(member, found));
+        }
+        Value::Array(entries) => entries.iter().for_each(|entry| references(entry, found)),
+        _ => {}
+    }
+}
+
+/// Everything that some of the schemas refer to, and those.
+pub fn reachable(schemas: &BTreeMap<String, Value>, from: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<String> = from.iter().cloned().collect();
+    while let Some(name) = open.pop() {
+        if found.insert(name.clone())
+            && let Some(schema) = schemas.get(&name)
+        {
+            references(schema, &mut open);
+        }
+    }
+    found
+}
+
+fn require_all(name: &str, schema: &mut Value) {
+    let Some(properties) = schema["properties"].as_object() else {
+        return;
+    };
+    let always = properties
+        .keys()
+        .filter(|member| !SOMETIMES.contains(&(name, member)))
+        .cloned()
+        .collect::<Vec<_>>();
+    if !always.is_empty() {
+        schema["required"] = json!(always);
+    }
+}
+
+/// Neither an object with members nor a list of words: it reads better where it is used.
+fn is_simple(schema: &Value) -> bool {
+    schema.get("properties").is_none() && schema.get("enum").is_none()
+}
+
+/// Puts simple types in place of references to them.
+fn inline(schema: &mut Value, simple: &BTreeMap<String, Value>) {
+    match schema {
+        Value::Object(members) => {
+            let name = members
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|path| path.rsplit('/').next());
+            if let Some(target) = name.and_then(|name| simple.get(name)).cloned() {
+                members.remove("$ref");
+                for (key, value) in target.as_object().cloned().unwrap_or_default() {
+                    members.entry(key).or_insert(value);
+                }
+                return inline(schema, simple);
+            }
+            members
+                .values_mut()
+                .for_each(|member| inline(member, simple));
+        }
+        Value::Array(entries) => entries.iter_mut().for_each(|entry| inline(entry, simple)),
+        _ => {}
+    }
+}
+
+/// Writes `{"oneOf": [{"type": "string"}, null]}` as `{"type": ["string", "null"]}`, puts the description of the other type
+/// beside a `oneOf` that stays, and removes the formats of numbers that only Rust has.
+fn tidy(schema: &mut Value) {
+    let members = match schema {
+        Value::Object(members) => members,
+        Value::Array(entries) => return entries.iter_mut().for_each(tidy),
+        _ => return,
+    };
+    members.values_mut().for_each(tidy);
+    let rust = [
+        "int32", "int64", "uint8", "uint16", "uint32", "uint64", "double", "float",
+    ];
+    let format = members.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| rust.contains(&format)) && !members.contains_key("properties") {
+        members.remove("format");
+    }
+    let null = json!({"type": "null"});
+    let Some(Value::Array(options)) = members.get_mut("oneOf") else {
+        return;
+    };
+    options.sort_by_key(|option| *option == null);
+    let [Value::Object(other), last] = &mut options[..] else {
+        return;
+    };
+    if *last != null {
+        return;
+    }
+    let description = other.remove("description");
+    let plain = match other.get("type") {
+        Some(Value::String(kind)) if !other.contains_key("enum") => Some(kind.clone()),
+        _ => None,
+    };
+    if let Some(kind) = plain {
+        let other = std::mem::take(other);
+        members.remove("oneOf");
+        for (key, value) in other {
+            members.entry(key).or_insert(value);
+        }
+        members.insert("type".into(), json!([kind, "null"]));
+    }
+    if let Some(description) = description {
+        members.entry("description").or_insert(description);
+    }
+}
+
+/// Lets a member that holds an id hold the object instead.
+fn expandable(shown: &mut BTreeMap<String, Value>, name: &str, member: &str, target: &str) {
+    let (owner, member) = match member.split_once('.') {
+        None => (name.to_owned(), member),
+        Some((outer, inner)) => {
+            let owner = self::target(&shown[name]["properties"][outer]).unwrap_or(name);
+            (owner.to_owned(), inner)
+        }
+    };
+    let union = format!("Expandable{target}");
+    shown.entry(union.clone()).or_insert_with(|| {
+        json!({"description": "The id, or the whole object where `expand[]` names the member.",
+            "oneOf": [{"type": "string"}, reference(target)]})
+    });
+    let Some(place) = shown
+        .get_mut(&owner)
+        .and_then(|schema| schema.pointer_mut(&format!("/properties/{member}")))
+    else {
+        panic!("{owner} has no {member} to expand");
+    };
+    let place = match place.get_mut("items") {
+        Some(_) => &mut place["items"],
+        None => place,
+    };
+    let mut id = place.take();
+    *place = match &id["type"] {
+        Value::Array(_) => json!({"oneOf": [reference(&union), {"type": "null"}]}),
+        _ => reference(&union),
+    };
+    let description = id.as_object_mut().and_then(|id| id.remove("description"));
+    if let Some(description) = description {
+        place["description"] = description;
+    }
+}
+
+/// The schema of a kind of object as the code derives it: its name, and it and those that it refers to.
+pub fn object_schemas(kind: Kind) -> (String, Schemas) {
+    schemas(kind).unwrap_or_else(|| panic!("no schema of {kind:?}"))
+}
