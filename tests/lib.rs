@@ -131,6 +131,7 @@ impl TestApp {
             store: std::env::var("STORE_URL").ok(),
             tariffs: None,
             stations: None,
+            network: false,
             rate: 100_000,
             reservation_fee: 0,
             json: true,
