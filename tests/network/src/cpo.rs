@@ -13,8 +13,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use ocpi_kit::client::{ClientConfig, OcpiClient, OcpiRequest, Peer, PeerSession, Registration};
 use ocpi_kit::server::{
-    AuthenticatedPeer, CommandsReceiver, CredentialsHandler, Handled, InMemoryTokenStore, OcpiRouter,
-    RequestContext,
+    AuthenticatedPeer, CommandsReceiver, CredentialsHandler, Handled, InMemoryTokenStore,
+    OcpiRouter, RequestContext,
 };
 use ocpi_kit::testkit::MockPeer;
 use ocpi_kit::transport::{CredentialsToken, OcpiError, TokenRole};
@@ -40,7 +40,8 @@ struct Inner {
     emsp: Mutex<Option<Peer>>,
     commands: Mutex<Vec<Command>>,
     answers: Mutex<VecDeque<Answer>>,
-    faults: Mutex<VecDeque<(String, Fault)>>,
+    /// The part of a path, and what happens to requests whose path contains it.
+    fault: Mutex<Option<(String, Fault)>>,
 }
 
 /// How a command is received. A command that no answer was chosen for is accepted.
@@ -76,7 +77,9 @@ fn token(label: &str) -> CredentialsToken {
 impl Cpo {
     /// An operator that speaks this version, with an empty list of everything.
     pub async fn start(version: VersionNumber) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
         let address = listener.local_addr().expect("an address");
         let base = Url::new(format!("http://{address}")).expect("a URL");
         let objects = MockPeer::new(base.clone(), Self::party(), Role::Cpo);
@@ -90,7 +93,7 @@ impl Cpo {
             emsp: Mutex::default(),
             commands: Mutex::default(),
             answers: Mutex::default(),
-            faults: Mutex::default(),
+            fault: Mutex::default(),
         }));
         let emsp = AuthenticatedPeer {
             peer_id: "emsp".into(),
@@ -137,7 +140,10 @@ impl Cpo {
     /// What the eMSP answers instead.
     pub async fn register(&self, versions_url: &str, token_a: &str) -> Result<(), OcpiError> {
         let transport = self.0.client.transport();
-        let registration = Registration::new(Url::from(versions_url), CredentialsToken::new_lenient(token_a));
+        let registration = Registration::new(
+            Url::from(versions_url),
+            CredentialsToken::new_lenient(token_a),
+        );
         let discovered = registration.discover(transport).await?;
         let selected = discovered.select(transport, &self.0.version).await?;
         // The eMSP calls back with this token before it answers.
@@ -168,22 +174,33 @@ impl Cpo {
         lock(&self.0.answers).push_back(answer);
     }
 
-    /// Chooses what happens to the next request whose path contains this.
+    /// Chooses what happens to requests whose path contains this, until [`Cpo::heal`].
     pub fn fail(&self, path: &str, fault: Fault) {
-        lock(&self.0.faults).push_back((path.to_owned(), fault));
+        *lock(&self.0.fault) = Some((path.to_owned(), fault));
+    }
+
+    /// Ends the fault.
+    pub fn heal(&self) {
+        *lock(&self.0.fault) = None;
     }
 
     /// Sends the result of a command.
     ///
     /// # Errors
     /// What the eMSP answers instead of success.
-    pub async fn result(&self, command: &Command, result: CommandResultType) -> Result<(), OcpiError> {
+    pub async fn result(
+        &self,
+        command: &Command,
+        result: CommandResultType,
+    ) -> Result<(), OcpiError> {
         let url = command.response_url().clone();
         let body = CommandResult::builder().result(result).build();
-        let request = OcpiRequest::new(axum::http::Method::POST, url, ModuleId::Commands).with_body(&body)?;
+        let request =
+            OcpiRequest::new(axum::http::Method::POST, url, ModuleId::Commands).with_body(&body)?;
         let emsp = self.emsp();
         let transport = self.0.client.transport();
-        let sent = transport.send_with_headers::<serde_json::Value>(&request, emsp.token(), emsp.quirks());
+        let sent =
+            transport.send_with_headers::<serde_json::Value>(&request, emsp.token(), emsp.quirks());
         let (envelope, _) = sent.await?;
         match envelope.is_success() {
             true => Ok(()),
@@ -212,7 +229,11 @@ impl Cpo {
         let transport = self.0.client.transport();
         let theirs = CredentialsToken::new_lenient(credentials.token.as_str());
         let registration = Registration::new(credentials.url.clone(), theirs.clone());
-        let selected = registration.discover(transport).await?.select(transport, &self.0.version).await?;
+        let selected = registration
+            .discover(transport)
+            .await?
+            .select(transport, &self.0.version)
+            .await?;
         let mut peer = Peer::builder(self.0.version.clone(), theirs)
             .versions_url(credentials.url.clone())
             .endpoints_from(selected.details());
@@ -230,7 +251,9 @@ impl CredentialsHandler for Cpo {
 
     async fn post(&self, credentials: Credentials, _: RequestContext) -> Handled<Credentials> {
         if lock(&self.0.emsp).is_some() {
-            return Err(OcpiError::MethodNotAllowed("this party is registered already".into()));
+            return Err(OcpiError::MethodNotAllowed(
+                "this party is registered already".into(),
+            ));
         }
         let peer = self.read(&credentials).await?;
         self.accept(token("c"), peer.parties().to_vec());
@@ -255,25 +278,27 @@ impl CredentialsHandler for Cpo {
 impl CommandsReceiver for Cpo {
     async fn command(&self, command: Command, _: RequestContext) -> Handled<CommandResponse> {
         lock(&self.0.commands).push(command);
-        let answer = lock(&self.0.answers).pop_front().unwrap_or(Answer::Accepted);
+        let answer = lock(&self.0.answers)
+            .pop_front()
+            .unwrap_or(Answer::Accepted);
         let result = match answer {
             Answer::Accepted => CommandResponseType::Accepted,
             Answer::Rejected => CommandResponseType::Rejected,
             Answer::NotSupported => CommandResponseType::NotSupported,
             Answer::UnknownSession => CommandResponseType::UnknownSession,
         };
-        Ok(CommandResponse::builder().result(result).timeout(30u32).build())
+        Ok(CommandResponse::builder()
+            .result(result)
+            .timeout(30u32)
+            .build())
     }
 }
 
-/// Lets the next request that a fault was chosen for fail.
+/// Lets requests fail that a fault was chosen for.
 async fn fail(State(cpo): State<Cpo>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    let fault = {
-        let mut faults = lock(&cpo.0.faults);
-        let place = faults.iter().position(|(part, _)| path.contains(part.as_str()));
-        place.and_then(|place| faults.remove(place))
-    };
+    let fault = lock(&cpo.0.fault).clone();
+    let fault = fault.filter(|(part, _)| path.contains(part.as_str()));
     match fault.map(|(_, fault)| fault) {
         None => next.run(request).await,
         Some(Fault::Status(status)) => {

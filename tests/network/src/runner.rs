@@ -43,20 +43,32 @@ impl Runner {
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/local");
         let program = std::env::var_os("RUNNER").unwrap_or_else(|| built.into());
         let mut command = Command::new(&program);
-        command.args(["--memory", "--port", "0", "--json"]).args(options);
+        command
+            .args(["--memory", "--port", "0", "--json"])
+            .args(options);
         command.envs(variables.iter().copied());
         let child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn();
         let mut child = child.unwrap_or_else(|error| {
-            panic!("{}: {error}; cargo build --workspace builds it", program.display())
+            panic!(
+                "{}: {error}; cargo build --workspace builds it",
+                program.display()
+            )
         });
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let line = lines.next_line().await.expect("a line").expect("an introduction");
+        let line = lines
+            .next_line()
+            .await
+            .expect("a line")
+            .expect("an introduction");
         let introduction: Value = serde_json::from_str(&line).expect("JSON");
         let text = |name: &str| introduction[name].as_str().expect("a text").to_owned();
         Self {
             base_url: text("base_url"),
             api_key: text("api_key"),
-            http: reqwest::Client::builder().no_proxy().build().expect("a client"),
+            http: reqwest::Client::builder()
+                .no_proxy()
+                .build()
+                .expect("a client"),
             _child: child,
         }
     }
@@ -84,7 +96,9 @@ impl Runner {
 
     /// Does everything that has fallen due, and moves the clock by so many seconds.
     pub async fn advance(&self, seconds: u32) {
-        self.post("/_local/clock", json!({"advance_seconds": seconds})).await.ok();
+        self.post("/_local/clock", json!({"advance_seconds": seconds}))
+            .await
+            .ok();
     }
 
     /// What an operator does with networks.
@@ -102,7 +116,10 @@ impl Runner {
 
     /// Issues a token A. Returns it after the versions URL that goes with it.
     pub async fn issue_token(&self) -> (String, String) {
-        let issued = self.operate("issue_token", json!({"name": "A network"})).await.ok();
+        let issued = self
+            .operate("issue_token", json!({"name": "A network"}))
+            .await
+            .ok();
         let text = |name: &str| issued[name].as_str().expect("a text").to_owned();
         (text("versions_url"), text("token"))
     }
@@ -115,6 +132,8 @@ impl Runner {
 
     /// Pulls everything from the only network, and waits until that has ended.
     pub async fn pull(&self) -> Value {
+        // The pull that follows the exchange of credentials is over first.
+        self.advance(1).await;
         let network = self.networks().await.remove(0);
         let body = json!({"network": network["id"], "full": true});
         self.operate("pull", body).await.ok();
@@ -129,8 +148,8 @@ impl Runner {
         loop {
             let body = self.get(&path).await.ok();
             stations.extend(body["data"].as_array().expect("stations").clone());
-            match body["next_page"].as_str() {
-                Some(page) => path = format!("/v1/charging_stations?limit=100&page={page}"),
+            match body["next_page_url"].as_str() {
+                Some(next) => path = next.trim_start_matches(&self.base_url).to_owned(),
                 None => return stations,
             }
         }

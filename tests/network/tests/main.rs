@@ -16,6 +16,9 @@ const VERSIONS: [VersionNumber; 2] = [VersionNumber::V2_2_1, VersionNumber::V2_3
 /// A service and an operator that are connected.
 async fn connected(version: VersionNumber) -> (Runner, Cpo) {
     let (runner, cpo) = (Runner::start().await, Cpo::start(version).await);
-    runner.connect(&cpo.versions_url(), &Cpo::token_a()).await.ok();
+    runner
+        .connect(&cpo.versions_url(), &Cpo::token_a())
+        .await
+        .ok();
     (runner, cpo)
 }
