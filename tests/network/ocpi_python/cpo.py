@@ -24,6 +24,23 @@ os.environ.update(
     OCPI_HOST=f"127.0.0.1:{options.port}", PROTOCOL="http", COUNTRY_CODE="NL", PARTY_ID="PYT", ENVIRONMENT="development"
 )
 
+from typing import get_args  # noqa: E402
+
+from pydantic.fields import FieldInfo  # noqa: E402
+
+# The library declares the optional members of OCPI as `X | None` without a default, which pydantic takes for required ones.
+from_annotation = FieldInfo.from_annotation
+
+
+def optional(annotation, *more, **named):
+    field = from_annotation(annotation, *more, **named)
+    if field.is_required() and type(None) in get_args(annotation):
+        field.default = None
+    return field
+
+
+FieldInfo.from_annotation = staticmethod(optional)
+
 import httpx  # noqa: E402
 import uvicorn  # noqa: E402
 from ocpi import get_application  # noqa: E402
