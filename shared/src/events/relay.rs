@@ -308,7 +308,10 @@ fn relay_of_network<'a>(
     }
     if let Some((mode, tariff)) = keys::parse_ocpi_object(pk) {
         return Some(Box::pin(async move {
-            let is_object = change.new.as_ref().is_some_and(|new| new.contains_key("raw"));
+            let is_object = change
+                .new
+                .as_ref()
+                .is_some_and(|new| new.contains_key("raw"));
             if tariff.module != Module::Tariffs || !is_object {
                 return Ok(());
             }
