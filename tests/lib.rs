@@ -130,6 +130,8 @@ impl TestApp {
             memory: true,
             store: std::env::var("STORE_URL").ok(),
             tariffs: None,
+            tiles: None,
+            tiles_attribution: None,
             stations: None,
             network: false,
             rate: 100_000,

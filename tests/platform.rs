@@ -99,9 +99,7 @@ impl Behaviour {
     }
 
     fn endpoints(&self) -> Value {
-        let module = |name: &str, role: &str| {
-            json!({"identifier": name, "role": role, "url": format!("{}/2.2.1/{name}", self.url)})
-        };
+        let module = |name: &str, role: &str| json!({"identifier": name, "role": role, "url": format!("{}/2.2.1/{name}", self.url)});
         let all = [
             ("credentials", "SENDER"),
             ("locations", "SENDER"),
@@ -121,7 +119,8 @@ impl Behaviour {
         let segments: Vec<&str> = uri.path().split('/').skip(1).collect();
         let data = match (method, segments.as_slice()) {
             (&Method::GET, ["versions"]) => {
-                let version = |name: &&str| json!({"version": name, "url": format!("{}/{name}", self.url)});
+                let version =
+                    |name: &&str| json!({"version": name, "url": format!("{}/{name}", self.url)});
                 Value::Array(self.versions.iter().map(version).collect())
             }
             (&Method::GET, ["2.2.1" | "2.3.0"]) => {
@@ -137,18 +136,27 @@ impl Behaviour {
                     url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
                         .into_owned()
                         .collect();
-                let offset = query.get("offset").map_or(0, |one| one.parse().expect("an offset"));
+                let offset = query
+                    .get("offset")
+                    .map_or(0, |one| one.parse().expect("an offset"));
                 let from = query.get("date_from").cloned().unwrap_or_default();
                 let list = self.lists.get(module).cloned().unwrap_or_default();
                 let list: Vec<Value> = list
                     .into_iter()
-                    .filter(|one| one["last_updated"].as_str().is_none_or(|at| at >= from.as_str()))
+                    .filter(|one| {
+                        one["last_updated"]
+                            .as_str()
+                            .is_none_or(|at| at >= from.as_str())
+                    })
                     .collect();
                 let rest: Vec<Value> = list.into_iter().skip(offset).collect();
                 let more = rest.len() > self.page;
                 let next = more.then(|| {
                     let offset = offset + self.page;
-                    format!("{}/2.2.1/{module}?offset={offset}&date_from={from}", self.url)
+                    format!(
+                        "{}/2.2.1/{module}?offset={offset}&date_from={from}",
+                        self.url
+                    )
                 });
                 let page = rest.into_iter().take(self.page).collect();
                 return Some((Value::Array(page), next));
@@ -167,7 +175,10 @@ async fn answer(
     body: Bytes,
 ) -> Response {
     let mut behaviour = state.lock().expect("the platform");
-    let path = uri.path_and_query().map(|path| path.as_str()).unwrap_or_default();
+    let path = uri
+        .path_and_query()
+        .map(|path| path.as_str())
+        .unwrap_or_default();
     behaviour.requests.push(Received {
         method: method.to_string(),
         path: path.to_owned(),
@@ -176,10 +187,14 @@ async fn answer(
     });
     if !behaviour.fail.is_empty() {
         let status = behaviour.fail.remove(0);
-        return StatusCode::from_u16(status).expect("a status").into_response();
+        return StatusCode::from_u16(status)
+            .expect("a status")
+            .into_response();
     }
     let accepted = [TOKEN, TOKEN_A].map(|token| format!("Token {}", STANDARD.encode(token)));
-    let sent = headers.get("authorization").and_then(|value| value.to_str().ok());
+    let sent = headers
+        .get("authorization")
+        .and_then(|value| value.to_str().ok());
     if !sent.is_some_and(|sent| accepted.iter().any(|one| one == sent)) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
@@ -248,17 +263,39 @@ impl Connected {
         let issued = issued.expect("a token");
         let token_a = issued["token"].as_str().expect("a token");
         let path = "/ocpi/2.2.1/credentials";
-        let answer = send(app, token_a, "POST", path, Some(&platform.credentials()), &[]).await;
-        assert_eq!((answer.status, &answer.body["status_code"]), (200, &json!(1000)), "{}", answer.text);
+        let answer = send(
+            app,
+            token_a,
+            "POST",
+            path,
+            Some(&platform.credentials()),
+            &[],
+        )
+        .await;
+        assert_eq!(
+            (answer.status, &answer.body["status_code"]),
+            (200, &json!(1000)),
+            "{}",
+            answer.text
+        );
         Self {
             platform,
-            token: answer.body["data"]["token"].as_str().expect("a token").to_owned(),
+            token: answer.body["data"]["token"]
+                .as_str()
+                .expect("a token")
+                .to_owned(),
             network: issued["network"]["id"].as_str().expect("an id").to_owned(),
         }
     }
 
     /// Sends a request to a path below the version, such as `/tariffs/NL/EXA/1`.
-    pub async fn send(&self, app: &TestApp, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    pub async fn send(
+        &self,
+        app: &TestApp,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Answer {
         let path = format!("/ocpi/2.2.1{path}");
         send(app, &self.token, method, &path, body, &[]).await
     }

@@ -201,11 +201,14 @@ impl Platform<'_> {
         if !(200..300).contains(&status) {
             return Err(Failure::Http(status));
         }
-        let received: Received = serde_json::from_slice(&body)
-            .map_err(|error| Failure::Malformed(error.to_string()))?;
+        let received: Received =
+            serde_json::from_slice(&body).map_err(|error| Failure::Malformed(error.to_string()))?;
         if !received.status_code.is_success() {
             let message = received.status_message.unwrap_or_default();
-            return Err(Failure::Status(received.status_code, crate::error::excerpt(&message).into()));
+            return Err(Failure::Status(
+                received.status_code,
+                crate::error::excerpt(&message).into(),
+            ));
         }
         Ok((received.data, link))
     }
@@ -213,7 +216,11 @@ impl Platform<'_> {
 
 async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&error))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| unreachable(&error))?
+    {
         if body.len() + chunk.len() > MAX_RESPONSE {
             return Err(Failure::Malformed("it is larger than 16 MiB".into()));
         }
@@ -287,10 +294,17 @@ mod tests {
         let list = "https://cpo.example:8443/locations?limit=2";
         let next = |next: &str| on_host_of(list, next);
         let page = "https://cpo.example:8443/locations?offset=2";
-        assert_eq!(next("https://cpo.example:8443/locations?offset=2").unwrap(), page);
+        assert_eq!(
+            next("https://cpo.example:8443/locations?offset=2").unwrap(),
+            page
+        );
         assert_eq!(next("http://cpo.example/locations?offset=2").unwrap(), page);
         assert_eq!(next("/locations?offset=2").unwrap(), page);
-        for other in ["https://evil.example/locations", "//evil.example/", "https://cpo.example.evil/"] {
+        for other in [
+            "https://evil.example/locations",
+            "//evil.example/",
+            "https://cpo.example.evil/",
+        ] {
             assert!(next(other).is_err(), "{other}");
         }
     }
@@ -299,7 +313,10 @@ mod tests {
     fn only_addresses_are_called_that_webhooks_may_have() {
         let allowed = |url: &str, targets| checked(url, targets).is_ok();
         assert!(allowed("https://cpo.example/versions", Targets::Public));
-        assert!(allowed("http://127.0.0.1:4631/versions", Targets::PublicAndLoopback));
+        assert!(allowed(
+            "http://127.0.0.1:4631/versions",
+            Targets::PublicAndLoopback
+        ));
         for url in [
             "http://cpo.example/versions",
             "https://127.0.0.1/versions",
@@ -310,7 +327,10 @@ mod tests {
         ] {
             assert!(!allowed(url, Targets::Public), "{url}");
         }
-        assert!(!allowed("http://10.0.0.1/versions", Targets::PublicAndLoopback));
+        assert!(!allowed(
+            "http://10.0.0.1/versions",
+            Targets::PublicAndLoopback
+        ));
     }
 
     #[test]

@@ -854,7 +854,7 @@ async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
     let message = Message::Confirm {
         tenant,
         reservation: id.clone(),
-        wish: Some(Box::new(row.object.wish(&row.internal))),
+        wish: Some(Box::new(row.request())),
     };
     let meter = Meter::default();
     let store = meter.store(&app.running().store_url, &app.running().table);

@@ -1,4 +1,5 @@
-//! What the local runner offers below `/_local/` besides the API: its clock, its requests, and the import of stations.
+//! What the local runner offers below `/_local/` besides the API: its clock, its requests, the work that is due,
+//! the import of stations, and the console.
 
 use serde_json::{Value, json};
 use shared::Timestamp;
@@ -147,4 +148,52 @@ async fn stations_of_another_shape_are_400_and_nothing_is_loaded() {
         assert_eq!(answer.body["object"], "error");
     }
     assert_eq!(app.alice.get(all).await.expect(200).body, before);
+}
+
+#[tokio::test]
+async fn work_that_is_due_later_is_listed_in_its_order() {
+    let app = start().await;
+    let crew = app.crew(&app.alice).await;
+    let reservation = app.reservation(&crew, 120);
+    let reservation = app
+        .alice
+        .post("/v1/reservations", reservation)
+        .await
+        .expect(200);
+    app.drain().await;
+    let due = app.anon.get("/_local/due").await.expect(200).body;
+    let work = due["data"].as_array().expect("work");
+    let of_reservation = work
+        .iter()
+        .find(|one| one["object"] == reservation.id())
+        .expect("the confirmation is due");
+    assert_eq!(of_reservation["function"], "confirm-reservation");
+    let moments: Vec<&str> = work.iter().filter_map(|one| one["at"].as_str()).collect();
+    assert!(moments.is_sorted(), "{moments:?}");
+    assert_eq!(due["total"], work.len());
+}
+
+#[tokio::test]
+async fn the_console_is_served_with_a_strict_policy_and_revalidated() {
+    let app = start().await;
+    let page = app.anon.get("/").await.expect(200);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    let policy = page.header("content-security-policy");
+    assert!(
+        policy.contains("default-src 'none'; script-src 'self'; style-src 'self'"),
+        "{policy}"
+    );
+    assert!(!policy.contains("unsafe"), "{policy}");
+    let script = app.anon.get("/src/main.js").await.expect(200);
+    assert_eq!(
+        script.header("content-type"),
+        "text/javascript; charset=utf-8"
+    );
+    let known = [("if-none-match", script.header("etag"))];
+    let again = app.anon.send("GET", "/src/main.js", None, &known).await;
+    assert_eq!((again.status, again.text.as_str()), (304, ""));
+    let compressed = [("accept-encoding", "gzip")];
+    let compressed = app.anon.send("GET", "/src/app.js", None, &compressed).await;
+    assert_eq!(compressed.header("content-encoding"), "gzip");
+    assert_eq!(app.anon.get("/src/missing.js").await.status, 401);
 }

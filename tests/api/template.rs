@@ -45,7 +45,10 @@ fn every_function_with_a_sample_event_is_deployed_and_no_other() {
     let mut expected: Vec<String> = values("Handler: ");
     for module in &modules {
         let name = module.function.name;
-        assert!(expected.iter().any(|one| one == name), "{name} is not deployed");
+        assert!(
+            expected.iter().any(|one| one == name),
+            "{name} is not deployed"
+        );
         expected.retain(|one| one != name);
         let operations = module.operations.iter();
         expected.extend(operations.map(|one| one.name.to_owned()));
@@ -66,7 +69,9 @@ fn every_operation_of_the_document_is_deployed_at_its_place_and_no_other() {
         }
     }
     let (methods, paths) = (values("Method: "), values("Path: "));
-    let mut pages = functions::docs::PAGES.map(|(_, path)| format!("GET {path}")).to_vec();
+    let mut pages = functions::docs::PAGES
+        .map(|(_, path)| format!("GET {path}"))
+        .to_vec();
     for module in functions::ocpi::modules() {
         let paths = functions::ocpi::paths(&module.function.trigger);
         pages.extend(paths.iter().map(|path| format!("ANY {path}")));

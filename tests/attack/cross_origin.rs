@@ -35,6 +35,9 @@ fn attempts(account: &str) -> Vec<(&'static str, &'static str, Option<Value>)> {
         ("GET", "/_local/inbox", None),
         ("GET", "/_local/clock", None),
         ("GET", "/_local/requests", None),
+        ("GET", "/_local/session", None),
+        ("GET", "/_local/due", None),
+        ("GET", "/", None),
         ("POST", "/_local/stations", Some(json!({"stations": []}))),
         (
             "GET",
@@ -193,6 +196,42 @@ async fn the_posts_of_the_runner_take_json_only() {
     assert!(app.now().millis_since(before) < 10 * MINUTE);
     let inbox = app.anon.get("/_local/inbox").await.expect(200);
     assert_eq!(inbox.body["data"], json!([]));
+}
+
+#[tokio::test]
+async fn only_the_page_of_the_port_itself_is_signed_in() {
+    let app = start().await;
+    let key = &app.running().api_key;
+    let session = async |headers: &[(&str, &str)]| {
+        app.anon.send("GET", "/_local/session", None, headers).await
+    };
+    let own = ("sec-fetch-site", "same-origin");
+    let signed_in = session(&[own]).await.expect(200);
+    assert_eq!(signed_in.body["api_key"], key.as_str());
+    assert_eq!(signed_in.header("cache-control"), "no-store");
+    assert_unreadable(&signed_in, "the session");
+    // What browsers send with requests of other sites, and what else is no request of the page.
+    let refused: [&[(&str, &str)]; 8] = [
+        &[],
+        &[("sec-fetch-site", "cross-site")],
+        &[("sec-fetch-site", "same-site")],
+        &[("sec-fetch-site", "none")],
+        &[("sec-fetch-site", "cross-site"), own],
+        &[own, ("origin", "http://evil.example")],
+        &[own, ("origin", "null")],
+        &[own, ("host", "rebound.example")],
+    ];
+    for headers in refused {
+        let answer = session(headers).await;
+        assert_eq!(answer.status, 403, "{headers:?}");
+        assert!(!answer.text.contains(key), "{headers:?}");
+        assert_unreadable(&answer, "a refused session");
+    }
+    for method in ["POST", "OPTIONS"] {
+        let answer = app.anon.send(method, "/_local/session", None, &[own]).await;
+        assert_eq!(answer.status, 405, "{method}");
+        assert!(!answer.text.contains(key), "{method}");
+    }
 }
 
 #[tokio::test]

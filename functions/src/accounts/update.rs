@@ -35,7 +35,7 @@ pub async fn handle(
         )
         .await?;
     }
-    row.object.update(change, &row.internal, context.now())?;
+    row.update(change, context.now())?;
     let response = context.respond(&row.seen_in(tenant.mode))?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

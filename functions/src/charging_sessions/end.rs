@@ -2,7 +2,6 @@
 
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, ConnectorStatus};
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::operation::Operation;
@@ -21,14 +20,10 @@ pub async fn end<'a>(
     mut row: Stored<ChargingSession>,
 ) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
-    let promised = CalendarHold::of_session(&row.object, &row.internal);
+    let promised = CalendarHold::of_session(&row);
     let operation = Operation::of(tenant.mode);
-    row.object.end(&mut row.internal, operation, origin.now)?;
+    row.end(operation, origin.now)?;
     let completed = row.object.status == SessionStatus::Completed;
-    let mut row = row.recording(match completed {
-        true => EventType::ChargingSessionCompleted,
-        false => EventType::ChargingSessionFailed,
-    });
     let session = &row.object;
     let (station, fleet, reservation) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
@@ -42,10 +37,7 @@ pub async fn end<'a>(
         given_up.push(promised);
     }
     if let Some(mut reservation) = reservation {
-        given_up.extend(CalendarHold::of_reservation(
-            &reservation.object,
-            &reservation.internal,
-        ));
+        given_up.extend(CalendarHold::of_reservation(&reservation));
         tx.save(&mut reservation)?;
     }
     tx.release_all(&given_up).await?;
@@ -76,9 +68,8 @@ async fn fulfilled(
     };
     let found = app.store.find::<Reservation>(&origin.tenant, id).await?;
     let waiting = found.filter(|row| row.object.status == ReservationStatus::Confirmed);
-    Ok(waiting.map(|row| {
-        let mut row = row.recording(EventType::ReservationCompleted);
-        row.object.complete(&mut row.internal, origin.now);
+    Ok(waiting.map(|mut row| {
+        row.complete(origin.now);
         row
     }))
 }

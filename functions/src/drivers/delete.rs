@@ -6,7 +6,6 @@ use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
-use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
@@ -30,7 +29,7 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Response, Error> {
     let (origin, store) = (&context.origin, &app.store);
-    let row = store.load::<Driver>(context.tenant(), &id).await?;
+    let mut row = store.load::<Driver>(context.tenant(), &id).await?;
     references::unreserved(&app, context.tenant(), Kind::Driver, &id).await?;
     references::empty_wallet(Kind::Driver, row.object.wallet_balance)?;
     references::not_charging(&app, origin, Kind::Driver, &id).await?;
@@ -55,6 +54,7 @@ pub async fn handle(
         tx.leave(fleet, &id)?;
         tx.count(fleet, Counter::Drivers, -1, Error::Contended)?;
     }
-    tx.delete(&row.recording(EventType::DriverDeleted))?;
+    row.delete();
+    tx.delete(&row)?;
     tx.commit(response).await
 }

@@ -49,7 +49,9 @@ pub async fn send(
     let (mode, now) = (network.object.mode, app.now());
     let id = Id::new(Kind::NetworkCommand, now);
     let kind = command.kind();
-    let endpoint = network.object.endpoint(module::COMMANDS, InterfaceRole::Receiver);
+    let endpoint = network
+        .object
+        .endpoint(module::COMMANDS, InterfaceRole::Receiver);
     let own_url = network.internal.own_url.as_deref();
     let connected = network.object.status == NetworkStatus::Connected;
     let (Some(endpoint), Some(own_url), Some(version), true) =
@@ -72,7 +74,9 @@ pub async fn send(
     let response_url = OwnUrls(own_url).command_result(version, kind.as_str(), id.as_str());
     let body = command.body(&response_url).map_err(Error::internal)?;
     let platform = platform(app, network, to)?;
-    let answered = platform.post(&below(endpoint, &[kind.as_str()]), &body).await;
+    let answered = platform
+        .post(&below(endpoint, &[kind.as_str()]), &body)
+        .await;
     let (response, patience) = read(answered);
     sent.response = match &response {
         Response::Accepted => Some(ResponseType::Accepted),
@@ -86,9 +90,8 @@ pub async fn send(
 
 /// What the operator's answer means, and how long the result is waited for.
 fn read(answered: Result<Value, Failure>) -> (Response, i64) {
-    let response = answered.and_then(|data| {
-        lenient::<CommandResponse>(&data).map_err(Failure::Malformed)
-    });
+    let response =
+        answered.and_then(|data| lenient::<CommandResponse>(&data).map_err(Failure::Malformed));
     match response {
         Ok(response) if response.result == ResponseType::Accepted => {
             let patience = i64::from(response.timeout).saturating_mul(SECOND);
@@ -132,7 +135,9 @@ pub async fn set_charging_preferences(
     session_id: &str,
     preferences: &ChargingPreferences,
 ) -> Result<String, Error> {
-    let endpoint = network.object.endpoint(module::SESSIONS, InterfaceRole::Sender);
+    let endpoint = network
+        .object
+        .endpoint(module::SESSIONS, InterfaceRole::Sender);
     let endpoint = endpoint
         .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
     let body = serde_json::to_value(preferences).map_err(Error::internal)?;
@@ -167,9 +172,15 @@ mod tests {
         let long = json!({"result": "ACCEPTED", "timeout": 100_000});
         assert_eq!(read(Ok(long)).1, MAX_PATIENCE);
         let rejected = json!({"result": "REJECTED", "timeout": 30});
-        assert_eq!(read(Ok(rejected)).0, Response::Refused(ResponseType::Rejected));
+        assert_eq!(
+            read(Ok(rejected)).0,
+            Response::Refused(ResponseType::Rejected)
+        );
         let refused = Failure::Status(StatusCode(2003), String::new());
-        assert_eq!(read(Err(refused)).0, Response::Refused(ResponseType::Rejected));
+        assert_eq!(
+            read(Err(refused)).0,
+            Response::Refused(ResponseType::Rejected)
+        );
         for failure in [
             Failure::Unreachable("timed out".into()),
             Failure::Http(502),

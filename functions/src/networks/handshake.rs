@@ -162,7 +162,11 @@ async fn register(
 }
 
 fn parties_of(network: &Network) -> BTreeSet<PartyId> {
-    network.parties.iter().map(|party| party.id.clone()).collect()
+    network
+        .parties
+        .iter()
+        .map(|party| party.id.clone())
+        .collect()
 }
 
 /// Makes a network and issues the token A with which its platform registers.
@@ -221,8 +225,12 @@ pub async fn start(
         .ok_or_else(|| Error::invalid("url", "the platform has neither version 2.2.1 nor 2.3.0"))?;
     let VersionDetails { endpoints, .. } = platform.get(url).await?;
     let target = versions::find(&endpoints, module::CREDENTIALS, InterfaceRole::Sender);
-    let target = target
-        .ok_or_else(|| Error::invalid("url", "the platform has no endpoint of the module credentials"))?;
+    let target = target.ok_or_else(|| {
+        Error::invalid(
+            "url",
+            "the platform has no endpoint of the module credentials",
+        )
+    })?;
     let origin = shared_origin(mode, app.now());
     let token_b = CredentialsToken::issue(mode)?;
     let network = create(app, &origin, name, OwnToken::new(&token_b, false)).await?;

@@ -78,8 +78,12 @@ pub enum Managed {
         versions_url: String,
     },
     Network(Box<Network>),
-    Networks { data: Vec<Listed> },
-    Unmatched { data: Vec<Unmatched> },
+    Networks {
+        data: Vec<Listed>,
+    },
+    Unmatched {
+        data: Vec<Unmatched>,
+    },
 }
 
 /// A network, and how far the last pull from it has come; null before the first one.
@@ -111,7 +115,9 @@ pub async fn handle(app: &App, manage: Manage, own_url: Option<&str>) -> Result<
     let now = app.now();
     let own_url = || {
         own_url.ok_or_else(|| {
-            Error::malformed("BASE_URL must be set to the address at which networks reach this service")
+            Error::malformed(
+                "BASE_URL must be set to the address at which networks reach this service",
+            )
         })
     };
     match manage {
@@ -203,7 +209,10 @@ async fn pull(
     let origin = shared_origin(mode, now);
     let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
     if network.object.status != NetworkStatus::Connected {
-        return Err(Error::conflict("The network is not connected.", Some("network")));
+        return Err(Error::conflict(
+            "The network is not connected.",
+            Some("network"),
+        ));
     }
     if full && let Some(mut last) = app.store.pull(mode, id).await? {
         last.ask_for_full();

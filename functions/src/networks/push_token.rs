@@ -37,7 +37,9 @@ pub async fn handle(
     let Some(network) = connected else {
         return Ok(());
     };
-    let endpoint = network.object.endpoint(module::TOKENS, InterfaceRole::Receiver);
+    let endpoint = network
+        .object
+        .endpoint(module::TOKENS, InterfaceRole::Receiver);
     let stored = app.store.token(mode, kind, uid).await?;
     let (Some(endpoint), Some(stored)) = (endpoint, stored) else {
         return Ok(());

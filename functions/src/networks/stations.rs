@@ -146,9 +146,9 @@ async fn write(
     let next = derive(app, origin, network, id, imported, station.as_ref()).await?;
     received.station = Some(next.object.id.clone());
     tx.put_received(&received)?;
-    if station.is_none_or(|station| {
-        station.object != next.object || station.internal != next.internal
-    }) {
+    if station
+        .is_none_or(|station| station.object != next.object || station.internal != next.internal)
+    {
         tx.put_station(&next)?;
     }
     tx.commit_without_response().await?;
@@ -174,9 +174,14 @@ async fn derive(
         imported.station.id = station.object.id.clone();
     }
     let ids = tariffs_of(&imported);
-    let ids: Vec<ObjectId> = ids.iter().filter_map(|one| tariff_id(id, one).ok()).collect();
+    let ids: Vec<ObjectId> = ids
+        .iter()
+        .filter_map(|one| tariff_id(id, one).ok())
+        .collect();
     let received = app.store.all_received(origin.tenant.mode, &ids).await?;
-    let loaded = received.iter().filter_map(|one| lenient::<Tariff>(&one.object).ok());
+    let loaded = received
+        .iter()
+        .filter_map(|one| lenient::<Tariff>(&one.object).ok());
     let (tariffs, _) = Tariffs::read(Objects {
         loaded: loaded.collect(),
         skipped: Vec::new(),
@@ -190,7 +195,9 @@ async fn derive(
         };
         (&station.object, internal)
     });
-    let before = before.as_ref().map(|(object, internal)| (*object, internal));
+    let before = before
+        .as_ref()
+        .map(|(object, internal)| (*object, internal));
     let (object, internal) = merged(imported, before, origin.now);
     let version = station.map_or(0, |station| station.version);
     Ok(Stored::read(object, internal, version))
@@ -220,7 +227,11 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
         let next = derive(app, &origin, &network.object, id, imported, Some(&station)).await?;
         let mut priced = station.clone();
         for connector in &mut priced.object.connectors {
-            let same = next.object.connectors.iter().find(|one| one.id == connector.id);
+            let same = next
+                .object
+                .connectors
+                .iter()
+                .find(|one| one.id == connector.id);
             if let Some(same) = same {
                 connector.pricing.clone_from(&same.pricing);
             }
@@ -290,7 +301,9 @@ fn named_tariffs(location: &Value) -> BTreeSet<String> {
     let evses = list(location, "evses").into_iter();
     let connectors = evses.flat_map(|evse| list(&evse, "connectors"));
     let tariffs = connectors.flat_map(|connector| list(&connector, "tariff_ids"));
-    tariffs.filter_map(|id| id.as_str().map(str::to_owned)).collect()
+    tariffs
+        .filter_map(|id| id.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Whether a location differs in nothing but the status of at most one EVSE and in times of update: the EVSE's uid and the new status

@@ -123,9 +123,16 @@ pub async fn handle(app: &App, mode: Mode, id: &Id) -> Result<(), Error> {
 /// A pull of the modules that the platform has.
 fn begin(network: &Network, last: Option<Pull>, now: Timestamp) -> Pull {
     let has = |module: &Module| {
-        network.endpoint(module.as_str(), InterfaceRole::Sender).is_some()
+        network
+            .endpoint(module.as_str(), InterfaceRole::Sender)
+            .is_some()
     };
-    Pull::begin(last, MODULES.into_iter().filter(has).collect(), FULL_INTERVAL, now)
+    Pull::begin(
+        last,
+        MODULES.into_iter().filter(has).collect(),
+        FULL_INTERVAL,
+        now,
+    )
 }
 
 /// Notes when the next pull is due.
@@ -150,7 +157,9 @@ async fn next_page(
     pull: &mut Pull,
     module: Module,
 ) -> Result<Result<(), String>, Error> {
-    let endpoint = network.object.endpoint(module.as_str(), InterfaceRole::Sender);
+    let endpoint = network
+        .object
+        .endpoint(module.as_str(), InterfaceRole::Sender);
     let Some(endpoint) = endpoint else {
         pull.end_module();
         return Ok(Ok(()));
@@ -169,7 +178,10 @@ async fn next_page(
         Err(failure) => return Ok(Err(format!("{}: {failure}", module.as_str()))),
     };
     if next.as_deref() == Some(url.as_str()) {
-        return Ok(Err(format!("{}: the next page is this one", module.as_str())));
+        return Ok(Err(format!(
+            "{}: the next page is this one",
+            module.as_str()
+        )));
     }
     store_page(app, &network.object, pull, module, objects).await?;
     pull.pages += 1;
@@ -223,7 +235,9 @@ async fn store_page(
         }
     }
     if module == Module::Locations && pull.full {
-        app.store.note_pulled(network.mode, &network.id, pull, &ids).await?;
+        app.store
+            .note_pulled(network.mode, &network.id, pull, &ids)
+            .await?;
     }
     Ok(())
 }
@@ -272,7 +286,9 @@ fn identify(network: &Network, module: Module, object: &Value) -> Result<ObjectI
     let named = text_of(object, "id").ok_or("an object without id")?;
     let owner: PartyId = lenient(object).map_err(|why| format!("{named}: {why}"))?;
     if network.party(&owner).is_none() {
-        return Err(format!("{named}: {owner} is not one of the platform's parties"));
+        return Err(format!(
+            "{named}: {owner} is not one of the platform's parties"
+        ));
     }
     let readable = match module {
         Module::Tariffs => lenient::<Tariff>(object).map(drop),

@@ -17,8 +17,8 @@ use shared::store::access::Rows;
 use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 use crate::networks::objects;
 
@@ -61,9 +61,9 @@ async fn create(
     let id = ObjectId::new(owner, Objects::Cdrs, &id).map_err(invalid)?;
     lenient::<Cdr>(&body).map_err(invalid)?;
     let stored = objects::store(&app, &party, &id, |before| match before {
-        Some(before) if *before != body => {
-            Err(Refusal::parameter("id: there is another CDR with this id, and CDRs do not change"))
-        }
+        Some(before) if *before != body => Err(Refusal::parameter(
+            "id: there is another CDR with this id, and CDRs do not change",
+        )),
         before => put(before, body.clone()),
     })
     .await?;

@@ -12,8 +12,8 @@ use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 
 const PATH: &str = "/ocpi/{version}/commands/{command}/{id}";
@@ -36,7 +36,12 @@ pub const FUNCTION: Function = Function {
 pub fn module() -> Module {
     Module {
         function: FUNCTION,
-        operations: vec![operation("ocpi-create-command-result", "POST", PATH, create)],
+        operations: vec![operation(
+            "ocpi-create-command-result",
+            "POST",
+            PATH,
+            create,
+        )],
     }
 }
 
@@ -54,13 +59,15 @@ async fn create(
     let kind = CommandType::from_name(&command).filter(|_| id.is(Kind::NetworkCommand));
     for _ in 0..TRIES {
         let stored = app.store.command(party.mode, &id).await?;
-        let own = stored.filter(|one| {
-            one.network == party.network.id && Some(one.command) == kind
-        });
+        let own = stored.filter(|one| one.network == party.network.id && Some(one.command) == kind);
         let mut command = own.ok_or_else(|| Reply::not_found("There is no such command."))?;
         let before = command.results.len();
         command.add_result(sent.result, app.now());
-        match app.store.put_command(party.mode, &command, Some(before)).await {
+        match app
+            .store
+            .put_command(party.mode, &command, Some(before))
+            .await
+        {
             Err(Error::Contended) => {}
             done => {
                 done?;

@@ -18,8 +18,8 @@ use shared::store::networks::shared_origin;
 use shared::{App, Kind};
 
 use super::edge::{CREDENTIALS_PATIENCE, InVersion, Json, Platform};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 use crate::networks::handshake;
 
@@ -31,11 +31,7 @@ pub const FUNCTION: Function = Function {
     trigger: Trigger::Ocpi(&[PATH]),
     deployment: Deployment::of_request()
         .timeout(CREDENTIALS_PATIENCE.as_secs() as u32 + 1)
-        .writing(&[
-            Rows::Of(Kind::Network),
-            Rows::OcpiCredentials,
-            Rows::Rates,
-        ])
+        .writing(&[Rows::Of(Kind::Network), Rows::OcpiCredentials, Rows::Rates])
         .needing(&[Need::EncryptionKeys]),
 };
 
@@ -58,7 +54,11 @@ async fn retrieve(
     InVersion(_): InVersion,
     headers: HeaderMap,
 ) -> Result {
-    Reply::data(&handshake::own_credentials(&app, &base_url(&app, &headers), &platform.token))
+    Reply::data(&handshake::own_credentials(
+        &app,
+        &base_url(&app, &headers),
+        &platform.token,
+    ))
 }
 
 /// Registers the platform.
@@ -70,10 +70,19 @@ async fn register(
     Json(body): Json,
 ) -> Result {
     if !platform.registers {
-        return Err(not_allowed("The platform is registered: send PUT to change its credentials."));
+        return Err(not_allowed(
+            "The platform is registered: send PUT to change its credentials.",
+        ));
     }
     let credentials = read(&body)?;
-    exchange(&app, platform, version, &base_url(&app, &headers), credentials).await
+    exchange(
+        &app,
+        platform,
+        version,
+        &base_url(&app, &headers),
+        credentials,
+    )
+    .await
 }
 
 /// Renews the credentials of a platform that is registered, or lets it use another version.
@@ -88,7 +97,14 @@ async fn renew(
         return Err(not_registered());
     }
     let credentials = read(&body)?;
-    exchange(&app, platform, version, &base_url(&app, &headers), credentials).await
+    exchange(
+        &app,
+        platform,
+        version,
+        &base_url(&app, &headers),
+        credentials,
+    )
+    .await
 }
 
 /// Ends the connection: the network is revoked.

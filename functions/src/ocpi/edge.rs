@@ -98,7 +98,9 @@ impl MessageIds {
     fn of(headers: &HeaderMap, now: Timestamp) -> Self {
         let sent = |name: &str| {
             let value = headers.get(name)?.to_str().ok()?.trim();
-            (1..=MAX_MESSAGE_ID).contains(&value.len()).then(|| value.to_owned())
+            (1..=MAX_MESSAGE_ID)
+                .contains(&value.len())
+                .then(|| value.to_owned())
         };
         let new = || Id::new(Kind::Request, now).to_string();
         Self {
@@ -205,7 +207,10 @@ fn rendered(app: &App, reply: &Reply, from: &Response) -> Response {
     *response.status_mut() = reply.http;
     *response.version_mut() = from.version();
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
     for (name, value) in &reply.headers {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(HeaderName::from_static(name), value);
@@ -218,7 +223,9 @@ fn rendered(app: &App, reply: &Reply, from: &Response) -> Response {
 async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Result<Platform> {
     let header = headers.get(header::AUTHORIZATION);
     let header = header.and_then(|header| header.to_str().ok());
-    let header = header.ok_or_else(|| Reply::unauthorized("Send the header Authorization: Token <token in Base64>."))?;
+    let header = header.ok_or_else(|| {
+        Reply::unauthorized("Send the header Authorization: Token <token in Base64>.")
+    })?;
     let unknown = || Reply::unauthorized("The token is not valid.");
     let (mode, token) = CredentialsToken::own(header).ok_or_else(unknown)?;
     let hash = token.hash();
@@ -226,7 +233,10 @@ async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Result<
     let network = network.ok_or_else(unknown)?;
     let internal = &network.internal;
     let current = internal.token.as_ref().filter(|own| own.hash == hash);
-    let previous = internal.previous_token.as_ref().filter(|own| own.hash == hash);
+    let previous = internal
+        .previous_token
+        .as_ref()
+        .filter(|own| own.hash == hash);
     let own = current.or(previous).ok_or_else(unknown)?;
     let (registers, is_previous) = (own.registers, current.is_none());
     let tenant = Tenant {
@@ -282,7 +292,12 @@ fn parties(headers: &HeaderMap, direction: &str) -> Result<Option<PartyId>> {
         (None, None) => Ok(None),
         (Some(country), Some(party)) => {
             let party = PartyId::new(country, party);
-            let wrong = |why| Reply::error(StatusCode::INVALID_PARAMETERS, format!("OCPI-{direction}: {why}"));
+            let wrong = |why| {
+                Reply::error(
+                    StatusCode::INVALID_PARAMETERS,
+                    format!("OCPI-{direction}: {why}"),
+                )
+            };
             party.map(Some).map_err(wrong)
         }
         _ => Err(Reply::error(
@@ -308,7 +323,8 @@ impl FromRequestParts<App> for Party {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let platform = Platform::from_request_parts(parts, app).await?;
         let network = platform.network.object;
-        if platform.registers || platform.is_previous || network.status != NetworkStatus::Connected {
+        if platform.registers || platform.is_previous || network.status != NetworkStatus::Connected
+        {
             return Err(Reply::unauthorized("This token only serves to register."));
         }
         let own = &app.settings.own_party.id;
@@ -319,8 +335,13 @@ impl FromRequestParts<App> for Party {
             ));
         }
         let from = parties(&parts.headers, "from")?;
-        if from.as_ref().is_some_and(|from| network.party(from).is_none()) {
-            return Err(Reply::not_found("OCPI-from: this party is not one of the platform's."));
+        if from
+            .as_ref()
+            .is_some_and(|from| network.party(from).is_none())
+        {
+            return Err(Reply::not_found(
+                "OCPI-from: this party is not one of the platform's.",
+            ));
         }
         Ok(Self {
             mode: platform.mode,
@@ -348,7 +369,8 @@ impl<S: Send + Sync> FromRequestParts<S> for InVersion {
         let name = parts.uri.path().split('/').nth(2).unwrap_or_default();
         let version = OcpiVersion::from_name(name).map(Self);
         version.ok_or_else(|| {
-            Reply::not_found("This version is not supported.").coded(StatusCode::UNSUPPORTED_VERSION)
+            Reply::not_found("This version is not supported.")
+                .coded(StatusCode::UNSUPPORTED_VERSION)
         })
     }
 }

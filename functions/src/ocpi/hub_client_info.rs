@@ -15,8 +15,8 @@ use shared::store::networks::shared_origin;
 use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 use crate::networks::objects;
 
@@ -48,7 +48,10 @@ type ClientPath = Path<(String, String, String)>;
 
 fn client(party: &Party, country: &str, id: &str) -> Result<ObjectId> {
     if !party.network.is_hub() {
-        return Err(Reply::error(StatusCode::CLIENT_ERROR, "The platform is not a hub."));
+        return Err(Reply::error(
+            StatusCode::CLIENT_ERROR,
+            "The platform is not a hub.",
+        ));
     }
     let client = PartyId::new(country, id).map_err(Reply::not_found)?;
     ObjectId::new(client.clone(), Objects::HubClientInfo, client.party_id())
@@ -91,10 +94,17 @@ async fn add(app: &App, party: &Party, info: &ClientInfo) -> Result<()> {
     let origin = shared_origin(party.mode, app.now());
     let id = &party.network.id;
     let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
-    if network.object.party(&info.party).is_some_and(|known| known.role == info.role) {
+    if network
+        .object
+        .party(&info.party)
+        .is_some_and(|known| known.role == info.role)
+    {
         return Ok(());
     }
-    let named = network.object.party(&info.party).map(|known| known.name.clone());
+    let named = network
+        .object
+        .party(&info.party)
+        .map(|known| known.name.clone());
     network.add_client(
         NetworkParty {
             id: info.party.clone(),

@@ -13,8 +13,8 @@ use shared::store::access::Rows;
 use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 use crate::networks::stations;
 
@@ -46,7 +46,12 @@ pub fn module() -> Module {
             operation("ocpi-retrieve-evse", "GET", EVSE, retrieve_evse),
             operation("ocpi-put-evse", "PUT", EVSE, put_evse),
             operation("ocpi-patch-evse", "PATCH", EVSE, patch_evse),
-            operation("ocpi-retrieve-connector", "GET", CONNECTOR, retrieve_connector),
+            operation(
+                "ocpi-retrieve-connector",
+                "GET",
+                CONNECTOR,
+                retrieve_connector,
+            ),
             operation("ocpi-put-connector", "PUT", CONNECTOR, put_connector),
             operation("ocpi-patch-connector", "PATCH", CONNECTOR, patch_connector),
         ],
@@ -151,7 +156,14 @@ async fn patch_connector(
     Json(body): Json,
 ) -> Result {
     let id = party.object(Objects::Locations, &(country, owner, id))?;
-    patch(&app, &party, &id, &Part::Connector(&evse, &connector), &body).await
+    patch(
+        &app,
+        &party,
+        &id,
+        &Part::Connector(&evse, &connector),
+        &body,
+    )
+    .await
 }
 
 /// Shows a location or a part of it, as it was received.
@@ -184,6 +196,8 @@ async fn store(
     let reply = Reply::stored(matches!(stored.update, Update::New(_)));
     Ok(match stored.unusable {
         None => reply,
-        Some(why) => reply.saying(format!("The location is stored, and its station is as it was: {why}")),
+        Some(why) => reply.saying(format!(
+            "The location is stored, and its station is as it was: {why}"
+        )),
     })
 }

@@ -10,6 +10,7 @@ pub mod credentials;
 pub mod edge;
 pub mod hub_client_info;
 pub mod locations;
+pub mod module;
 pub mod reply;
 pub mod sessions;
 pub mod tariffs;
@@ -17,48 +18,11 @@ pub mod tokens;
 pub mod versions;
 
 use axum::Router;
-use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodFilter, MethodRouter, on};
 use shared::App;
 
-use crate::function::{Function, Trigger};
-
-/// An operation of a module.
-pub struct Operation {
-    /// The name of its sample event.
-    pub name: &'static str,
-    pub method: &'static str,
-    /// `/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id}`
-    pub path: &'static str,
-    handler: MethodRouter<App>,
-}
-
-fn operation<H, T>(name: &'static str, method: &'static str, path: &'static str, handler: H) -> Operation
-where
-    H: Handler<T, App>,
-    T: 'static,
-{
-    let filter = match method {
-        "POST" => MethodFilter::POST,
-        "PUT" => MethodFilter::PUT,
-        "PATCH" => MethodFilter::PATCH,
-        "DELETE" => MethodFilter::DELETE,
-        _ => MethodFilter::GET,
-    };
-    Operation {
-        name,
-        method,
-        path,
-        handler: on(filter, handler),
-    }
-}
-
-/// A module: one function in a deployment.
-pub struct Module {
-    pub function: Function,
-    pub operations: Vec<Operation>,
-}
+use crate::function::Trigger;
+use module::{Module, Operation};
 
 /// Every module that networks may call.
 pub fn modules() -> Vec<Module> {
@@ -91,7 +55,9 @@ pub fn router(app: App) -> Router {
 
 /// A router of the module with that function, if there is one.
 pub fn router_of(app: App, name: &str) -> Option<Router> {
-    let module = modules().into_iter().find(|module| module.function.name == name)?;
+    let module = modules()
+        .into_iter()
+        .find(|module| module.function.name == name)?;
     Some(serve(app, vec![module]))
 }
 

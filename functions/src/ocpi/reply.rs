@@ -39,7 +39,11 @@ impl Reply {
 
     /// Success, with 201 if the object is new.
     pub fn stored(is_new: bool) -> Self {
-        let http = if is_new { HttpStatus::CREATED } else { HttpStatus::OK };
+        let http = if is_new {
+            HttpStatus::CREATED
+        } else {
+            HttpStatus::OK
+        };
         Self::new(http, StatusCode::SUCCESS)
     }
 
@@ -48,7 +52,8 @@ impl Reply {
     /// # Errors
     /// Status code 3000 if the data has no JSON.
     pub fn data(data: &impl Serialize) -> Result {
-        let data = serde_json::to_value(data).map_err(|error| Self::from(Error::internal(error)))?;
+        let data =
+            serde_json::to_value(data).map_err(|error| Self::from(Error::internal(error)))?;
         Ok(Self {
             data: Some(data),
             ..Self::success()
@@ -128,7 +133,10 @@ impl From<Error> for Reply {
             }
             other => {
                 tracing::error!(error = %other, "a request of a network failed");
-                Self::error(StatusCode::SERVER_ERROR, "The request could not be processed.")
+                Self::error(
+                    StatusCode::SERVER_ERROR,
+                    "The request could not be processed.",
+                )
             }
         }
     }

@@ -5,15 +5,17 @@
 use axum::extract::{Path, State};
 use serde_json::Value;
 use shared::deployment::Deployment;
-use shared::ocpi::object::{Module as Objects, Refusal, Update, check_identity, patch_session, put};
+use shared::ocpi::object::{
+    Module as Objects, Refusal, Update, check_identity, patch_session, put,
+};
 use shared::ocpi::reader::lenient;
 use shared::ocpi::session::Session;
 use shared::store::access::Rows;
 use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 use crate::networks::objects;
 

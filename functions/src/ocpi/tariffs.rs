@@ -13,8 +13,8 @@ use shared::store::access::Rows;
 use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 use crate::networks::objects;
 
@@ -66,8 +66,8 @@ async fn replace(
 ) -> Result {
     let id = party.object(Objects::Tariffs, &(country, owner, id))?;
     check_identity(&body, &id)?;
-    let tariff: Tariff = lenient(&body)
-        .map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
+    let tariff: Tariff =
+        lenient(&body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
     let unusable = tariff.read().err();
     let stored = objects::store(&app, &party, &id, |before| put(before, body.clone())).await?;
     let reply = Reply::stored(matches!(stored, Update::New(_)));

@@ -13,8 +13,8 @@ use shared::store::access::Rows;
 use shared::{App, Kind};
 
 use super::edge::{InVersion, OptionalJson, Party};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 
 const LIST: &str = "/ocpi/{version}/tokens";
@@ -53,9 +53,11 @@ async fn list(
     let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
         .into_owned()
         .collect();
-    let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let query = PageQuery::read(pairs)
-        .map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let query =
+        PageQuery::read(pairs).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
     let times = (query.date_from, query.date_to);
     let (tokens, total) = app
         .store

@@ -3,15 +3,15 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use shared::App;
+use shared::Kind;
 use shared::deployment::Deployment;
 use shared::http::edge::base_url;
 use shared::ocpi::versions::OwnUrls;
 use shared::store::access::Rows;
-use shared::Kind;
 
 use super::edge::{InVersion, Platform};
+use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use super::{Module, operation};
 use crate::function::{Function, Trigger};
 
 pub const FUNCTION: Function = Function {

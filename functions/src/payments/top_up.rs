@@ -209,7 +209,7 @@ impl Ending<'_> {
     ) -> Result<Response, Error> {
         let Origin { tenant, now, .. } = self.origin;
         if let PaymentOutcome::Declined(code) = charged.outcome {
-            row.object.end_declined(&mut row.internal, code);
+            row.end_declined(code);
             return self.commit(row).await;
         }
         // Read only now: charging takes long, and the owner may have changed meanwhile.
@@ -217,7 +217,7 @@ impl Ending<'_> {
         let reason = match owner {
             Some(mut owner) if owner.currency() == row.object.currency => {
                 owner.credit(tenant.mode, row.object.amount, *now);
-                row.object.end_credited(&mut row.internal);
+                row.end_credited();
                 let response = self.show(&owner)?;
                 let mut tx = self.app.store.begin(self.origin);
                 tx.save_wallet_owner(&mut owner)?;
@@ -258,7 +258,7 @@ impl Ending<'_> {
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {
             PaymentOutcome::Succeeded => {
-                row.object.end_refunded(&mut row.internal, reason);
+                row.end_refunded(reason);
                 self.commit(row).await
             }
             PaymentOutcome::Declined(code) => {

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use shared::charging::calendar::{CalendarOwner, Window};
-use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
-use shared::models::event::EventType;
-use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
+use shared::charging::matching::{self, Candidate, MatchSummary};
+use shared::models::reservation::{FailedReason, Reservation};
 use shared::models::stored::Stored;
 use shared::origin::Origin;
 use shared::store::calendars::{Booked, CalendarHold, Calendars};
 use shared::{App, Error};
 
-use super::confirm::miss;
+use super::confirm::record_failure;
 
 /// How often an attempt reads the calendars anew after somebody else took what it had chosen.
 const ROUNDS: usize = 20;
@@ -26,7 +25,7 @@ pub(super) async fn book(
     candidates: &[Candidate],
     mut summary: MatchSummary,
 ) -> Result<bool, Error> {
-    let before = CalendarHold::of_reservation(&row.object, &row.internal);
+    let before = CalendarHold::of_reservation(&row);
     let mut always = BTreeSet::from([CalendarOwner::Vehicle(row.object.vehicle.clone())]);
     always.extend(before.iter().flat_map(|promise| promise.owners.clone()));
     let mut owners = always.clone();
@@ -44,9 +43,10 @@ pub(super) async fn book(
                 [] if summary.refused.policy > 0 => FailedReason::PolicyBlocked,
                 _ => FailedReason::NoAvailableConnectors,
             };
-            return miss(app, origin, row, reason, Some(summary)).await;
+            return record_failure(app, origin, row, reason, Some(summary)).await;
         };
-        let mut confirmed = confirmed(origin, &row, &assignment, summary.clone());
+        let mut confirmed = row.clone();
+        confirmed.confirm(&assignment, summary.clone(), origin.now);
         let booked = app
             .store
             .book(origin, &mut confirmed, &calendars, before.as_ref())
@@ -82,23 +82,4 @@ async fn read(
     app.store
         .calendars(origin.tenant.mode, pages.collect())
         .await
-}
-
-/// The reservation as it is confirmed or moved, with the event recorded.
-fn confirmed(
-    origin: &Origin,
-    row: &Stored<Reservation>,
-    assignment: &Assignment,
-    summary: MatchSummary,
-) -> Stored<Reservation> {
-    let mut row = row.clone();
-    let (reservation, internal) = (&mut row.object, &mut row.internal);
-    let kind = if reservation.status == ReservationStatus::Confirmed {
-        reservation.assign(assignment, summary, internal, origin.now);
-        EventType::ReservationReassigned
-    } else {
-        reservation.confirm(assignment, summary, internal, origin.now);
-        EventType::ReservationConfirmed
-    };
-    row.recording(kind)
 }

@@ -8,7 +8,6 @@ use shared::charging::search::NearbyStation;
 use shared::deployment::Deployment;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{
     FailedReason, Reservation, ReservationRequest, ReservationStatus,
@@ -58,10 +57,10 @@ pub async fn handle(
             .internal
             .next_action_at
             .is_some_and(|due| due <= origin.now);
-        let promised = row.object.promised(&row.internal, origin.now);
+        let promised = row.reserved_window(origin.now);
         let settled = match (row.object.status, promised) {
             (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, seen).await?,
-            (_, Some(window)) if due || !row.internal.displaced => {
+            (_, Some(window)) if due || !row.internal.awaiting_rematch => {
                 match is_kept(app, &origin, &row, window).await? {
                     true => keep(app, &origin, row).await?,
                     false => attempt(app, &origin, row, seen).await?,
@@ -142,8 +141,8 @@ async fn is_kept(
 /// Stops seeking another connector for a reservation whose own is in order again.
 async fn keep(app: &App, origin: &Origin, mut row: Stored<Reservation>) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
-    if row.internal.displaced {
-        row.object.keep(&mut row.internal);
+    if row.internal.awaiting_rematch {
+        row.reinstate();
         tx.save(&mut row)?;
     }
     match tx.commit_without_response().await {
@@ -161,7 +160,7 @@ async fn attempt(
     seen: Option<Seen>,
 ) -> Result<bool, Error> {
     let tenant = &origin.tenant;
-    let wish = row.object.wish(&row.internal);
+    let wish = row.request();
     let seen = match seen.filter(|seen| seen.wish == wish) {
         Some(seen) => seen,
         None => look(app, tenant, wish).await?,
@@ -169,16 +168,16 @@ async fn attempt(
     // What is confirmed stays, whatever becomes of driver and vehicle.
     let stays = row.object.status == ReservationStatus::Confirmed;
     let Some(driver) = seen.driver.filter(|driver| stays || driver.is_active()) else {
-        return miss(app, origin, row, FailedReason::DriverUnavailable, None).await;
+        return record_failure(app, origin, row, FailedReason::DriverUnavailable, None).await;
     };
     let Some(vehicle) = seen.vehicle.filter(|vehicle| stays || vehicle.is_active()) else {
-        return miss(app, origin, row, FailedReason::VehicleUnavailable, None).await;
+        return record_failure(app, origin, row, FailedReason::VehicleUnavailable, None).await;
     };
     let windows = matching::windows(&row.object, origin.now);
     if windows.is_empty() && !stays && row.object.match_summary.is_some() {
         // It comes too late. What the attempt before found says why more than that.
         let reason = FailedReason::NoAvailableConnectors;
-        return miss(app, origin, row, reason, None).await;
+        return record_failure(app, origin, row, reason, None).await;
     }
     let fleet = match seen.fleet.filter(|fleet| fleet.id == vehicle.fleet) {
         Some(fleet) => Some(fleet),
@@ -221,7 +220,7 @@ async fn attempt(
 }
 
 /// Notes that the attempt found nothing. A confirmed reservation that fails gives back the time it was promised.
-pub(super) async fn miss(
+pub(super) async fn record_failure(
     app: &App,
     origin: &Origin,
     mut row: Stored<Reservation>,
@@ -229,13 +228,9 @@ pub(super) async fn miss(
     summary: Option<MatchSummary>,
 ) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
-    let (reservation, internal) = (&mut row.object, &mut row.internal);
-    let lost = reservation.status == ReservationStatus::Confirmed;
-    reservation.miss(reason, summary, internal, origin.now);
+    let lost = row.object.status == ReservationStatus::Confirmed;
+    row.record_failed_attempt(reason, summary, origin.now);
     let failed = row.object.status == ReservationStatus::Failed;
-    if failed {
-        row = row.recording(EventType::ReservationFailed);
-    }
     tx.save(&mut row)?;
     if lost && failed {
         tx.release(&row).await?;

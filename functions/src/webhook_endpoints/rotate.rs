@@ -25,7 +25,7 @@ pub async fn handle(
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
-    row.object.rotate_secret(&mut row.internal, context.now())?;
+    row.rotate_secret(context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

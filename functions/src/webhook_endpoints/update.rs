@@ -28,12 +28,7 @@ pub async fn handle(
     if let Some(version) = change.api_version.set() {
         app.settings.versions.existing(version, "api_version")?;
     }
-    row.object.update(
-        change,
-        &mut row.internal,
-        app.settings.targets,
-        context.now(),
-    )?;
+    row.update(change, app.settings.targets, context.now())?;
     row.object.check_subscriptions(&context.key)?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);

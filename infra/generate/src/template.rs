@@ -420,9 +420,7 @@ fn role(one: &Function) -> String {
         None | Some(Trigger::Otherwise) => {
             "      ManagedPolicyArns: [!Ref ReadAccess, !Ref RequestAccess]\n"
         }
-        Some(
-            Trigger::Ocpi(_) | Trigger::Queue { .. } | Trigger::Stream | Trigger::Rate(_),
-        ) => read,
+        Some(Trigger::Ocpi(_) | Trigger::Queue { .. } | Trigger::Stream | Trigger::Rate(_)) => read,
         Some(Trigger::Invocation) if needs.contains(&Need::ReadTable) => read,
         Some(Trigger::Pages | Trigger::Invocation) => "",
     };

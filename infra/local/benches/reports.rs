@@ -59,6 +59,8 @@ async fn start() -> Running {
         store: None,
         stations: None,
         tariffs: None,
+        tiles: None,
+        tiles_attribution: None,
         rate: 1_000_000,
         reservation_fee: 0,
         json: false,

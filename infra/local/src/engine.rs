@@ -280,6 +280,11 @@ impl Engine {
             .is_some_and(|at| at <= self.clock.now())
     }
 
+    /// How many pieces of work are pending, and the first of them.
+    pub fn pending(&self, limit: usize) -> (usize, Vec<(Timestamp, Message)>) {
+        self.timeline.first(limit)
+    }
+
     /// Skips what the stream holds and forgets every message.
     pub async fn lose_triggers(&self) -> Result<()> {
         let mut streams = self.streams.lock().await;

@@ -88,19 +88,22 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
     });
     match refused {
         None => next.run(request).await,
-        Some(message) => {
-            let error = Error::Client(Box::new(ClientError {
-                status: 403,
-                kind: ErrorType::InvalidRequest,
-                code: None,
-                message: message.into(),
-                param: None,
-                details: Vec::new(),
-            }));
-            let id = Id::new(Kind::Request, guard.clock.now());
-            errors::answer(&error, &id, "").into_response()
-        }
+        Some(message) => forbidden(&*guard.clock, message),
     }
+}
+
+/// A response with status 403.
+pub fn forbidden(clock: &dyn Clock, message: String) -> Response {
+    let error = Error::Client(Box::new(ClientError {
+        status: 403,
+        kind: ErrorType::InvalidRequest,
+        code: None,
+        message: message.into(),
+        param: None,
+        details: Vec::new(),
+    }));
+    let id = Id::new(Kind::Request, clock.now());
+    errors::answer(&error, &id, "").into_response()
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 //! process, behind the ports the functions use on AWS.
 
 mod clock;
+mod console;
 mod deliveries;
 mod demo;
 mod demo_network;
 mod downloads;
+mod due;
 mod embedded;
 mod engine;
 mod files;
@@ -13,6 +15,7 @@ mod guard;
 mod inbox;
 mod networks;
 mod requests;
+mod session;
 mod stations;
 mod streams;
 mod timeline;
@@ -53,6 +56,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::clock::LocalClock;
+use crate::console::Tiles;
 use crate::downloads::Downloads;
 use crate::embedded::Embedded;
 use crate::engine::{Engine, Moved};
@@ -60,6 +64,7 @@ use crate::files::Folder;
 use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
 use crate::requests::Requests;
+use crate::session::Session;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 
@@ -108,6 +113,13 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
         value_parser = clap::value_parser!(i64).range(0..=MAX_FEE))]
     pub reservation_fee: i64,
+    /// Map tiles for the console, for example https://tiles.example/{z}/{x}/{y}.png. Without them its map is a coastline that
+    /// is part of the executable, and no request leaves this machine.
+    #[arg(long, value_name = "URL", value_parser = console::tile_url)]
+    pub tiles: Option<String>,
+    /// The attribution that the source of the map tiles demands.
+    #[arg(long, value_name = "TEXT", requires = "tiles")]
+    pub tiles_attribution: Option<String>,
     /// Print one JSON object with `base_url`, `api_key`, `account` and the table's address and access key.
     #[arg(long)]
     pub json: bool,
@@ -340,11 +352,22 @@ impl Running {
             port: LocalPort(address.port()),
             clock: app.clock.clone(),
         };
+        let tiles = options.tiles.clone().map(|url| Tiles {
+            url,
+            attribution: options.tiles_attribution.clone(),
+        });
+        let console = console::router(tiles.as_ref()).map_err(StartError)?;
+        let session = session::router(Session {
+            account: known.account.clone(),
+            api_key: known.api_key.clone(),
+            clock: app.clock.clone(),
+        });
         let router = router(&app, &engine, downloads, inbox);
         let router = match &network {
             Some(network) => router.nest(demo_network::ROUTE, network.control()),
             None => router,
         };
+        let router = console.merge(session).merge(router);
         let router = router.layer(from_fn_with_state(guard, guard::check));
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
@@ -522,6 +545,7 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
         .layer(from_fn_with_state(requests.clone(), requests::log));
     Router::new()
         .route("/_local/clock", get(time).post(advance))
+        .route(due::ROUTE, get(due::list))
         .with_state(engine.clone())
         .route("/_local/account_status", post(set_account_status))
         .route(

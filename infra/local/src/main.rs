@@ -81,7 +81,7 @@ curl -s '{url}/v1/charging_stations?limit=2' -H 'Authorization: Bearer {key}'
 curl -s '{url}/v1/fleets' -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"name":"Night shift","email":"ops@fleet.example","address":{{"line1":"1 Bow Road","city":"London","postal_code":"E3 4LH","country":"GB"}}}}'
 curl -s '{url}/_local/clock' -H 'Content-Type: application/json' -d '{{"advance_seconds":1800}}'
 
-{url}/docs is the reference; the README goes on from here to a reservation and its bill.
+{url} is the console: open it in a browser. {url}/docs is the reference; the README goes on from here to a reservation and its bill.
 A webhook endpoint with the address {url}/_local/inbox is shown here, delivery by delivery. Ctrl-C ends the service.
 
 "#,

@@ -77,6 +77,14 @@ impl Timeline {
         self.lock().due.keys().next().map(|(at, _)| *at)
     }
 
+    /// How many messages there are, and the first of them with the moments at which they fall due.
+    pub fn first(&self, limit: usize) -> (usize, Vec<(Timestamp, Message)>) {
+        let contents = self.lock();
+        let first = contents.due.iter().take(limit);
+        let first = first.map(|((at, _), (_, parcel))| (*at, parcel.message.clone()));
+        (contents.due.len(), first.collect())
+    }
+
     pub fn forget(&self) {
         self.lock().due.clear();
     }

@@ -519,7 +519,7 @@ mod tests {
             &account.unwrap(),
             at("2026-03-02T08:00:00Z"),
         );
-        driver.unwrap().0.preferences
+        driver.unwrap().object.preferences
     }
 
     #[test]
@@ -598,7 +598,7 @@ mod tests {
             serde_json::from_value(body).unwrap(),
             at("2026-03-02T08:00:00Z"),
         );
-        let policies = [policy.unwrap()];
+        let policies = [policy.unwrap().object];
         let plan = crate::charging::policies::PolicyContext {
             station: None,
             area: None,

@@ -321,6 +321,7 @@ mod tests {
             Timestamp::from_unix_millis(0),
         )
         .unwrap()
+        .object
     }
 
     fn window(from: &str, until: &str) -> Window {

@@ -74,7 +74,9 @@ mod tests {
         let now = Timestamp::from_unix_millis(0);
         let body = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
             "battery_capacity": capacity, "charging_standard": "CCS"});
-        Vehicle::new(serde_json::from_value(body).unwrap(), now).unwrap()
+        Vehicle::new(serde_json::from_value(body).unwrap(), now)
+            .unwrap()
+            .object
     }
 
     fn energy_after(power: u32, millis: i64) -> u64 {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::events::signature;
 use crate::events::targets::Resolver;
 use crate::id::{Id, Kind};
-use crate::models::event::{Delivery, DeliveryState, Event, EventType};
+use crate::models::event::{Delivery, DeliveryState, Event};
 use crate::models::stored::Stored;
 use crate::models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use crate::models::webhook_endpoint::{
@@ -240,8 +240,8 @@ fn judged(
     };
     match reason {
         Some(reason) if row.object.status == EndpointStatus::Enabled => {
-            row.object.disable(reason, now);
-            Some(row.recording(EventType::WebhookEndpointDisabled))
+            row.disable(reason, now);
+            Some(row)
         }
         _ => before.is_none().then_some(row),
     }

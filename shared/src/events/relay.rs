@@ -21,7 +21,7 @@ use crate::models::fleet::Fleet;
 use crate::models::invoice::Invoice;
 use crate::models::policy::Policy;
 use crate::models::report::Report;
-use crate::models::reservation::{Reservation, ReservationInternal, ReservationStatus};
+use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::stored::Stored;
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
@@ -308,7 +308,10 @@ fn relay_of_network<'a>(
     }
     if let Some((mode, tariff)) = keys::parse_ocpi_object(pk) {
         return Some(Box::pin(async move {
-            let is_object = change.new.as_ref().is_some_and(|new| new.contains_key("raw"));
+            let is_object = change
+                .new
+                .as_ref()
+                .is_some_and(|new| new.contains_key("raw"));
             if tariff.module != Module::Tariffs || !is_object {
                 return Ok(());
             }
@@ -390,8 +393,7 @@ async fn displace(
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = app.store.begin(&origin);
-    let (object, internal) = (&row.object, &mut row.internal);
-    if object.displace(internal, station, connectors, origin.now) {
+    if row.request_rematch(station, connectors, origin.now) {
         tx.save(&mut row)?;
     }
     tx.commit_without_response().await
@@ -443,7 +445,9 @@ fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, M
     };
     let message = match id.kind() {
         Some(Kind::Reservation) => match (read(item, "object")?, read(item, "internal")?) {
-            (Some(object), Some(internal)) => reservation_message(tenant, &object, &internal),
+            (Some(object), Some(internal)) => {
+                reservation_message(tenant, &Stored::with_internal(object, internal))
+            }
             _ => None,
         },
         Some(Kind::ChargingSession) => {
@@ -455,21 +459,19 @@ fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, M
     Ok(message.map(|message| (due, message)))
 }
 
-fn reservation_message(
-    tenant: &Tenant,
-    one: &Reservation,
-    internal: &ReservationInternal,
-) -> Option<Message> {
-    let (tenant, reservation) = (tenant.clone(), one.id.clone());
-    match one.status {
-        ReservationStatus::Confirmed if !internal.displaced => Some(Message::Expire {
-            tenant,
-            reservation,
-        }),
+fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<Message> {
+    let (tenant, reservation) = (tenant.clone(), stored.object.id.clone());
+    match stored.object.status {
+        ReservationStatus::Confirmed if !stored.internal.awaiting_rematch => {
+            Some(Message::Expire {
+                tenant,
+                reservation,
+            })
+        }
         ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {
             tenant,
             reservation,
-            wish: Some(Box::new(one.wish(internal))),
+            wish: Some(Box::new(stored.request())),
         }),
         ReservationStatus::Cancelled
         | ReservationStatus::Completed
@@ -501,7 +503,7 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
                 return Ok(false);
             };
-            let Some(message) = reservation_message(tenant, &row.object, &row.internal) else {
+            let Some(message) = reservation_message(tenant, &row) else {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;

@@ -356,6 +356,7 @@ mod tests {
         let vehicle = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
             "battery_capacity": 60_000, "charging_standard": "CCS"});
         let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now).unwrap();
+        let vehicle = vehicle.object;
         let mut body = json!({"charging_station": station.id, "vehicle": vehicle.id, "battery_level": 20,
             "battery_target_level": 80});
         body.as_object_mut()

@@ -82,6 +82,9 @@ mod tests {
         let read: Cdr = lenient(&cdr).unwrap();
         assert!(read.credit && read.credit_reference_id.as_deref() == Some("1"));
         assert_eq!(read.total_cost.gross, Some(Decimal::new(-44, 1)));
-        assert_eq!(read.charging_periods[0].dimensions[0].volume, Decimal::new(1973, 3));
+        assert_eq!(
+            read.charging_periods[0].dimensions[0].volume,
+            Decimal::new(1973, 3)
+        );
     }
 }

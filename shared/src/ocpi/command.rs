@@ -143,7 +143,9 @@ mod tests {
         let stop = Command::StopSession {
             session_id: "101".into(),
         };
-        let body = stop.body("https://emsp.example/ocpi/2.2.1/commands/STOP_SESSION/1").unwrap();
+        let body = stop
+            .body("https://emsp.example/ocpi/2.2.1/commands/STOP_SESSION/1")
+            .unwrap();
         let want = json!({"session_id": "101", "response_url": "https://emsp.example/ocpi/2.2.1/commands/STOP_SESSION/1"});
         assert_eq!(body, want);
         assert_eq!(stop.kind().as_str(), "STOP_SESSION");
@@ -155,7 +157,8 @@ mod tests {
             assert_eq!(json!(kind), json!(kind.as_str()));
             assert_eq!(CommandType::from_name(kind.as_str()), Some(kind));
         }
-        let read: CommandResult = serde_json::from_value(json!({"result": "EVSE_OCCUPIED", "message": []})).unwrap();
+        let read: CommandResult =
+            serde_json::from_value(json!({"result": "EVSE_OCCUPIED", "message": []})).unwrap();
         assert_eq!(read.result, ResultType::EvseOccupied);
         let read: CommandResponse = serde_json::from_value(json!({"result": "ACCEPTED"})).unwrap();
         assert_eq!((read.result, read.timeout), (ResponseType::Accepted, 0));

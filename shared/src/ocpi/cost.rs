@@ -46,10 +46,15 @@ impl From<RawCost> for Cost {
                 net: excl_vat,
                 gross: incl_vat,
             },
-            RawCost::Taxes { before_taxes, taxes } => Self {
+            RawCost::Taxes {
+                before_taxes,
+                taxes,
+            } => Self {
                 net: before_taxes,
                 gross: taxes.map(|taxes| {
-                    taxes.iter().fold(before_taxes, |sum, tax| sum.saturating_add(tax.amount))
+                    taxes
+                        .iter()
+                        .fold(before_taxes, |sum, tax| sum.saturating_add(tax.amount))
                 }),
             },
         }
@@ -102,7 +107,10 @@ mod tests {
             net: Decimal::new(net, 2),
             gross: gross.map(|gross| Decimal::new(gross, 2)),
         };
-        assert_eq!(read(r#"{"excl_vat": 4.00, "incl_vat": 4.40}"#), cost(400, Some(440)));
+        assert_eq!(
+            read(r#"{"excl_vat": 4.00, "incl_vat": 4.40}"#),
+            cost(400, Some(440))
+        );
         assert_eq!(read(r#"{"excl_vat": "2.5"}"#), cost(250, None));
         let taxes = r#"{"before_taxes": 4, "taxes": [{"name": "GST", "amount": 0.2}, {"name": "QST", "amount": 0.4}]}"#;
         assert_eq!(read(taxes), cost(400, Some(460)));

@@ -34,7 +34,10 @@ impl CredentialsToken {
         let mut random = [0; 20];
         getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
         let text = format!("{PREFIX}{mode}_{}", hex::encode(random));
-        Ok(Self(format!("{text}{:08x}", crc32fast::hash(text.as_bytes()))))
+        Ok(Self(format!(
+            "{text}{:08x}",
+            crc32fast::hash(text.as_bytes())
+        )))
     }
 
     /// Reads a token that another platform has issued.
@@ -187,7 +190,10 @@ mod tests {
             format!("Bearer {text}"),
             format!("Token {mistyped}"),
             format!("Token {}", STANDARD.encode(&mistyped)),
-            format!("Token {}", STANDARD.encode("ocpi-kit-conformance-not-a-real-token")),
+            format!(
+                "Token {}",
+                STANDARD.encode("ocpi-kit-conformance-not-a-real-token")
+            ),
             format!("Token {}", STANDARD.encode([0xff, 0xfe])),
             "Token ocpi_test_".into(),
             "Token ocpi_é".into(),

@@ -394,7 +394,6 @@ impl Evse {
     fn can(&self, capability: &str) -> bool {
         self.capabilities.iter().any(|one| one == capability)
     }
-
 }
 
 /// The status of a location: `removed` when all its EVSEs are removed; `planned` when those that are left are all planned;

@@ -311,7 +311,9 @@ mod tests {
         let mut network = Stored::new(Network::pending("Example".into(), Mode::Test, now()));
         let token = CredentialsToken::issue(Mode::Test).unwrap();
         network.replace_token(OwnToken::new(&token, true), false, now());
-        network.register(registration(OcpiVersion::V2_3_0), &keys(), now()).unwrap();
+        network
+            .register(registration(OcpiVersion::V2_3_0), &keys(), now())
+            .unwrap();
         network
     }
 
@@ -326,7 +328,11 @@ mod tests {
         assert_eq!(network.foreign_token(&keys()).unwrap().expose(), "token-b");
         let stored = serde_json::to_string(&network.internal).unwrap();
         assert!(!stored.contains("token-b"));
-        assert!(!serde_json::to_string(&network.object).unwrap().contains("token-b"));
+        assert!(
+            !serde_json::to_string(&network.object)
+                .unwrap()
+                .contains("token-b")
+        );
     }
 
     #[test]
@@ -340,7 +346,10 @@ mod tests {
         let first = network.internal.previous_token.clone();
         assert!(first.is_some());
         // The answer with `b` was lost, and the platform repeats its request.
-        assert_eq!(network.replace_token(token("c"), true, now()), Some(token("b")));
+        assert_eq!(
+            network.replace_token(token("c"), true, now()),
+            Some(token("b"))
+        );
         assert_eq!(network.internal.previous_token, first);
         assert_eq!(network.replace_token(token("d"), false, now()), first);
         assert_eq!(network.internal.previous_token, Some(token("c")));
@@ -354,11 +363,17 @@ mod tests {
         network.set_status(NetworkStatus::Connected, now()).unwrap();
         network.set_status(NetworkStatus::Revoked, now()).unwrap();
         assert_eq!(network.internal, NetworkInternal::default());
-        for status in [NetworkStatus::Connected, NetworkStatus::Suspended, NetworkStatus::Pending] {
+        for status in [
+            NetworkStatus::Connected,
+            NetworkStatus::Suspended,
+            NetworkStatus::Pending,
+        ] {
             assert_eq!(network.set_status(status, now()).unwrap_err().status(), 409);
         }
         let mut pending = Stored::new(Network::pending("P".into(), Mode::Test, now()));
-        let refused = pending.set_status(NetworkStatus::Connected, now()).unwrap_err();
+        let refused = pending
+            .set_status(NetworkStatus::Connected, now())
+            .unwrap_err();
         assert_eq!(refused.status(), 409);
     }
 
@@ -366,7 +381,9 @@ mod tests {
     fn a_suspended_network_that_renews_its_credentials_stays_suspended() {
         let mut network = connected();
         network.set_status(NetworkStatus::Suspended, now()).unwrap();
-        network.register(registration(OcpiVersion::V2_2_1), &keys(), now()).unwrap();
+        network
+            .register(registration(OcpiVersion::V2_2_1), &keys(), now())
+            .unwrap();
         assert_eq!(network.object.status, NetworkStatus::Suspended);
         assert_eq!(network.object.version, Some(OcpiVersion::V2_2_1));
     }

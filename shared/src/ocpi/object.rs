@@ -258,9 +258,9 @@ pub fn part<'a>(location: &'a Value, part: &Part<'_>) -> Option<&'a Value> {
 
 fn place(owner: &Value, list: &str, name: &str, id: &str) -> Option<usize> {
     let parts = owner.get(list)?.as_array()?;
-    parts.iter().position(|one| {
-        text_of(one, name).is_some_and(|own| own.eq_ignore_ascii_case(id))
-    })
+    parts
+        .iter()
+        .position(|one| text_of(one, name).is_some_and(|own| own.eq_ignore_ascii_case(id)))
 }
 
 fn find<'a>(owner: &'a Value, list: &str, name: &str, id: &str) -> Option<&'a Value> {
@@ -312,7 +312,9 @@ fn with_part(location: &Value, part: &Part<'_>, new: Value) -> Result<Value, Ref
             Ok(location)
         }
         Part::Connector(uid, id) => {
-            let mut evse = self::part(location, &Part::Evse(uid)).ok_or(NO_EVSE)?.clone();
+            let mut evse = self::part(location, &Part::Evse(uid))
+                .ok_or(NO_EVSE)?
+                .clone();
             touch(&mut evse, &new);
             set(&mut evse, "connectors", "id", id, new)?;
             with_part(location, &Part::Evse(uid), evse)
@@ -394,7 +396,10 @@ mod tests {
         assert_eq!(put(Some(&stored), older), Ok(Update::Stale));
         assert_eq!(put(Some(&stored), stored.clone()), Ok(Update::Stale));
         let undated = json!({"id": "LOC1", "last_updated": null});
-        assert_eq!(put(Some(&stored), undated.clone()), Ok(Update::Changed(undated)));
+        assert_eq!(
+            put(Some(&stored), undated.clone()),
+            Ok(Update::Changed(undated))
+        );
     }
 
     #[test]
@@ -407,7 +412,10 @@ mod tests {
         assert_eq!(after["last_updated"], sent["last_updated"]);
         assert_eq!(evse["last_updated"], sent["last_updated"]);
         assert_eq!(part(&after, &at).unwrap()["tariff_ids"], json!(["12"]));
-        assert_eq!((&after["vendor"], &evse["status"]), (&stored["vendor"], &json!("AVAILABLE")));
+        assert_eq!(
+            (&after["vendor"], &evse["status"]),
+            (&stored["vendor"], &json!("AVAILABLE"))
+        );
         // The location is newer than a status that was late, but the EVSE is not.
         let late = json!({"status": "CHARGING", "last_updated": "2019-06-24T11:30:00Z"});
         let after = changed(patch_part(Some(&stored), &Part::Evse("3256"), &late));
@@ -432,12 +440,21 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_not_found() {
-        let (stored, sent) = (location(), json!({"id": "9", "uid": "9", "last_updated": "2019-06-24T12:39:09Z"}));
+        let (stored, sent) = (
+            location(),
+            json!({"id": "9", "uid": "9", "last_updated": "2019-06-24T12:39:09Z"}),
+        );
         assert_eq!(patch_part(None, &Part::Location, &sent), Err(NO_LOCATION));
-        assert_eq!(patch_part(Some(&stored), &Part::Evse("9"), &sent), Err(NO_EVSE));
+        assert_eq!(
+            patch_part(Some(&stored), &Part::Evse("9"), &sent),
+            Err(NO_EVSE)
+        );
         let at = Part::Connector("3256", "9");
         assert_eq!(patch_part(Some(&stored), &at, &sent), Err(NO_CONNECTOR));
-        assert_eq!(put_part(None, &Part::Evse("9"), sent.clone()), Err(NO_LOCATION));
+        assert_eq!(
+            put_part(None, &Part::Evse("9"), sent.clone()),
+            Err(NO_LOCATION)
+        );
         let at = Part::Connector("9", "9");
         assert_eq!(put_part(Some(&stored), &at, sent), Err(NO_EVSE));
     }
@@ -450,7 +467,10 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let (code, message) = refused(json!({"name": "x"}));
-        assert_eq!((code, message.as_str()), (2001, "last_updated: is required"));
+        assert_eq!(
+            (code, message.as_str()),
+            (2001, "last_updated: is required")
+        );
         let (_, message) = refused(json!({"name": "x", "last_updated": "soon"}));
         assert!(message.starts_with("last_updated: expected"), "{message}");
         let moved = json!({"party_id": "XXX", "last_updated": "2019-06-24T12:39:09Z"});

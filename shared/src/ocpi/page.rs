@@ -90,7 +90,9 @@ pub fn next_link(header: &str) -> Option<&str> {
             };
             let kinds = value.trim().trim_matches('"');
             name.trim().eq_ignore_ascii_case("rel")
-                && kinds.split(' ').any(|kind| kind.eq_ignore_ascii_case("next"))
+                && kinds
+                    .split(' ')
+                    .any(|kind| kind.eq_ignore_ascii_case("next"))
         });
         if is_next {
             return Some(url.trim());
@@ -107,19 +109,33 @@ mod tests {
     #[test]
     fn a_query_is_read_leniently() {
         let read = |pairs: &[(&'static str, &'static str)]| PageQuery::read(pairs.iter().copied());
-        let query = read(&[("date_from", "2019-01-28T12:00:00"), ("limit", "5000"), ("x", "y")]).unwrap();
+        let query = read(&[
+            ("date_from", "2019-01-28T12:00:00"),
+            ("limit", "5000"),
+            ("x", "y"),
+        ])
+        .unwrap();
         assert_eq!(query.limit, MAX_LIMIT);
         let from = Timestamp::parse("2019-01-28T12:00:00Z").unwrap();
         assert_eq!(query.date_from, Some(from));
         assert!(query.holds(from) && !query.holds(from.plus_millis(-1)));
-        for bad in [("limit", "0"), ("limit", "x"), ("offset", "-1"), ("date_to", "soon")] {
+        for bad in [
+            ("limit", "0"),
+            ("limit", "x"),
+            ("offset", "-1"),
+            ("date_to", "soon"),
+        ] {
             assert!(read(&[bad]).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn the_link_to_the_next_page_keeps_the_filters() {
-        let query = PageQuery::read([("limit", "2"), ("offset", "4"), ("date_to", "2019-01-28T12:00:00Z")]);
+        let query = PageQuery::read([
+            ("limit", "2"),
+            ("offset", "4"),
+            ("date_to", "2019-01-28T12:00:00Z"),
+        ]);
         let query = query.unwrap();
         let link = query.link("https://emsp.example/tokens", 7).unwrap();
         let want = "<https://emsp.example/tokens?offset=6&limit=2&date_to=2019-01-28T12:00:00.000Z>; rel=\"next\"";
@@ -130,9 +146,18 @@ mod tests {
     #[test]
     fn the_next_page_is_found_in_a_header() {
         for (header, next) in [
-            ("<https://a/?offset=1&limit=2>; rel=\"next\"", Some("https://a/?offset=1&limit=2")),
-            ("<https://a/1>; rel=\"prev\", <https://a/3>; rel=next", Some("https://a/3")),
-            ("<https://a/?x=1,2;3>; title=\"t\"; REL=\"last next\"", Some("https://a/?x=1,2;3")),
+            (
+                "<https://a/?offset=1&limit=2>; rel=\"next\"",
+                Some("https://a/?offset=1&limit=2"),
+            ),
+            (
+                "<https://a/1>; rel=\"prev\", <https://a/3>; rel=next",
+                Some("https://a/3"),
+            ),
+            (
+                "<https://a/?x=1,2;3>; title=\"t\"; REL=\"last next\"",
+                Some("https://a/?x=1,2;3"),
+            ),
             ("<https://a/1>; rel=\"last\"", None),
             ("https://a/1; rel=\"next\"", None),
             ("<https://a/1", None),

@@ -74,7 +74,10 @@ mod tests {
             "last_updated": "2020-03-09T10:17:09Z", "vendor": true});
         let read: Session = lenient(&session).unwrap();
         assert_eq!((read.id.as_str(), read.connector_id.as_str()), ("101", "1"));
-        assert_eq!((read.status, read.end_date_time), (SessionStatus::Unknown, None));
+        assert_eq!(
+            (read.status, read.end_date_time),
+            (SessionStatus::Unknown, None)
+        );
         session["kwh"] = json!("much");
         let refused = lenient::<Session>(&session).unwrap_err();
         assert!(refused.starts_with("kwh: expected a number"), "{refused}");

@@ -46,9 +46,9 @@ pub struct Version {
 
 /// The newest version of a list that this service speaks.
 pub fn best(versions: &[Version]) -> Option<(OcpiVersion, &str)> {
-    let known = versions.iter().filter_map(|one| {
-        Some((OcpiVersion::from_name(&one.version)?, one.url.as_str()))
-    });
+    let known = versions
+        .iter()
+        .filter_map(|one| Some((OcpiVersion::from_name(&one.version)?, one.url.as_str())));
     known.max_by_key(|(version, _)| *version)
 }
 
@@ -148,7 +148,11 @@ impl OwnUrls<'_> {
 }
 
 /// The address of an interface among the endpoints of a version. `credentials` is found whatever role it has.
-pub fn find<'a>(endpoints: &'a [Endpoint], identifier: &str, role: InterfaceRole) -> Option<&'a str> {
+pub fn find<'a>(
+    endpoints: &'a [Endpoint],
+    identifier: &str,
+    role: InterfaceRole,
+) -> Option<&'a str> {
     let named = |one: &&Endpoint| one.identifier.eq_ignore_ascii_case(identifier);
     let found = endpoints
         .iter()
@@ -159,7 +163,10 @@ pub fn find<'a>(endpoints: &'a [Endpoint], identifier: &str, role: InterfaceRole
 
 /// Which interface of a platform with these roles is missing that this service cannot do without: locations have to be read
 /// from whoever operates charging stations, or passes them on.
-pub fn missing(endpoints: &[Endpoint], roles: impl IntoIterator<Item = Role>) -> Option<&'static str> {
+pub fn missing(
+    endpoints: &[Endpoint],
+    roles: impl IntoIterator<Item = Role>,
+) -> Option<&'static str> {
     let needed = roles
         .into_iter()
         .any(|role| matches!(role, Role::Cpo | Role::Hub));
@@ -181,8 +188,14 @@ mod tests {
             names.iter().map(version).collect()
         };
         let chosen = |names: &[&str]| best(&list(names)).map(|(version, _)| version);
-        assert_eq!(chosen(&["2.3.0", "2.1.1", "2.2.1"]), Some(OcpiVersion::V2_3_0));
-        assert_eq!(chosen(&["2.1.1", "2.2.1", "3.0"]), Some(OcpiVersion::V2_2_1));
+        assert_eq!(
+            chosen(&["2.3.0", "2.1.1", "2.2.1"]),
+            Some(OcpiVersion::V2_3_0)
+        );
+        assert_eq!(
+            chosen(&["2.1.1", "2.2.1", "3.0"]),
+            Some(OcpiVersion::V2_2_1)
+        );
         assert_eq!(chosen(&["2.1.1", "2.2"]), None);
     }
 
@@ -190,14 +203,18 @@ mod tests {
     fn no_interface_is_listed_twice() {
         let details = OwnUrls("https://emsp.example").details(OcpiVersion::V2_2_1);
         for one in &details.endpoints {
-            let same = details.endpoints.iter().filter(|other| {
-                (&other.identifier, other.role) == (&one.identifier, one.role)
-            });
+            let same = details
+                .endpoints
+                .iter()
+                .filter(|other| (&other.identifier, other.role) == (&one.identifier, one.role));
             assert_eq!(same.count(), 1, "{}", one.identifier);
         }
         let url = find(&details.endpoints, "locations", InterfaceRole::Receiver);
         assert_eq!(url, Some("https://emsp.example/ocpi/2.2.1/locations"));
-        assert_eq!(find(&details.endpoints, "locations", InterfaceRole::Sender), None);
+        assert_eq!(
+            find(&details.endpoints, "locations", InterfaceRole::Sender),
+            None
+        );
     }
 
     #[test]

@@ -42,7 +42,9 @@ impl Rows {
 fn of_ocpi(kinds: &[&str]) -> Vec<String> {
     let pattern = |mode: &str| {
         let kinds = kinds.iter();
-        kinds.map(|kind| format!("{mode}#OCPI#{kind}#*")).collect::<Vec<_>>()
+        kinds
+            .map(|kind| format!("{mode}#OCPI#{kind}#*"))
+            .collect::<Vec<_>>()
     };
     ["live", "test"].into_iter().flat_map(pattern).collect()
 }

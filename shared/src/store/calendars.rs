@@ -24,8 +24,8 @@ use super::{Store, key_item, n, number, string};
 use crate::charging::calendar::{Calendar, CalendarOwner, Entry, Window};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::models::charging_session::{ChargingSession, SessionInternal};
-use crate::models::reservation::{Reservation, ReservationInternal};
+use crate::models::charging_session::ChargingSession;
+use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin};
 use crate::time::{DAY, Timestamp};
@@ -51,7 +51,8 @@ pub struct CalendarHold {
 
 impl CalendarHold {
     /// The time that a session takes.
-    pub fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Self {
+    pub fn of_session(stored: &Stored<ChargingSession>) -> Self {
+        let (session, internal) = (&stored.object, &stored.internal);
         Self {
             holder: session.id.clone(),
             owners: [
@@ -62,15 +63,13 @@ impl CalendarHold {
                 ),
                 CalendarOwner::Vehicle(session.vehicle.clone()),
             ],
-            window: session.window(internal),
+            window: stored.window(),
         }
     }
 
     /// The time that is reserved, if any is.
-    pub fn of_reservation(
-        reservation: &Reservation,
-        internal: &ReservationInternal,
-    ) -> Option<Self> {
+    pub fn of_reservation(stored: &Stored<Reservation>) -> Option<Self> {
+        let (reservation, internal) = (&stored.object, &stored.internal);
         let station = reservation.charging_station.as_ref()?;
         let connector = reservation.connector.as_ref()?;
         Some(Self {
@@ -228,7 +227,7 @@ impl Store {
     ) -> Result<Booked> {
         let mut tx = self.begin(origin);
         tx.save_with_events(reservation)?;
-        let now = CalendarHold::of_reservation(&reservation.object, &reservation.internal)
+        let now = CalendarHold::of_reservation(reservation)
             .ok_or_else(|| Error::internal("a reservation without a window"))?;
         let kept: BTreeSet<Page> = now.pages().collect();
         let left = before.into_iter().flat_map(CalendarHold::pages);
@@ -275,7 +274,7 @@ impl UnitOfWork<'_> {
     /// # Errors
     /// The table's.
     pub async fn release(&mut self, row: &Stored<Reservation>) -> Result<()> {
-        let promise = CalendarHold::of_reservation(&row.object, &row.internal);
+        let promise = CalendarHold::of_reservation(row);
         self.release_all(promise.as_slice()).await
     }
 

@@ -10,7 +10,7 @@ use super::{Store, key_item, n, s};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::MAX_LIST;
-use crate::models::fleet::{Fleet, FleetInternal};
+use crate::models::fleet::Fleet;
 use crate::models::stored::Stored;
 use crate::time::Timestamp;
 
@@ -99,15 +99,15 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Writes down which periods of a fleet are under way, unless that or the fleet's settings have changed meanwhile. The
-    /// fleet's totals may have: they are left alone.
+    /// Writes the current billing and reporting periods of a fleet, and leaves its totals alone. The commit fails with
+    /// `Contended` if the time of the next action is no longer `read`, or if the fleet's settings have changed.
     ///
     /// # Errors
-    /// The update cannot be built.
-    pub fn plan_fleet(&mut self, row: &Stored<Fleet>, internal: &FleetInternal) -> Result<()> {
+    /// `Internal` if the write cannot be built.
+    pub fn save_periods(&mut self, row: &Stored<Fleet>, read: Option<Timestamp>) -> Result<()> {
         let time =
             |moment: Option<Timestamp>| s(moment.map(|at| at.to_string()).unwrap_or_default());
-        let due = internal.next_action_at.unwrap_or(self.origin.now);
+        let due = row.internal.next_action_at.unwrap_or(self.origin.now);
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
@@ -115,7 +115,7 @@ impl UnitOfWork<'_> {
                 id: &row.object.id,
             })))
             .update_expression(
-                "SET #internal = :private, next_action_pk = :next_action_pk, next_action_at = :next_action_at, #version = #version + :one \
+                "SET #internal = :internal, next_action_pk = :next_action_pk, next_action_at = :next_action_at, #version = #version + :one \
                  REMOVE pending_events",
             )
             .condition_expression("next_action_at = :read AND #object.#updated = :updated")
@@ -124,12 +124,12 @@ impl UnitOfWork<'_> {
             .expression_attribute_names("#updated", "updated")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(
-                ":private",
-                serde_dynamo::to_attribute_value(internal).map_err(Error::internal)?,
+                ":internal",
+                serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
             )
             .expression_attribute_values(":next_action_pk", s(next_action_partition(due)))
             .expression_attribute_values(":next_action_at", s(due.to_string()))
-            .expression_attribute_values(":read", time(row.internal.next_action_at))
+            .expression_attribute_values(":read", time(read))
             .expression_attribute_values(":updated", s(row.object.updated.to_string()))
             .expression_attribute_values(":one", n(1));
         self.push(

@@ -105,13 +105,13 @@ impl Store {
         let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
-            .filter_map(|row| new.bills_fee(currency, &row.object, &row.internal, row.version))
+            .filter_map(|row| new.bills_fee(currency, row))
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
-            let billable = page.iter().filter_map(|row| {
-                new.bills(operation, currency, &row.object, &row.internal, row.version)
-            });
+            let billable = page
+                .iter()
+                .filter_map(|row| new.bills(operation, currency, row));
             billed.extend(billable);
         }
         billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));

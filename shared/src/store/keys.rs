@@ -308,9 +308,7 @@ impl Partition<'_> {
                 let value = of_ocpi(mode, "LOCATIONS", &party.to_string());
                 ("network", "network_pk", value)
             }
-            Self::Unmatched { mode } => {
-                ("network", "network_pk", format!("{mode}#OCPI#UNMATCHED"))
-            }
+            Self::Unmatched { mode } => ("network", "network_pk", format!("{mode}#OCPI#UNMATCHED")),
             Self::Tokens { mode } => ("network", "network_pk", format!("{mode}#OCPI#CARDS")),
         }
     }
@@ -488,7 +486,12 @@ mod tests {
         assert_eq!(Key::OcpiObject { mode, id: &read }.pair().0, pk);
         assert!(parse_charge_token(&pk).is_none() && parse_network(&pk).is_none());
         let kind = TokenType::Rfid;
-        let (pk, _) = Key::ChargeToken { mode, kind, uid: "04AA" }.pair();
+        let (pk, _) = Key::ChargeToken {
+            mode,
+            kind,
+            uid: "04AA",
+        }
+        .pair();
         assert_eq!(parse_charge_token(&pk), Some((mode, kind, "04aa".into())));
         assert!(parse_ocpi_object(&pk).is_none() && parse_object(&pk).is_none());
         let network = Id::from_number(Kind::Network, 1);

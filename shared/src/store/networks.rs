@@ -169,8 +169,10 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn networks(&self, mode: Mode) -> Result<Vec<Stored<Network>>> {
         let items = self.items_in(Partition::Networks { mode }).await?;
-        let mut networks: Vec<Stored<Network>> =
-            items.into_iter().map(row::from_item).collect::<Result<_>>()?;
+        let mut networks: Vec<Stored<Network>> = items
+            .into_iter()
+            .map(row::from_item)
+            .collect::<Result<_>>()?;
         networks.sort_by(|a, b| b.object.id.cmp(&a.object.id));
         Ok(networks)
     }
@@ -221,16 +223,14 @@ impl Store {
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn all_received(
-        &self,
-        mode: Mode,
-        ids: &[ObjectId],
-    ) -> Result<Vec<ReceivedObject>> {
+    pub async fn all_received(&self, mode: Mode, ids: &[ObjectId]) -> Result<Vec<ReceivedObject>> {
         let mut wanted: HashMap<String, &ObjectId> = HashMap::new();
         for id in ids {
             wanted.insert(Key::OcpiObject { mode, id }.pair().0, id);
         }
-        let unique = wanted.values().map(|id| key_item(Key::OcpiObject { mode, id }));
+        let unique = wanted
+            .values()
+            .map(|id| key_item(Key::OcpiObject { mode, id }));
         let items = self.items(unique.collect(), None, true).await?;
         let read = |item: Item| {
             let id = wanted.get(string(&item, "pk")).copied();
@@ -270,8 +270,12 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn location_ids(&self, mode: Mode, party: &PartyId) -> Result<Vec<String>> {
-        let items = self.network_index(Partition::LocationsOf { mode, party }).await?;
-        let ids = items.iter().map(|item| string(item, "network_sk").to_owned());
+        let items = self
+            .network_index(Partition::LocationsOf { mode, party })
+            .await?;
+        let ids = items
+            .iter()
+            .map(|item| string(item, "network_sk").to_owned());
         Ok(ids.collect())
     }
 
@@ -323,7 +327,9 @@ impl Store {
             .await
             .map_err(client::failure)?;
         let items = page.items.unwrap_or_default();
-        let ids = items.iter().filter_map(|item| string(item, "sk").strip_prefix(&first));
+        let ids = items
+            .iter()
+            .filter_map(|item| string(item, "sk").strip_prefix(&first));
         Ok(ids.map(str::to_owned).collect())
     }
 
@@ -491,7 +497,9 @@ impl Store {
         kind: TokenType,
         uid: &str,
     ) -> Result<Option<StoredToken>> {
-        let item = self.item(Key::ChargeToken { mode, kind, uid }, true).await?;
+        let item = self
+            .item(Key::ChargeToken { mode, kind, uid }, true)
+            .await?;
         item.map(|item| read_state(&item)).transpose()
     }
 
@@ -555,7 +563,10 @@ impl Store {
         let keys: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
         let total = keys.len();
         let keys: Vec<Item> = keys.into_iter().skip(offset).take(limit).collect();
-        let order: Vec<String> = keys.iter().map(|key| string(key, "pk").to_owned()).collect();
+        let order: Vec<String> = keys
+            .iter()
+            .map(|key| string(key, "pk").to_owned())
+            .collect();
         let items = self.items(keys, None, false).await?;
         let mut found: HashMap<String, StoredToken> = HashMap::new();
         for item in &items {
@@ -914,7 +925,8 @@ impl KnownNetworks {
 
     /// Forgets a network, which was changed.
     pub fn forget(&self, network: &Id) {
-        self.lock().retain(|_, (_, known)| known.object.id != *network);
+        self.lock()
+            .retain(|_, (_, known)| known.object.id != *network);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Timestamp, Stored<Network>)>> {

@@ -260,7 +260,7 @@ records! {
     Reservation {
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
             let all = Partition::Kind { tenant, kind: Self::KIND };
-            let owes = internal.owed_since.map(|_| Partition::Fees { tenant });
+            let owes = internal.fee_due_since.map(|_| Partition::Fees { tenant });
             let paid = internal.fee_paid.map(|fee| Partition::PaidFees {
                 tenant,
                 month: fee.since.utc_date().first_of_month(),

@@ -171,6 +171,10 @@ export type FleetPreferences = Schemas["FleetPreferences"];
 
 export type FleetPreferencesInput = Schemas["FleetPreferencesInput"];
 
+/** Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+ * sessions and attachments. */
+export type FleetStatus = Schemas["FleetStatus"];
+
 /** The body of `POST /v1/accounts/{id}/top_up` and of the same for drivers and fleets. */
 export type FleetTopUpParams = Schemas["FleetTopUpParams"];
 
@@ -336,10 +340,6 @@ export type SessionCostLine = Schemas["SessionCostLine"];
 export type SessionStatus = Schemas["SessionStatus"];
 
 export type SignatureTimestamp = Schemas["SignatureTimestamp"];
-
-/** Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
- * sessions and attachments. */
-export type Standing = Schemas["Standing"];
 
 export type StationStatus = Schemas["StationStatus"];
 

@@ -2794,7 +2794,7 @@ export interface components {
             phone: string | null;
             policy_ids: components["schemas"]["ExpandablePolicy"][];
             preferences: components["schemas"]["DriverPreferences"];
-            status: components["schemas"]["Standing"];
+            status: components["schemas"]["FleetStatus"];
             /** Format: date-time */
             updated: string;
             /** @description The vehicles that name this driver. */
@@ -3039,7 +3039,7 @@ export interface components {
             phone?: string | null;
             policy_ids?: string[];
             preferences?: components["schemas"]["DriverPreferencesInput"];
-            status?: components["schemas"]["Standing"];
+            status?: components["schemas"]["FleetStatus"];
         };
         /** @description Something that the request names does not exist. Codes: `account_not_found`, `driver_not_found`, `vehicle_not_found`. */
         DriverVehicleNotFoundError: {
@@ -3228,7 +3228,7 @@ export interface components {
             phone: string | null;
             policy_ids: components["schemas"]["ExpandablePolicy"][];
             preferences: components["schemas"]["FleetPreferences"];
-            status: components["schemas"]["Standing"];
+            status: components["schemas"]["FleetStatus"];
             /** @description IANA time zone, such as `Europe/London`. */
             timezone: string;
             total_drivers: number;
@@ -3373,6 +3373,12 @@ export interface components {
             notifications?: boolean;
             report_frequency?: components["schemas"]["ReportFrequency"];
         };
+        /**
+         * @description Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+         *     sessions and attachments.
+         * @enum {string}
+         */
+        FleetStatus: "active" | "suspended" | "archived";
         /** @description The body of `POST /v1/accounts/{id}/top_up` and of the same for drivers and fleets. */
         FleetTopUpParams: {
             /** @description Minor units of the wallet's currency, 1 to 99,999,999. */
@@ -3394,7 +3400,7 @@ export interface components {
             phone?: string | null;
             policy_ids?: string[];
             preferences?: components["schemas"]["FleetPreferencesInput"];
-            status?: components["schemas"]["Standing"];
+            status?: components["schemas"]["FleetStatus"];
             /** @description IANA time zone, such as `Europe/London`. */
             timezone?: string;
         };
@@ -5135,12 +5141,6 @@ export interface components {
         SessionStatus: "active" | "completed" | "cancelled" | "failed";
         /** @enum {string} */
         SignatureTimestamp: "rfc3339" | "unix";
-        /**
-         * @description Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
-         *     sessions and attachments.
-         * @enum {string}
-         */
-        Standing: "active" | "suspended" | "archived";
         /** @enum {string} */
         StationStatus: "active" | "maintenance" | "inactive" | "planned" | "removed";
         /**
@@ -7132,7 +7132,7 @@ export interface operations {
     listChargingStations: {
         parameters: {
             query?: {
-                /** @description Has a connector that is free now, or has none. */
+                /** @description Whether a connector is free now. */
                 available?: boolean;
                 /** @description Metres to either side of the route. */
                 buffer?: number;
@@ -7162,7 +7162,7 @@ export interface operations {
                 page?: string;
                 /** @description Metres around the middle of the area. */
                 radius?: number;
-                /** @description Takes reservations, or does not. */
+                /** @description Whether the station can be reserved. */
                 reservable?: boolean;
                 /** @description With `from`: has a connector that is free for the whole time. */
                 until?: string;

@@ -184,7 +184,7 @@ export class ChargingSessions extends Resource {
 }
 
 export interface ChargingStationsListQuery {
-  /** Has a connector that is free now, or has none. */
+  /** Whether a connector is free now. */
   available?: boolean;
   /** Metres to either side of the route. */
   buffer?: number;
@@ -214,7 +214,7 @@ export interface ChargingStationsListQuery {
   page?: string;
   /** Metres around the middle of the area. */
   radius?: number;
-  /** Takes reservations, or does not. */
+  /** Whether the station can be reserved. */
   reservable?: boolean;
   /** With `from`: has a connector that is free for the whole time. */
   until?: string;

@@ -1,0 +1,241 @@
+// Requests to the API, and what they say when they fail.
+
+import { createStore } from '../state/store.js';
+import { session, signInAtRunner, signOut } from '../state/session.js';
+
+/** How long a request may take, in milliseconds. Moving the test clock may take longer: see LOCAL_TIMEOUT. */
+const TIMEOUT = 15_000;
+const LOCAL_TIMEOUT = 120_000;
+
+/** How many requests are kept for "Show API requests". */
+const KEPT = 60;
+
+/**
+ * @typedef {'unauthorized' | 'forbidden' | 'missing' | 'limited' | 'invalid' | 'conflict' | 'payment' | 'server' | 'timeout' | 'offline'} ErrorKind
+ */
+
+/** A request that failed. `retryAfter` is in seconds. */
+export class ApiError extends Error {
+  /**
+   * @param {ErrorKind} kind
+   * @param {string} message
+   * @param {{ status?: number, code?: string | null, param?: string | null, request?: string | null, retryAfter?: number | null,
+   *   docUrl?: string | null }} details
+   */
+  constructor(kind, message, details = {}) {
+    super(message);
+    this.kind = kind;
+    this.status = details.status ?? null;
+    this.code = details.code ?? null;
+    this.param = details.param ?? null;
+    this.request = details.request ?? null;
+    this.retryAfter = details.retryAfter ?? null;
+    this.docUrl = details.docUrl ?? null;
+  }
+
+  /** Whether the same request may succeed a little later. */
+  get passes() {
+    return ['limited', 'server', 'timeout', 'offline'].includes(this.kind);
+  }
+}
+
+/**
+ * A request as it was sent.
+ * @typedef {{ id: number, method: string, path: string, body: unknown, status: number | null, milliseconds: number, page: string,
+ *   idempotencyKey: string | null, local: boolean }} SentRequest
+ */
+
+/** The last requests, the newest first. @type {import('../state/store.js').Store<SentRequest[]>} */
+export const sent = createStore(/** @type {SentRequest[]} */ ([]));
+let numbered = 0;
+
+/** Tells every tab of the console that something has changed. */
+const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('service-console') : null;
+/** @type {Set<() => void>} */
+const listeners = new Set();
+if (channel) channel.onmessage = () => notify();
+
+function notify() {
+  for (const listener of [...listeners]) listener();
+}
+
+/** Has every component of every tab that shows data read it again. */
+export function announce() {
+  channel?.postMessage('changed');
+  notify();
+}
+
+/** @param {() => void} listener */
+export function onChange(listener) {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** @typedef {Record<string, string | number | boolean | null | undefined | (string | number)[]>} Query */
+
+/**
+ * The path with the query; values that are null, undefined or empty are left out, and lists are repeated.
+ * @param {string} path
+ * @param {Query} [query]
+ */
+export function address(path, query = {}) {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== null && one !== undefined && one !== '') parameters.append(name, String(one));
+    }
+  }
+  const text = parameters.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/**
+ * The path and query of a URL that the API returned, such as `next_page_url`.
+ * @param {string} url
+ */
+export function pathOf(url) {
+  const start = url.indexOf('/v1/');
+  return start < 0 ? url : url.slice(start);
+}
+
+/** A key under which the API does a request at most once. */
+export const newIdempotencyKey = () => crypto.randomUUID();
+
+/**
+ * Calls the API. Returns the body of the response.
+ * @param {string} method
+ * @param {string} path with its query
+ * @param {unknown} [body]
+ * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean }} [options] `quiet`: nobody is told of the change
+ * @returns {Promise<any>}
+ */
+export async function request(method, path, body, options = {}) {
+  const current = session.get();
+  if (!current) throw new ApiError('unauthorized', 'Sign in first.', { status: 401 });
+  const idempotencyKey = method === 'GET' ? null : (options.idempotencyKey ?? newIdempotencyKey());
+  /** @type {Record<string, string>} */
+  const headers = { Authorization: `Bearer ${current.key}` };
+  if (idempotencyKey) headers['Idempotency-Key'] = idempotencyKey;
+  const call = { method, path, body, headers, idempotencyKey, timeout: TIMEOUT, signal: options.signal, local: false };
+  try {
+    const result = await send(current.api + path, call);
+    if (method !== 'GET' && !options.quiet) announce();
+    return result;
+  } catch (error) {
+    if (error instanceof ApiError && error.kind === 'unauthorized') await signInAgain(current, error);
+    throw error;
+  }
+}
+
+/**
+ * Calls the runner, beside the API.
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @returns {Promise<any>}
+ */
+export function local(method, path, body) {
+  return send(path, { method, path, body, headers: {}, idempotencyKey: null, timeout: LOCAL_TIMEOUT, local: true });
+}
+
+/**
+ * A key that the API does not accept any more ends the session. The runner has a new key after its state was deleted.
+ * @param {import('../state/session.js').Session} refused
+ * @param {ApiError} error
+ */
+async function signInAgain(refused, error) {
+  if (session.get() !== refused) return;
+  const key = refused.key;
+  if (await signInAtRunner()) {
+    if (session.get()?.key !== key) announce();
+    else signOut(error.message);
+  } else {
+    signOut(error.message);
+  }
+}
+
+/**
+ * @param {string} url
+ * @param {{ method: string, path: string, body: unknown, headers: Record<string, string>, idempotencyKey: string | null,
+ *   timeout: number, signal?: AbortSignal, local: boolean }} call
+ */
+async function send(url, call) {
+  const { method, path, body, headers } = call;
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const timeout = AbortSignal.timeout(call.timeout);
+  const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout;
+  const began = performance.now();
+  /** @type {number | null} */
+  let status = null;
+  try {
+    const response = await fetch(url, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    status = response.status;
+    const text = await response.text();
+    if (response.ok) return text ? JSON.parse(text) : null;
+    throw refusal(response, text);
+  } catch (error) {
+    if (error instanceof ApiError || call.signal?.aborted) throw error;
+    if (timeout.aborted) {
+      const seconds = call.timeout / 1000;
+      throw new ApiError('timeout', `The service did not respond within ${seconds} seconds.`);
+    }
+    if (error instanceof SyntaxError) throw new ApiError('server', 'The response is not JSON.', { status: status ?? undefined });
+    throw new ApiError('offline', 'The service cannot be reached.');
+  } finally {
+    const milliseconds = Math.round(performance.now() - began);
+    const page = location.hash.split('?')[0];
+    const one = { id: ++numbered, method, path, body, status, milliseconds, page, idempotencyKey: call.idempotencyKey, local: call.local };
+    if (!call.signal?.aborted) sent.set([one, ...sent.get()].slice(0, KEPT));
+  }
+}
+
+/** @type {Record<number, ErrorKind>} */
+const KINDS = { 401: 'unauthorized', 402: 'payment', 403: 'forbidden', 404: 'missing', 409: 'conflict', 429: 'limited' };
+
+/**
+ * The error of a response that is not successful. Gateways in front of the API may answer with something else than its JSON.
+ * @param {Response} response
+ * @param {string} text
+ */
+function refusal(response, text) {
+  /** @type {any} */
+  let body = null;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    body = null;
+  }
+  const { status } = response;
+  const kind = KINDS[status] ?? (status >= 500 ? 'server' : 'invalid');
+  const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);
+  return new ApiError(kind, typeof body?.message === 'string' ? body.message : `The service responded with status ${status}.`, {
+    status,
+    code: body?.code ?? null,
+    param: body?.param ?? null,
+    request: body?.request ?? response.headers.get('Service-Request-Id'),
+    retryAfter: Number.isFinite(seconds) ? seconds : null,
+    docUrl: body?.doc_url ?? null,
+  });
+}
+
+/**
+ * The command line that sends the same request.
+ * @param {SentRequest} one
+ * @param {boolean} withKey whether the API key is written out; otherwise it is the variable $KEY
+ */
+export function curl(one, withKey = false) {
+  const current = session.get();
+  const base = current?.api || globalThis.location.origin;
+  const parts = [`curl -s ${quoted(base + one.path)}`];
+  if (one.method !== 'GET' && !(one.method === 'POST' && one.body !== undefined)) parts.push(`-X ${one.method}`);
+  if (!one.local) parts.push(withKey ? `-H ${quoted(`Authorization: Bearer ${current?.key}`)}` : '-H "Authorization: Bearer $KEY"');
+  if (one.idempotencyKey) parts.push(`-H ${quoted(`Idempotency-Key: ${one.idempotencyKey}`)}`);
+  if (one.body !== undefined) parts.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(one.body))}`);
+  return parts.join(' \\\n  ');
+}
+
+/**
+ * A word of a POSIX shell that means exactly this text.
+ * @param {string} text
+ */
+export const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,0 +1,170 @@
+// Data of the API in components: read when shown, read again when something changed, and every error passed on to be shown.
+
+import { ApiError, announce, newIdempotencyKey, onChange, pathOf, request } from './client.js';
+import { useCallback, useEffect, useRef, useState } from '../ui/html.js';
+
+/** How long after a passing error the same request is sent again, in seconds, unless the service says. */
+const RETRY = 5;
+
+/** How often a page that is not visible reads again, in milliseconds. */
+const HIDDEN = 60_000;
+
+/**
+ * @template T
+ * @typedef {{ data: T | null, error: ApiError | null, loading: boolean, retryAt: number | null, reload: () => void }} Resource
+ * `retryAt` is the moment of the browser's clock at which it is tried again after an error.
+ */
+
+/**
+ * What a function reads, for as long as the component is shown. Data that was read stays when a later read fails.
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} read
+ * @param {unknown[]} inputs what the function depends on; other data is shown only when they change
+ * @param {{ every?: number | null }} [options] `every`: also read every so many milliseconds while the page is visible
+ * @returns {Resource<T>}
+ */
+export function useRead(read, inputs, { every = null } = {}) {
+  const empty = { data: /** @type {T | null} */ (null), error: /** @type {ApiError | null} */ (null), loading: true, retryAt: /** @type {number | null} */ (null) };
+  const key = JSON.stringify(inputs);
+  const [state, setState] = useState({ ...empty, key });
+  const latest = useRef(read);
+  latest.current = read;
+  const again = useRef(() => {});
+
+  useEffect(() => {
+    let controller = new AbortController();
+    let ended = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const plan = (/** @type {number} */ milliseconds) => {
+      clearTimeout(timer);
+      timer = setTimeout(load, milliseconds);
+    };
+    async function load() {
+      clearTimeout(timer);
+      controller.abort();
+      const own = (controller = new AbortController());
+      try {
+        const data = await latest.current(own.signal);
+        if (own.signal.aborted) return;
+        setState({ data, error: null, loading: false, retryAt: null, key });
+        if (every) plan(document.visibilityState === 'visible' ? every : HIDDEN);
+      } catch (error) {
+        if (own.signal.aborted || ended) return;
+        const shown = error instanceof ApiError ? error : new ApiError('server', String(error));
+        const wait = shown.passes ? 1000 * (shown.retryAfter ?? RETRY) : null;
+        if (wait !== null) plan(wait);
+        const retryAt = wait === null ? null : Date.now() + wait;
+        setState((before) => ({ data: before.key === key ? before.data : null, error: shown, loading: false, retryAt, key }));
+      }
+    }
+    const wake = () => {
+      if (document.visibilityState === 'visible') plan(0);
+    };
+    again.current = load;
+    load();
+    const forget = onChange(() => plan(document.visibilityState === 'visible' ? 150 : 2000));
+    addEventListener('online', wake);
+    document.addEventListener('visibilitychange', wake);
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+      controller.abort();
+      forget();
+      removeEventListener('online', wake);
+      document.removeEventListener('visibilitychange', wake);
+    };
+  }, [key, every]);
+
+  const reload = useCallback(() => again.current(), []);
+  const current = state.key === key ? state : { ...empty, key };
+  return { data: current.data, error: current.error, loading: current.loading, retryAt: current.retryAt, reload };
+}
+
+/**
+ * An object or a page of the API.
+ * @param {string | null} path with its query; null reads nothing
+ * @param {{ every?: number | null }} [options]
+ * @returns {Resource<any>}
+ */
+export function useResource(path, options) {
+  return useRead(async (signal) => (path === null ? null : request('GET', path, undefined, { signal })), [path], options);
+}
+
+/**
+ * @template T
+ * @typedef {Resource<T[]> & { next: (() => void) | null, previous: (() => void) | null }} List
+ */
+
+/**
+ * A list of the API, page by page. Further pages are read from the URLs that the API returns, unchanged.
+ * @param {string} path with its filters
+ * @param {{ every?: number | null }} [options]
+ * @returns {List<any>}
+ */
+export function useList(path, options) {
+  const [place, setPlace] = useState({ path, url: path });
+  const url = place.path === path ? place.url : path;
+  const page = useResource(url, options);
+  const move = (/** @type {string | null | undefined} */ to) => (to ? () => setPlace({ path, url: pathOf(to) }) : null);
+  return {
+    ...page,
+    data: page.data?.data ?? null,
+    next: move(page.data?.next_page_url),
+    previous: move(page.data?.previous_page_url),
+  };
+}
+
+/**
+ * Reads a list from its first page on, until a page says that it is enough.
+ * @param {string} path with its filters and limit
+ * @param {{ signal?: AbortSignal, most?: number, onPage?: (objects: any[], more: boolean) => boolean | void }} [options]
+ *   `most`: how many objects at most. `onPage` returns false to stop.
+ * @returns {Promise<{ objects: any[], more: boolean }>} `more`: whether the list goes on
+ */
+export async function readPages(path, { signal, most = 1000, onPage } = {}) {
+  /** @type {any[]} */
+  const objects = [];
+  let next = path;
+  for (;;) {
+    const page = await request('GET', next, undefined, { signal });
+    objects.push(...page.data);
+    const more = page.next_page_url !== null;
+    if (!more || onPage?.(objects, more) === false || objects.length >= most) return { objects, more };
+    next = pathOf(page.next_page_url);
+  }
+}
+
+/**
+ * Something that the user starts, with its progress and its error. A request that is tried again after an error whose outcome
+ * is unknown has the same idempotency key, so that it takes effect once.
+ * @template {any[]} A
+ * @template R
+ * @param {(idempotencyKey: string, ...inputs: A) => Promise<R>} work
+ */
+export function useAction(work) {
+  const [state, setState] = useState({ busy: false, error: /** @type {ApiError | null} */ (null) });
+  const attempt = useRef({ key: '', inputs: '' });
+  const shown = useRef(true);
+  useEffect(() => () => void (shown.current = false), []);
+  /** @param {A} inputs @returns {Promise<R | undefined>} */
+  const run = async (...inputs) => {
+    const text = JSON.stringify(inputs);
+    if (!attempt.current.key || attempt.current.inputs !== text) attempt.current = { key: newIdempotencyKey(), inputs: text };
+    setState({ busy: true, error: null });
+    try {
+      const result = await work(attempt.current.key, ...inputs);
+      attempt.current.key = '';
+      if (shown.current) setState({ busy: false, error: null });
+      return result;
+    } catch (error) {
+      const known = error instanceof ApiError ? error : new ApiError('server', String(error));
+      if (!known.passes) attempt.current.key = '';
+      if (known.passes) announce();
+      if (shown.current) setState({ busy: false, error: known });
+      return undefined;
+    }
+  };
+  const clear = () => setState({ busy: false, error: null });
+  return { ...state, run, clear };
+}

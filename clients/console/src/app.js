@@ -1,0 +1,135 @@
+// The frame around every page: navigation, the service's time, and the page that the address names.
+
+import { html, useEffect, useRef, useState } from './ui/html.js';
+import { useStore } from './state/store.js';
+import { hasTestClock, readClock, useNow } from './state/clock.js';
+import { session, signOut } from './state/session.js';
+import { link, useRoute } from './router.js';
+import { ApiRequests } from './ui/requests.js';
+import { Toasts } from './ui/toasts.js';
+import { exactMoment, moment } from './format.js';
+import { onChange } from './api/client.js';
+import { SignIn } from './pages/sign-in.js';
+import { Overview } from './pages/overview.js';
+import { Loading } from './ui/elements.js';
+
+/** How often the service's clock is read, in milliseconds. */
+const CLOCK_EVERY = 15_000;
+
+/**
+ * The pages that are loaded when they are first shown, by the first part of their address.
+ * @type {Record<string, () => Promise<{ default: any }>>}
+ */
+const PAGES = {
+  map: () => import('./pages/map.js'),
+  calendar: () => import('./pages/calendar.js'),
+  reserve: () => import('./pages/reserve.js'),
+  reservations: () => import('./pages/reservations.js'),
+  sessions: () => import('./pages/sessions.js'),
+  invoices: () => import('./pages/invoices.js'),
+  reports: () => import('./pages/reports.js'),
+  fleets: () => import('./pages/collections.js'),
+  drivers: () => import('./pages/collections.js'),
+  vehicles: () => import('./pages/collections.js'),
+  policies: () => import('./pages/collections.js'),
+  payment_methods: () => import('./pages/collections.js'),
+  developers: () => import('./pages/developers.js'),
+};
+
+/** @type {[string, [string, string][]][]} */
+const NAVIGATION = [
+  ['Operate', [['/', 'Overview'], ['/map', 'Map'], ['/calendar', 'Calendar'], ['/reserve', 'Reserve'], ['/reservations', 'Reservations'], ['/sessions', 'Sessions']]],
+  ['Bill', [['/invoices', 'Invoices'], ['/reports', 'Reports'], ['/payment_methods', 'Payment methods']]],
+  ['Manage', [['/fleets', 'Fleets'], ['/drivers', 'Drivers'], ['/vehicles', 'Vehicles'], ['/policies', 'Policies']]],
+  ['Develop', [['/developers/events', 'Events'], ['/developers/endpoints', 'Endpoints'], ['/developers/keys', 'API keys'],
+    ['/developers/requests', 'Request log'], ['/developers/clock', 'Test clock']]],
+];
+
+/** Pages that exist on the local runner only. */
+const RUNNER_PAGES = ['/developers/requests', '/developers/clock'];
+
+export function App() {
+  const current = useStore(session);
+  const route = useRoute();
+  useEffect(() => {
+    if (!hasTestClock()) return undefined;
+    const read = () => void readClock().catch(() => {});
+    const timer = setInterval(read, CLOCK_EVERY);
+    const forget = onChange(read);
+    return () => {
+      clearInterval(timer);
+      forget();
+    };
+  }, []);
+  if (!current) return html`<main class="alone" id="content"><${SignIn} /></main><${Toasts} />`;
+  return html`
+    <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
+    <${Header} />
+    <${Navigation} path=${route.path} />
+    <${Content} key=${current.key} route=${route} />
+    <${Toasts} />`;
+}
+
+/** Moves the focus without changing the address, whose fragment names the page. @param {Event} event */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById('content')?.focus();
+}
+
+function Header() {
+  const at = useNow(1000);
+  const clock = html`<span class="clock-label">Service time</span> <time datetime=${new Date(at).toISOString()} title=${exactMoment(at)}>${moment(at)}</time>`;
+  return html`<header class="top">
+    <a class="brand" href="#/" aria-label="Fleet Charging"><img src="icon.svg" alt="" width="24" height="24" /> Fleet Charging</a>
+    <div class="top-right">
+      ${hasTestClock() ? html`<a class="clock" href="#/developers/clock">${clock}</a>` : html`<span class="clock">${clock}</span>`}
+      <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>
+    </div>
+  </header>`;
+}
+
+/** @param {{ path: string }} props */
+function Navigation({ path }) {
+  const [open, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [path]);
+  const current = (/** @type {string} */ target) => path === target || (target !== '/' && path.startsWith(`${target}/`));
+  const shown = (/** @type {[string, string][]} */ pages) => pages.filter(([target]) => hasTestClock() || !RUNNER_PAGES.includes(target));
+  return html`<nav class=${`side ${open ? 'open' : ''}`} aria-label="Pages">
+    <button type="button" class="menu" aria-expanded=${open} onClick=${() => setOpen(!open)}>☰ Menu</button>
+    <div class="side-pages">${NAVIGATION.map(([group, pages]) => html`<section key=${group}>
+      <h2>${group}</h2>
+      <ul>${shown(pages).map(([target, text]) => html`<li key=${target}><a href=${link(target)} aria-current=${current(target) ? 'page' : undefined}>${text}</a></li>`)}</ul>
+    </section>`)}</div>
+  </nav>`;
+}
+
+/** @param {{ route: import('./router.js').Route }} props */
+function Content({ route }) {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const first = useRef(true);
+  useEffect(() => {
+    scrollTo(0, 0);
+    // The first page keeps the focus where the browser has it; every later one is announced by its heading.
+    if (!first.current) element.current?.focus();
+    first.current = false;
+  }, [route.path]);
+  return html`<main id="content" tabindex="-1" ref=${element}><${Page} key=${route.segments[0] ?? ''} route=${route} /><${ApiRequests} /></main>`;
+}
+
+/** @param {{ route: import('./router.js').Route }} props */
+function Page({ route }) {
+  const [name] = route.segments;
+  const [state, setState] = useState(/** @type {{ component?: any, failed?: boolean }} */ ({}));
+  const load = () => {
+    setState({});
+    PAGES[name]?.().then((module) => setState({ component: module.default }), () => setState({ failed: true }));
+  };
+  useEffect(load, [name]);
+  if (!name) return html`<${Overview} />`;
+  if (!PAGES[name]) return html`<h1>There is no such page</h1><p><a href="#/">Go to the overview</a></p>`;
+  if (state.failed) {
+    return html`<div class="notice bad" role="alert"><p class="notice-title">The page could not be loaded</p>
+      <p>The console's files cannot be reached.</p><button type="button" onClick=${() => location.reload()}>Load again</button></div>`;
+  }
+  return state.component ? html`<${state.component} route=${route} />` : html`<${Loading} what="the page" />`;
+}

@@ -1,0 +1,113 @@
+// A field in which an object of the API is chosen by name: type to search, arrows and Enter to choose.
+
+import { html, useEffect, useId, useRef, useState } from '../ui/html.js';
+import { request } from '../api/client.js';
+import { search } from '../api/search.js';
+import { nameOf } from '../ui/objects.js';
+import { shortId } from '../ui/elements.js';
+
+/** How long typing has to pause before the search begins, in milliseconds. */
+const PAUSE = 200;
+
+/** What can be chosen: where it is listed and what its ids begin with. @type {Record<string, { path: string, prefix: string }>} */
+export const KINDS = {
+  fleet: { path: '/v1/fleets', prefix: 'flt' },
+  driver: { path: '/v1/drivers', prefix: 'drv' },
+  vehicle: { path: '/v1/vehicles', prefix: 'veh' },
+  policy: { path: '/v1/policies', prefix: 'pol' },
+  payment_method: { path: '/v1/payment_methods', prefix: 'pm' },
+  charging_station: { path: '/v1/charging_stations', prefix: 'chst' },
+};
+
+/** The second line of a choice. @param {any} object */
+function detail(object) {
+  if (object.object === 'vehicle') return [object.information?.make, object.information?.model, object.charging_standard].filter(Boolean).join(' ');
+  if (object.object === 'charging_station') return `${object.operator}, ${object.address.city}`;
+  return object.email ?? shortId(object.id);
+}
+
+/**
+ * @param {{ id?: string, kind: string, value: string | null, onChange: (id: string | null, object: any) => void, filter?: string,
+ *   label?: string, describedBy?: string, required?: boolean }} props `filter`: a query that narrows the list
+ */
+export function Picker({ id, kind, value, onChange, filter = '', label, describedBy, required = false }) {
+  const { path, prefix } = KINDS[kind];
+  const [open, setOpen] = useState(false);
+  const [text, setText] = useState('');
+  const [chosen, setChosen] = useState(/** @type {any} */ (null));
+  const [found, setFound] = useState(/** @type {{ matches: any[], note: string }} */ ({ matches: [], note: '' }));
+  const [active, setActive] = useState(0);
+  const list = useId();
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+
+  useEffect(() => {
+    if (!value || chosen?.id === value) return undefined;
+    const controller = new AbortController();
+    request('GET', `${path}/${encodeURIComponent(value)}`, undefined, { signal: controller.signal }).then(setChosen, () => {});
+    return () => controller.abort();
+  }, [value]);
+
+  useEffect(() => {
+    if (!open) return undefined;
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      setFound({ matches: [], note: 'Searching…' });
+      const progress = (/** @type {any[]} */ matches, /** @type {number} */ read) => setFound({ matches, note: `Searching, ${read} read…` });
+      search(filter ? `${path}?${filter}` : path, prefix, text, controller.signal, progress).then(
+        ({ matches, more }) => setFound({ matches: matches.slice(0, 20), note: noteOf(matches.length, more) }),
+        (error) => controller.signal.aborted || setFound({ matches: [], note: error.message }),
+      );
+      setActive(0);
+    }, text ? PAUSE : 0);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [open, text, filter]);
+
+  const choose = (/** @type {any} */ object) => {
+    setChosen(object);
+    setOpen(false);
+    setText('');
+    onChange(object?.id ?? null, object);
+  };
+  const keys = (/** @type {KeyboardEvent} */ event) => {
+    const { length } = found.matches;
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault();
+      setOpen(true);
+      if (length) setActive((active + (event.key === 'ArrowDown' ? 1 : length - 1)) % length);
+    } else if (event.key === 'Enter' && open) {
+      event.preventDefault();
+      if (found.matches[active]) choose(found.matches[active]);
+    } else if (event.key === 'Escape' && open) {
+      event.preventDefault();
+      event.stopPropagation();
+      setOpen(false);
+    }
+  };
+  const shown = open ? text : value ? (chosen?.id === value ? nameOf(chosen) : shortId(value)) : '';
+  return html`<div class="picker">
+    <input id=${id} ref=${input} type="text" role="combobox" autocomplete="off" spellcheck=${false} aria-label=${label} aria-expanded=${open}
+      aria-controls=${list} aria-autocomplete="list" aria-describedby=${describedBy} required=${required}
+      aria-activedescendant=${open && found.matches[active] ? `${list}-${active}` : undefined}
+      placeholder=${open ? 'Type to search' : 'Choose…'} value=${shown} onFocus=${() => setOpen(true)} onClick=${() => setOpen(true)}
+      onBlur=${() => setOpen(false)} onKeyDown=${keys} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
+    ${value && !required ? html`<button type="button" class="quiet small" aria-label=${`Clear ${label ?? 'the choice'}`} onClick=${() => choose(null)}>✕</button>` : null}
+    <div class="picker-list" hidden=${!open}>
+      <ul id=${list} role="listbox" aria-label="Choices">${found.matches.map((object, index) => html`<li key=${object.id} id=${`${list}-${index}`} role="option"
+        aria-selected=${index === active} onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), choose(object))}>
+        <span>${nameOf(object)}</span> <small>${detail(object)}</small></li>`)}</ul>
+      <p class="hint" aria-live="polite">${found.note}</p>
+    </div>
+  </div>`;
+}
+
+/**
+ * @param {number} count
+ * @param {boolean} more
+ */
+function noteOf(count, more) {
+  if (count === 0) return more ? 'Nothing among the newest 20,000.' : 'Nothing found.';
+  return more ? 'There are more: type to search.' : '';
+}

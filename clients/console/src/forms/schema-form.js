@@ -1,0 +1,204 @@
+// A form for the request body of an operation, made from the OpenAPI document.
+
+import { html, useId, useMemo, useState } from '../ui/html.js';
+import { useAction, useRead } from '../api/resource.js';
+import { Field, Loading } from '../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../ui/errors.js';
+import { fromLocalInput, localInput, title, words } from '../format.js';
+import { bodyOf, changes, openApi } from './schema.js';
+import { Picker } from './picker.js';
+
+/** Fields that hold ids, and what they are ids of. @type {Record<string, string>} */
+const REFERENCES = {
+  fleet: 'fleet', driver: 'driver', drivers: 'driver', vehicle: 'vehicle', vehicles: 'vehicle', policy_ids: 'policy',
+  payment_method: 'payment_method', default_payment_method: 'payment_method', charging_station: 'charging_station',
+  preferred_charging_stations: 'charging_station',
+};
+
+/**
+ * @param {{ path: string, method?: string, original?: any, submit: string, hidden?: string[], initial?: any,
+ *   send: (body: any, idempotencyKey: string) => Promise<any>, onDone: (result: any) => void }} props
+ *   `path`: the operation in the document. `original`: the object that is updated; only what differs from it is sent.
+ *   `initial`: values that a new object begins with. `hidden`: fields that the form leaves out.
+ */
+export function SchemaForm(props) {
+  const document = useRead(() => openApi(), []);
+  if (!document.data) return html`<${ResourceError} resource=${document} />${document.loading && html`<${Loading} what="the form" />`}`;
+  return html`<${Form} ...${props} api=${document.data} />`;
+}
+
+/** @param {any} props those of SchemaForm, and the document */
+function Form({ api, path, method = 'post', original, submit, hidden = [], initial = {}, send, onDone }) {
+  const shape = useMemo(() => {
+    const whole = bodyOf(api, path, method);
+    return { ...whole, fields: (whole.fields ?? []).filter((field) => !hidden.includes(field.name)) };
+  }, [api, path, method]);
+  const before = useMemo(() => (original ? known(shape, original) : initial), [original]);
+  const [value, setValue] = useState(before);
+  const [nothing, setNothing] = useState(false);
+  const action = useAction((key, body) => send(body, key));
+  const onSubmit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const body = original ? changes(before, value, shape) : { ...hiddenValues(initial, hidden), ...filled(shape, value) };
+    setNothing(body === undefined);
+    if (body === undefined) return;
+    const result = await action.run(body);
+    if (result !== undefined) onDone(result);
+  };
+  const error = action.error;
+  return html`<form class="schema-form" onSubmit=${onSubmit}>
+    ${error ? html`<${ErrorNotice} error=${error} />` : null}
+    ${nothing ? html`<p class="notice">Nothing was changed.</p>` : null}
+    ${(shape.fields ?? []).map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} error=${error}
+      onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`)}
+    <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? 'Sending…' : submit}</button></footer>
+  </form>`;
+}
+
+/** @param {any} initial @param {string[]} hidden */
+const hiddenValues = (initial, hidden) => Object.fromEntries(Object.entries(initial).filter(([name]) => hidden.includes(name)));
+
+/**
+ * The members of an object that its update takes, with references as ids.
+ * @param {import('./schema.js').Shape} shape
+ * @param {any} object
+ * @returns {any}
+ */
+function known(shape, object) {
+  if (object === null || object === undefined) return undefined;
+  if (shape.type === 'object') {
+    return Object.fromEntries((shape.fields ?? []).map((field) => [field.name, known(field, object[field.name])]));
+  }
+  if (shape.type === 'list') return object.map((/** @type {any} */ one) => known(/** @type {any} */ (shape.items), one));
+  if (shape.type === 'text' && typeof object === 'object') return object.id;
+  return object;
+}
+
+/**
+ * A body without the members that were left empty.
+ * @param {import('./schema.js').Shape} shape
+ * @param {any} value
+ * @returns {any}
+ */
+function filled(shape, value) {
+  if (value === null || value === '' || value === undefined) return undefined;
+  if (shape.type !== 'object') return value;
+  const members = (shape.fields ?? []).map((field) => [field.name, filled(field, value[field.name])]);
+  const given = members.filter(([, one]) => one !== undefined);
+  return given.length ? Object.fromEntries(given) : undefined;
+}
+
+/**
+ * The message of an error about this place of the body.
+ * @param {import('../api/client.js').ApiError | null} error
+ * @param {string} place for example address.city
+ */
+const messageAt = (error, place) => (error?.param === place ? error.message : null);
+
+/** @param {{ field: import('./schema.js').Field, place: string, value: any, error: any, onChange: (value: any) => void }} props */
+function Control({ field, place, value, error, onChange }) {
+  const label = title(field.name);
+  switch (field.type) {
+    case 'object':
+      return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
+        ${field.description ? html`<p class="hint">${plain(field.description)}</p>` : null}
+        ${(field.fields ?? []).map((member) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
+          place=${`${place}.${member.name}`} value=${value?.[member.name]} error=${error}
+          onChange=${(/** @type {any} */ next) => onChange({ ...value, [member.name]: next })} />`)}
+      </fieldset>`;
+    case 'pairs':
+      return html`<${Pairs} label=${label} value=${value ?? {}} onChange=${onChange} />`;
+    case 'list':
+      return html`<${List} field=${field} label=${label} place=${place} value=${value ?? []} error=${error} onChange=${onChange} />`;
+    case 'choices':
+      return html`<${Choices} field=${field} label=${label} value=${value ?? []} onChange=${onChange} />`;
+    default:
+      return html`<${Field} label=${label + (field.required ? '' : ' (optional)')} hint=${plain(field.description)} error=${messageAt(error, place)}>
+        ${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${Input} id=${id} hint=${hint} field=${field} value=${value} onChange=${onChange} />`}
+      </${Field}>`;
+  }
+}
+
+/** @param {any} value */
+const hasContent = (value) => Boolean(value && Object.values(value).some((one) => one !== null && one !== undefined && one !== ''));
+
+/** A description of the document without its marks for code. @param {string} description */
+const plain = (description) => description.replaceAll('`', '');
+
+/** @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: any, onChange: (value: any) => void }} props */
+function Input({ id, hint, label, field, value, onChange }) {
+  const text = (/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value);
+  const kind = REFERENCES[field.name];
+  if (kind && field.type === 'text') {
+    return html`<${Picker} id=${id} label=${label} kind=${kind} value=${value ?? null} describedBy=${hint} required=${field.required} onChange=${(/** @type {string | null} */ next) => onChange(next ?? undefined)} />`;
+  }
+  const shared = { id, required: field.required, 'aria-describedby': hint, 'aria-label': label };
+  if (field.type === 'choice') {
+    return html`<select ...${shared} value=${value ?? ''} onChange=${text}>
+      ${field.required && value !== undefined ? null : html`<option value="" selected=${value === undefined || value === null}>–</option>`}
+      ${(field.options ?? []).map((option) => html`<option key=${option} value=${option} selected=${option === value}>${title(String(option))}</option>`)}
+    </select>`;
+  }
+  if (field.type === 'boolean') {
+    return html`<select ...${shared} onChange=${(/** @type {any} */ event) => onChange({ yes: true, no: false }[/** @type {'yes'} */ (event.currentTarget.value)])}>
+      <option value="" selected=${value === undefined || value === null}>–</option>
+      <option value="yes" selected=${value === true}>Yes</option><option value="no" selected=${value === false}>No</option>
+    </select>`;
+  }
+  if (field.type === 'number') {
+    return html`<input ...${shared} type="number" step=${field.whole ? 1 : 'any'} min=${field.minimum} max=${field.maximum} value=${value ?? ''}
+      onInput=${(/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.valueAsNumber)} />`;
+  }
+  if (field.type === 'moment') {
+    return html`<input ...${shared} type="datetime-local" value=${value ? localInput(value) : ''}
+      onInput=${(/** @type {any} */ event) => onChange(fromLocalInput(event.currentTarget.value) ?? undefined)} />`;
+  }
+  if (field.name === 'description') return html`<textarea ...${shared} rows="2" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text}></textarea>`;
+  const type = field.name === 'email' ? 'email' : field.name === 'phone' ? 'tel' : field.name === 'url' ? 'url' : 'text';
+  return html`<input ...${shared} type=${type} maxlength=${field.maxLength} value=${value ?? ''} onInput=${text} />`;
+}
+
+/** Several of a few values. */
+function Choices(/** @type {{ field: import('./schema.js').Field, label: string, value: string[], onChange: (value: string[]) => void }} */ { field, label, value, onChange }) {
+  const options = field.options ?? [];
+  const toggle = (/** @type {string} */ option) => onChange(options.filter((one) => (one === option ? !value.includes(one) : value.includes(one))));
+  return html`<fieldset><legend>${label}</legend>
+    <p class="hint">${plain(field.description)}</p>
+    <div class="choices">${options.map((option) => html`<label key=${option}><input type="checkbox" checked=${value.includes(option)} onChange=${() => toggle(option)} /> ${option === '*' ? 'everything' : words(option)}</label>`)}</div>
+  </fieldset>`;
+}
+
+/** Values one after the other. */
+function List(/** @type {{ field: import('./schema.js').Field, label: string, place: string, value: any[], error: any, onChange: (value: any[]) => void }} */ { field, label, place, value, error, onChange }) {
+  const items = /** @type {import('./schema.js').Shape} */ (field.items);
+  const set = (/** @type {number} */ index, /** @type {any} */ next) => onChange(value.map((one, at) => (at === index ? next : one)));
+  const message = messageAt(error, place);
+  return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
+    <p class="hint">${message ? html`<strong class="field-error">${message}</strong> ` : null}${plain(field.description)}</p>
+    ${value.map((one, index) => html`<div key=${index} class="list-item">
+      ${items.type === 'object'
+        ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} onChange=${(/** @type {any} */ next) => set(index, next)} />`
+        : html`<${Input} field=${{ ...items, name: field.name, required: true }} label=${`${label} ${index + 1}`} value=${one} onChange=${(/** @type {any} */ next) => set(index, next)} />`}
+      <button type="button" class="quiet small" aria-label=${`Remove ${label} ${index + 1}`} onClick=${() => onChange(value.filter((_, at) => at !== index))}>Remove</button>
+    </div>`)}
+    <button type="button" class="small" onClick=${() => onChange([...value, items.type === 'object' ? {} : undefined])}>Add</button>
+  </fieldset>`;
+}
+
+/** Names with values, such as metadata. */
+function Pairs(/** @type {{ label: string, value: Record<string, string>, onChange: (value: Record<string, string>) => void }} */ { label, value, onChange }) {
+  const id = useId();
+  const [rows, setRows] = useState(/** @type {[string, string][]} */ (Object.entries(value)));
+  const set = (/** @type {[string, string][]} */ next) => {
+    setRows(next);
+    onChange(Object.fromEntries(next.filter(([name]) => name)));
+  };
+  return html`<fieldset><legend>${label} <small>optional</small></legend>
+    ${rows.map(([name, text], index) => html`<div key=${index} class="pair">
+      <input id=${`${id}-${index}`} aria-label=${`${label}: name ${index + 1}`} maxlength="40" value=${name} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [event.currentTarget.value, row[1]] : row)))} />
+      <input aria-label=${`${label}: value ${index + 1}`} maxlength="500" value=${text} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [row[0], event.currentTarget.value] : row)))} />
+      <button type="button" class="quiet small" aria-label=${`Remove ${label} ${index + 1}`} onClick=${() => set(rows.filter((_, at) => at !== index))}>Remove</button>
+    </div>`)}
+    <button type="button" class="small" onClick=${() => set([...rows, ['', '']])}>Add</button>
+  </fieldset>`;
+}

@@ -1,0 +1,161 @@
+// What a form needs of a schema of the OpenAPI document: every reference followed, every alternative with null made optional.
+
+import { request } from '../api/client.js';
+
+/**
+ * A value of a request body.
+ * @typedef {object} Shape
+ * @property {'text' | 'number' | 'boolean' | 'choice' | 'moment' | 'object' | 'pairs' | 'list' | 'choices' | 'any'} type
+ * @property {boolean} nullable
+ * @property {string} description
+ * @property {boolean} [whole] of a number: without a fraction
+ * @property {string[]} [options] of a choice
+ * @property {Field[]} [fields] of an object
+ * @property {Shape} [items] of a list
+ * @property {number} [minimum]
+ * @property {number} [maximum]
+ * @property {number} [maxLength]
+ * @property {string} [pattern]
+ *
+ * @typedef {Shape & { name: string, required: boolean }} Field
+ */
+
+/** @type {Promise<any> | null} */
+let document = null;
+
+/** The OpenAPI document of the service; it is read once. */
+export function openApi() {
+  document ??= request('GET', '/v1/openapi.json').catch((error) => {
+    document = null;
+    throw error;
+  });
+  return document;
+}
+
+/**
+ * The shape of an operation's request body.
+ * @param {any} api the OpenAPI document
+ * @param {string} path for example /v1/fleets/{id}
+ * @param {string} method in lower case
+ * @returns {Shape}
+ */
+export function bodyOf(api, path, method) {
+  const schema = api.paths[path][method].requestBody?.content['application/json'].schema ?? { type: 'object' };
+  return shapeOf(api, schema);
+}
+
+/**
+ * The values of a parameter, for example those of the filter `status` of a list.
+ * @param {any} api
+ * @param {string} path
+ * @param {string} name
+ * @returns {string[]}
+ */
+export function valuesOf(api, path, name) {
+  const parameters = (api.paths[path].get.parameters ?? []).map((/** @type {any} */ one) => resolve(api, one));
+  const parameter = parameters.find((/** @type {any} */ one) => one.name === name);
+  return parameter ? (resolve(api, parameter.schema).enum ?? []) : [];
+}
+
+/**
+ * @param {any} api
+ * @param {any} schema
+ * @returns {any}
+ */
+function resolve(api, schema) {
+  let current = schema;
+  while (current?.$ref) {
+    const { $ref: reference, ...beside } = current;
+    const target = reference.slice(2).split('/').reduce((/** @type {any} */ at, /** @type {string} */ name) => at[name], api);
+    current = { ...target, ...beside };
+  }
+  return current;
+}
+
+/**
+ * @param {any} api
+ * @param {any} given
+ * @param {number} depth how many objects this one is inside of
+ * @returns {Shape}
+ */
+export function shapeOf(api, given, depth = 0) {
+  let schema = resolve(api, given);
+  const description = [schema.description];
+  let nullable = false;
+  const alternatives = schema.oneOf ?? schema.anyOf;
+  if (alternatives) {
+    const real = alternatives.map((/** @type {any} */ one) => resolve(api, one)).filter((/** @type {any} */ one) => one.type !== 'null');
+    nullable = real.length < alternatives.length;
+    schema = real[0] ?? {};
+    description.push(schema.description);
+  } else if (schema.allOf) {
+    schema = Object.assign({}, ...schema.allOf.map((/** @type {any} */ one) => resolve(api, one)), schema);
+    description.push(schema.description);
+  }
+  const types = [schema.type].flat().filter((type) => type !== undefined);
+  nullable ||= types.includes('null');
+  const type = types.find((one) => one !== 'null');
+  const { minimum, maximum, maxLength, pattern } = schema;
+  const shape = { nullable, description: description.find(Boolean) ?? '', minimum, maximum, maxLength, pattern };
+  if (schema.enum) return { ...shape, type: 'choice', options: schema.enum.filter((/** @type {any} */ one) => one !== null) };
+  switch (type) {
+    case 'string':
+      return { ...shape, type: schema.format === 'date-time' ? 'moment' : 'text' };
+    case 'integer':
+      return { ...shape, type: 'number', whole: true };
+    case 'number':
+      return { ...shape, type: 'number' };
+    case 'boolean':
+      return { ...shape, type: 'boolean' };
+    case 'array': {
+      const items = shapeOf(api, schema.items ?? {}, depth + 1);
+      return items.type === 'choice' ? { ...shape, type: 'choices', options: items.options } : { ...shape, type: 'list', items };
+    }
+    case 'object': {
+      if (!schema.properties) return { ...shape, type: 'pairs' };
+      const required = new Set(schema.required ?? []);
+      const fields = Object.entries(schema.properties).map(([name, property]) => ({
+        ...shapeOf(api, property, depth + 1),
+        name,
+        required: required.has(name),
+      }));
+      // Required fields first, and what describes the object before what merely belongs to it.
+      const rank = (/** @type {Field} */ field) => (field.required ? 0 : 1) + (['object', 'pairs', 'list'].includes(field.type) ? 2 : 0) + (field.name === 'metadata' ? 4 : 0);
+      fields.sort((one, other) => rank(one) - rank(other));
+      return { ...shape, type: 'object', fields };
+    }
+    default:
+      return { ...shape, type: 'any' };
+  }
+}
+
+/**
+ * What of `edited` differs from `original`, for an update that leaves everything else as it is. Objects are compared member by
+ * member; a list is sent whole.
+ * @param {any} original
+ * @param {any} edited
+ * @param {Shape} shape
+ * @returns {any} undefined if nothing differs
+ */
+export function changes(original, edited, shape) {
+  if (shape.type === 'object' && edited && original) {
+    /** @type {Record<string, any>} */
+    const body = {};
+    for (const field of shape.fields ?? []) {
+      const change = changes(original[field.name], edited[field.name], field);
+      if (change !== undefined) body[field.name] = change;
+    }
+    if (Object.keys(body).length === 0) return undefined;
+    // An object that cannot be sent in part, such as an address, is sent whole.
+    const whole = (shape.fields ?? []).filter((field) => field.required && edited[field.name] !== undefined);
+    for (const field of whole) body[field.name] ??= edited[field.name];
+    return body;
+  }
+  if (shape.type === 'pairs' && edited && original) {
+    const removed = Object.keys(original).filter((name) => !(name in edited)).map((name) => [name, null]);
+    const set = Object.entries(edited).filter(([name, value]) => original[name] !== value);
+    return removed.length + set.length ? Object.fromEntries([...removed, ...set]) : undefined;
+  }
+  if (JSON.stringify(original ?? null) === JSON.stringify(edited ?? null)) return undefined;
+  return edited === undefined ? null : edited;
+}

@@ -1,0 +1,15 @@
+// Starts the console: reads how it is set up, signs in where that needs nobody, and shows the application.
+
+import { html, render } from './ui/html.js';
+import { App } from './app.js';
+import { loadConfiguration, session, signInAtRunner } from './state/session.js';
+import { readClock } from './state/clock.js';
+
+await loadConfiguration();
+if (!session.get()) await signInAtRunner();
+await readClock().catch(() => {});
+const root = document.getElementById('app');
+if (root) {
+  root.replaceChildren();
+  render(html`<${App} />`, root);
+}

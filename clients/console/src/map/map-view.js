@@ -1,0 +1,79 @@
+// A map in a component. Leaflet is loaded when the first map is shown.
+
+import { html, useEffect, useRef, useState } from '../ui/html.js';
+import { config } from '../state/session.js';
+import { addBasemap } from './basemap.js';
+
+/** @type {Promise<any> | null} */
+let loading = null;
+
+/** Leaflet, which makes itself a global variable. @returns {Promise<any>} */
+function leaflet() {
+  loading ??= import('../../vendor/leaflet.js').then(() => /** @type {any} */ (globalThis).L);
+  return loading;
+}
+
+/** The place that the last map showed, so that the next one begins there. */
+let lastView = { centre: /** @type {[number, number]} */ ([40, 5]), zoom: 2 };
+
+/** Whether the user has seen a map already, and it need not find its own view. */
+let viewed = false;
+
+/** @typedef {{ L: any, map: any }} MapHandle */
+
+/**
+ * @param {{ label: string, onMap: (handle: MapHandle) => void | (() => void), small?: boolean }} props
+ *   `onMap` is called once the map can be drawn on; what it returns is called when the map is removed.
+ */
+export function MapView({ label, onMap, small = false }) {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    let removed = false;
+    /** @type {(() => void)[]} */
+    const ends = [];
+    leaflet().then((L) => {
+      if (removed || !element.current) return;
+      const map = L.map(element.current, { center: lastView.centre, zoom: lastView.zoom, minZoom: 1, maxZoom: 18, worldCopyJump: true, attributionControl: false, zoomSnap: 0.5 });
+      const { tiles } = config();
+      if (tiles) L.tileLayer(tiles.url, { maxZoom: 19 }).addTo(map);
+      else ends.push(addBasemap(L, map));
+      L.control.scale({ imperial: navigator.language === 'en-US' }).addTo(map);
+      map.on('moveend', () => {
+        const { lat, lng } = map.getCenter();
+        lastView = { centre: [lat, lng], zoom: map.getZoom() };
+      });
+      // The frame of the map may get its size after the map was made.
+      const observer = new ResizeObserver(() => map.invalidateSize());
+      observer.observe(element.current);
+      const end = onMap({ L, map });
+      ends.push(() => {
+        observer.disconnect();
+        end?.();
+        map.remove();
+      });
+    }, () => setFailed(true));
+    return () => {
+      removed = true;
+      for (const end of ends) end();
+    };
+  }, []);
+  const { tiles } = config();
+  return html`<div class=${`map ${small ? 'small' : ''}`}>
+    <div class="map-frame" ref=${element} role="application" aria-label=${label}></div>
+    ${failed ? html`<p class="notice bad" role="alert">The map could not be loaded: the console's files cannot be reached.</p>` : null}
+    <p class="map-source">${tiles ? tiles.attribution : 'Coastline: Natural Earth'}</p>
+  </div>`;
+}
+
+/**
+ * Shows an area, the first time that a map has something to show.
+ * @param {MapHandle} handle
+ * @param {[number, number][]} points
+ * @param {boolean} [always]
+ */
+export function showAll({ L, map }, points, always = false) {
+  if (points.length === 0 || (viewed && !always)) return;
+  viewed = true;
+  map.fitBounds(L.latLngBounds(points).pad(0.15), { animate: false, maxZoom: 14 });
+}

@@ -1,0 +1,140 @@
+// Charging stations on the map: read for the area that is shown, drawn one by one or in groups.
+
+import { address } from '../api/client.js';
+import { readPages } from '../api/resource.js';
+import { cluster } from './clusters.js';
+import { textMarker } from './basemap.js';
+
+/** How many stations are read for one view of the map. */
+export const MOST = 600;
+
+/** The longest radius that the API searches, in metres. */
+const LONGEST_RADIUS = 100_000;
+
+/** @typedef {import('../../types').ChargingStation} Station */
+
+/**
+ * Whether a station can be used now: `free`, `busy`, or `out` of order.
+ * @param {Station} station
+ * @returns {'free' | 'busy' | 'out'}
+ */
+export function condition(station) {
+  if (station.status !== 'active') return 'out';
+  const statuses = station.connectors.map((connector) => connector.status);
+  if (statuses.includes('available')) return 'free';
+  return statuses.some((status) => status === 'occupied' || status === 'reserved') ? 'busy' : 'out';
+}
+
+export const CONDITIONS = { free: 'a connector is free', busy: 'all connectors are in use', out: 'out of order or unknown' };
+
+/** The highest power of a station, in kW. @param {Station} station */
+export const topPower = (station) => Math.max(0, ...station.connectors.map((connector) => connector.power));
+
+/**
+ * The lowest energy price of a station.
+ * @param {Station} station
+ */
+export function energyPrice(station) {
+  const prices = station.pricing.filter((price) => price.type === 'ENERGY');
+  return prices.length ? prices.reduce((best, price) => (Number(price.price_decimal ?? price.price) < Number(best.price_decimal ?? best.price) ? price : best)) : null;
+}
+
+/**
+ * Stations of the visible area that pass the filters.
+ * @param {any} map
+ * @param {import('../api/client.js').Query} filters of the list of stations; they may name an area of their own
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ stations: Station[], more: boolean }>}
+ */
+export async function readStations(map, filters, signal) {
+  const bounds = map.getBounds();
+  const centre = bounds.getCenter().wrap();
+  const radius = Math.ceil(centre.distanceTo(bounds.getNorthEast().wrap()));
+  const placed = filters.latitude !== undefined || filters.origin !== undefined;
+  const area = placed || radius > LONGEST_RADIUS ? {} : { latitude: centre.lat.toFixed(5), longitude: centre.lng.toFixed(5), radius };
+  const { objects, more } = await readPages(address('/v1/charging_stations', { ...area, ...filters, limit: 100 }), { signal, most: MOST });
+  return { stations: objects, more };
+}
+
+/**
+ * Draws stations on a layer. Groups that are close together are one mark with their number and their conditions.
+ * @param {import('./map-view.js').MapHandle} handle
+ * @param {any} layer a layer group, which is emptied first
+ * @param {Station[]} stations
+ * @param {{ selected?: string | null, onSelect: (station: Station) => void }} options
+ */
+export function drawStations({ L, map }, layer, stations, { selected = null, onSelect }) {
+  layer.clearLayers();
+  const zoom = map.getZoom();
+  const groups = zoom >= 14 ? stations.map((station) => ({ places: [station], ...station.location })) : cluster(stations, zoom);
+  for (const { places, latitude, longitude } of groups) {
+    const [station] = places;
+    const single = places.length === 1;
+    const element = single ? stationMark(station, station.id === selected) : groupMark(places);
+    const icon = L.divIcon({ html: element, className: 'mark-holder', iconSize: single ? [30, 30] : [44, 44] });
+    // The list beside the map is the way for the keyboard: hundreds of marks would be in its way.
+    const marker = L.marker([latitude, longitude], { icon, keyboard: false, title: single ? station.name : `${places.length} stations` });
+    const open = () => map.fitBounds(L.latLngBounds(places.map(({ location }) => [location.latitude, location.longitude])).pad(0.2), { maxZoom: 15 });
+    marker.on('click', () => (single ? onSelect(station) : open()));
+    marker.addTo(layer);
+  }
+  for (const city of cities(stations)) {
+    if (zoom >= 4 && zoom < 12) textMarker(L, city.at, city.name, 'place-name').addTo(layer);
+  }
+}
+
+/** The cities of the stations, with the northern end of each. @param {Station[]} stations */
+function cities(stations) {
+  /** @type {Map<string, Station[]>} */
+  const groups = new Map();
+  for (const station of stations) {
+    const group = groups.get(station.address.city) ?? [];
+    group.push(station);
+    groups.set(station.address.city, group);
+  }
+  return [...groups].map(([name, group]) => {
+    const latitude = Math.max(...group.map(({ location }) => location.latitude));
+    const longitude = group.reduce((sum, { location }) => sum + location.longitude, 0) / group.length;
+    return { name, at: /** @type {[number, number]} */ ([latitude, longitude]) };
+  });
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/**
+ * @param {string} name
+ * @param {Record<string, string | number>} attributes
+ * @param {Element[]} children
+ */
+function svg(name, attributes, children = []) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...children);
+  return element;
+}
+
+/** A station: its condition by shape and colour, its power by the number of bolts. @param {Station} station @param {boolean} selected */
+function stationMark(station, selected) {
+  const state = condition(station);
+  const power = topPower(station);
+  const text = svg('text', { x: 15, y: 19, 'text-anchor': 'middle', class: 'mark-text' });
+  text.textContent = state === 'out' ? '✕' : power >= 150 ? '⚡⚡' : power >= 43 ? '⚡' : '·';
+  const shape = state === 'busy' ? svg('rect', { x: 4, y: 4, width: 22, height: 22, rx: 4 }) : svg('circle', { cx: 15, cy: 15, r: 12 });
+  shape.setAttribute('class', 'mark-shape');
+  return svg('svg', { viewBox: '0 0 30 30', class: `mark ${state} ${selected ? 'selected' : ''}`, 'aria-hidden': 'true' }, [shape, text]);
+}
+
+/** A group: a ring with the shares of the conditions, and the number of stations. @param {Station[]} stations */
+function groupMark(stations) {
+  const length = 2 * Math.PI * 18;
+  let before = 0;
+  const arcs = /** @type {const} */ (['free', 'busy', 'out']).map((state) => {
+    const share = stations.filter((station) => condition(station) === state).length / stations.length;
+    const arc = svg('circle', { cx: 22, cy: 22, r: 18, class: `ring ${state}`, 'stroke-dasharray': `${share * length} ${length}`, 'stroke-dashoffset': -before * length, transform: 'rotate(-90 22 22)' });
+    before += share;
+    return arc;
+  });
+  const text = svg('text', { x: 22, y: 27, 'text-anchor': 'middle', class: 'group-text' });
+  text.textContent = String(stations.length);
+  return svg('svg', { viewBox: '0 0 44 44', class: 'group', 'aria-hidden': 'true' }, [svg('circle', { cx: 22, cy: 22, r: 20, class: 'group-ground' }), ...arcs, text]);
+}

@@ -1,0 +1,198 @@
+// Fleets, drivers, vehicles, policies and payment methods: lists with search, and objects with forms made from the OpenAPI document.
+
+import { html, useEffect, useState } from '../ui/html.js';
+import { ApiError, address, request } from '../api/client.js';
+import { search } from '../api/search.js';
+import { useAction, useList, useRead, useResource } from '../api/resource.js';
+import { ConfirmButton, Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../ui/errors.js';
+import { ListView, Table } from '../ui/list.js';
+import { Ref, idOf, nameOf } from '../ui/objects.js';
+import { SchemaForm } from '../forms/schema-form.js';
+import { openApi, valuesOf } from '../forms/schema.js';
+import { Picker } from '../forms/picker.js';
+import { energy, money, number, title, words } from '../format.js';
+import { go, link, setQuery } from '../router.js';
+import { toast } from '../ui/toasts.js';
+
+/**
+ * What differs from one kind of object to the next.
+ * @typedef {object} Collection
+ * @property {string} path of the list in the API
+ * @property {string} prefix of the ids
+ * @property {string} one what one object is called
+ * @property {string} next what to do when there is none
+ * @property {string[]} filters that the list takes: `status`, or a kind of object to choose
+ * @property {string[]} expand members that are shown by name
+ * @property {import('../ui/list.js').Column[]} columns
+ * @property {(object: any) => ([string, any] | null)[]} facts
+ * @property {any} [extra] a component with what else belongs to an object
+ */
+
+/** @param {string} label @param {(one: any) => any} cell */
+const column = (label, cell, isNumber = false) => ({ label, cell, number: isNumber });
+/** @param {any[]} list */
+const refs = (list) => (list.length ? list.map((one, index) => html`${index ? ', ' : ''}<${Ref} key=${idOf(one)} to=${one} />`) : null);
+const status = column('Status', (one) => html`<${Status} value=${one.status} />`);
+const created = column('Created', (one) => html`<${Time} at=${one.created} ago />`);
+
+/** @type {Record<string, Collection>} */
+const COLLECTIONS = {
+  fleets: {
+    path: '/v1/fleets', prefix: 'flt', one: 'fleet', next: 'A fleet is an operator of vehicles with its own billing.', filters: ['status'], expand: ['policy_ids'],
+    columns: [status, column('City', (one) => `${one.address.city}, ${one.address.country}`), column('Vehicles', (one) => number(one.total_vehicles), true), column('Drivers', (one) => number(one.total_drivers), true),
+      column('Sessions', (one) => number(one.total_sessions), true), column('Energy', (one) => energy(one.total_energy_consumed_kwh * 1000), true)],
+    facts: (one) => [['Email', one.email], ['Phone', one.phone], ['Address', [one.address.line1, one.address.line2, one.address.postal_code, one.address.city, one.address.country].filter(Boolean).join(', ')],
+      ['Description', one.description || null], ['Time zone', one.timezone], ['Billing', `${words(one.preferences.billing_cycle)}, in ${one.preferences.default_currency.toUpperCase()}`], ['Reports', words(one.preferences.report_frequency)],
+      ['Wallet', money(one.wallet_balance, one.preferences.default_currency)], ['Policies', refs(one.policy_ids)], ['Vehicles', html`<a href=${link('/vehicles', { fleet: one.id })}>${number(one.total_vehicles)} vehicles</a>`],
+      ['Drivers', html`<a href=${link('/drivers', { fleet: one.id })}>${number(one.total_drivers)} drivers</a>`], ['Invoices', html`<a href=${link('/invoices', { fleet: one.id })}>Invoices of the fleet</a>`]],
+  },
+  drivers: {
+    path: '/v1/drivers', prefix: 'drv', one: 'driver', next: 'A driver is attached to a fleet and drives its vehicles.', filters: ['status', 'fleet'], expand: ['fleets', 'vehicles', 'policy_ids'],
+    columns: [status, column('Email', (one) => one.email), column('Fleets', (one) => refs(one.fleets) ?? '–'), column('Vehicles', (one) => number(one.vehicles.length), true), created],
+    facts: (one) => [['Email', one.email], ['Phone', one.phone], ['License', one.license_number], ['Fleets', refs(one.fleets)], ['Vehicles', refs(one.vehicles)], ['Policies', refs(one.policy_ids)],
+      ['Charging speed', words(one.preferences.charging_speed)], ['Price cap', one.preferences.max_price_per_kwh === null ? null : `${money(one.preferences.max_price_per_kwh, one.preferences.currency)} per kWh`],
+      ['Wallet', money(one.wallet_balance, one.preferences.currency)], ['Reservations', html`<a href=${link('/reservations', { driver: one.id })}>Reservations of the driver</a>`]],
+    extra: FleetsOfDriver,
+  },
+  vehicles: {
+    path: '/v1/vehicles', prefix: 'veh', one: 'vehicle', next: 'A vehicle belongs to a fleet and is reserved for and charged.', filters: ['status', 'fleet', 'driver'], expand: ['fleet', 'drivers', 'policy_ids'],
+    columns: [status, column('Model', (one) => [one.information.make, one.information.model].filter(Boolean).join(' ') || '–'), column('Plug', (one) => one.charging_standard), column('Battery', (one) => energy(one.battery_capacity), true),
+      column('Fleet', (one) => html`<${Ref} to=${one.fleet} />`), column('Drivers', (one) => refs(one.drivers) ?? '–')],
+    facts: (one) => [['Fleet', html`<${Ref} to=${one.fleet} />`], ['Drivers', refs(one.drivers)], ['VIN', one.vin], ['Model', [one.information.make, one.information.model, one.information.year].filter(Boolean).join(' ') || null],
+      ['Plug', one.charging_standard], ['Battery', energy(one.battery_capacity)], ['Policies', refs(one.policy_ids)], ['Reservations', html`<a href=${link('/reservations', { vehicle: one.id })}>Reservations of the vehicle</a>`],
+      ['Sessions', html`<a href=${link('/sessions', { vehicle: one.id })}>Sessions of the vehicle</a>`], ['Reserve', html`<a href=${link('/reserve', { vehicle: one.id })}>Reserve for this vehicle</a>`]],
+    extra: Telemetry,
+  },
+  policies: {
+    path: '/v1/policies', prefix: 'pol', one: 'policy', next: 'A policy limits where, when and at which price vehicles charge.', filters: ['status'], expand: [],
+    columns: [status, column('Mode', (one) => title(one.mode)), column('Rules', (one) => rulesOf(one).join(', ') || 'none'), created],
+    facts: (one) => [['Mode', one.mode === 'enforcement' ? 'Enforcement: what breaks a rule is refused' : 'Suggestion: what breaks a rule is reported'], ['Description', one.description], ['Rules', rulesOf(one).join(', ') || 'none']],
+    extra: (/** @type {{ object: any }} */ { object }) => html`<section class="card"><h2>Rules</h2><${Json} label="Rules" value=${object.rules} /></section>`,
+  },
+  payment_methods: {
+    path: '/v1/payment_methods', prefix: 'pm', one: 'payment method', next: 'Invoices are paid with a card, a bank account or a wallet. In test mode the token tok_success always works.', filters: ['driver', 'fleet'], expand: ['driver', 'fleet'],
+    columns: [column('Type', (one) => title(one.type)), column('Expires', (one) => (one.card ? `${one.card.exp_month}/${one.card.exp_year}` : '–')), column('Owner', (one) => (one.driver || one.fleet ? html`<${Ref} to=${one.driver ?? one.fleet} />` : 'Account')), created],
+    facts: (one) => [['Type', title(one.type)], ['Card', one.card && nameOf(one)], ['Expires', one.card && `${one.card.exp_month}/${one.card.exp_year}`], ['Owner', one.driver || one.fleet ? html`<${Ref} to=${one.driver ?? one.fleet} />` : 'Account']],
+  },
+};
+
+/** The rules of a policy that limit anything. @param {any} policy */
+function rulesOf(policy) {
+  const { rules } = policy;
+  return Object.keys(rules).filter((name) => (Array.isArray(rules[name]) ? rules[name].length : rules[name] !== null)).map(words);
+}
+
+/** @param {{ route: import('../router.js').Route }} props */
+export default function Collections({ route }) {
+  const [name, id] = route.segments;
+  return id ? html`<${One} key=${id} name=${name} id=${id} />` : html`<${List} key=${name} name=${name} route=${route} />`;
+}
+
+/** @param {{ name: string, route: import('../router.js').Route }} props */
+function List({ name, route }) {
+  const collection = COLLECTIONS[name];
+  const [text, setText] = useState('');
+  const filters = Object.fromEntries(collection.filters.map((filter) => [filter, route.query.get(filter)]));
+  const expand = collection.expand.map((member) => `data.${member}`);
+  const list = useList(address(collection.path, { ...filters, limit: 25, 'expand[]': expand }), { every: 15_000 });
+  const columns = [column('Name', (one) => html`<a href=${link(`/${name}/${one.id}`)}>${nameOf(one)}</a>`), ...collection.columns];
+  const create = () => setQuery({ new: 1 });
+  const filtered = Object.values(filters).some(Boolean);
+  const empty = html`<${Empty} title=${filtered ? `No ${collection.one} matches the filters` : `No ${collection.one} yet`}><p>${collection.next}</p>
+    <button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${Empty}>`;
+  return html`<${PageHead} title=${title(name)}><button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${PageHead}>
+    ${route.query.get('new') ? html`<${Dialog} wide title=${`Add a ${collection.one}`} onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${collection.path} submit=${`Add the ${collection.one}`}
+      initial=${filters.fleet ? { fleet: filters.fleet } : {}} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', collection.path, body, { idempotencyKey: key })}
+      onDone=${(/** @type {any} */ made) => go(link(`/${name}/${made.id}`))} /></${Dialog}>` : null}
+    <div class="filters">
+      <${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} placeholder="Words or an id" onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}</${Field}>
+      ${collection.filters.map((filter) => html`<${Filter} key=${filter} collection=${collection} name=${filter} value=${filters[filter] ?? ''} />`)}
+    </div>
+    ${text.trim() ? html`<${Found} collection=${collection} filters=${filters} text=${text} columns=${columns} expand=${expand} />`
+      : html`<${ListView} list=${list} caption=${title(name)} columns=${columns} empty=${empty} />`}`;
+}
+
+/** @param {{ collection: Collection, name: string, value: string }} props */
+function Filter({ collection, name, value }) {
+  const values = useRead(async () => (name === 'status' ? valuesOf(await openApi(), collection.path, 'status') : []), [collection.path, name]);
+  const change = (/** @type {string | null} */ next) => setQuery({ [name]: next || null });
+  return html`<${Field} label=${title(name)}>${(/** @type {string} */ id) => (name === 'status'
+    ? html`<${Select} id=${id} value=${value} onChange=${change} options=${[['', 'All'], ...(values.data ?? []).map((one) => [one, title(one)])]} />`
+    : html`<${Picker} id=${id} label=${title(name)} kind=${name} value=${value || null} onChange=${change} />`)}</${Field}>`;
+}
+
+/** What a search finds. @param {{ collection: Collection, filters: any, text: string, columns: any[], expand: string[] }} props */
+function Found({ collection, filters, text, columns, expand }) {
+  const [state, setState] = useState(/** @type {{ rows: any[], note: string, error: ApiError | null }} */ ({ rows: [], note: 'Searching…', error: null }));
+  useEffect(() => {
+    const controller = new AbortController();
+    setState({ rows: [], note: 'Searching…', error: null });
+    const timer = setTimeout(() => {
+      const path = address(collection.path, { ...filters, 'expand[]': expand });
+      search(path, collection.prefix, text.trim(), controller.signal, (rows, read) => setState({ rows, note: `Searching: ${rows.length} found in ${number(read)}…`, error: null })).then(
+        ({ matches, read, more }) => setState({ rows: matches, note: `${matches.length} found in ${more ? 'the newest ' : ''}${number(read)}${more ? '; there may be more' : ''}.`, error: null }),
+        (error) => controller.signal.aborted || setState({ rows: [], note: '', error: error instanceof ApiError ? error : new ApiError('server', String(error)) }),
+      );
+    }, 250);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [collection, JSON.stringify(filters), text]);
+  return html`<p role="status" class="hint">${state.note}</p>${state.error ? html`<${ErrorNotice} error=${state.error} />` : null}
+    ${state.rows.length ? html`<${Table} caption="What was found" columns=${columns} rows=${state.rows} />` : null}`;
+}
+
+/** @param {{ name: string, id: string }} props */
+function One({ name, id }) {
+  const collection = COLLECTIONS[name];
+  const path = `${collection.path}/${encodeURIComponent(id)}`;
+  const resource = useResource(address(path, { 'expand[]': collection.expand }), { every: 10_000 });
+  const [editing, setEditing] = useState(false);
+  const remove = useAction((key) => request('DELETE', path, undefined, { idempotencyKey: key }));
+  const object = resource.data;
+  if (!object) return html`<${PageHead} title=${title(collection.one)} /><${ResourceError} resource=${resource} />`;
+  const deleteIt = async () => {
+    if (!(await remove.run())) return;
+    toast(`The ${collection.one} was deleted.`);
+    go(`#/${name}`);
+  };
+  const metadata = Object.entries(object.metadata ?? {});
+  return html`<${PageHead} title=${nameOf(object)}>${object.status ? html`<${Status} value=${object.status} />` : null}
+      <button type="button" onClick=${() => setEditing(true)}>Edit</button>
+      <${ConfirmButton} danger label="Delete" question=${`Delete ${nameOf(object)}? This cannot be undone.`} disabled=${remove.busy} onConfirm=${deleteIt} /></${PageHead}>
+    <${ResourceError} resource=${resource} />
+    ${remove.error ? html`<${ErrorNotice} error=${remove.error} />` : null}
+    ${editing ? html`<${Dialog} wide title=${`Edit ${nameOf(object)}`} onClose=${() => setEditing(false)}><${SchemaForm} path=${`${collection.path}/{id}`} original=${object} submit="Save"
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => (setEditing(false), toast('Saved.'))} /></${Dialog}>` : null}
+    <section class="card"><${Facts} of=${[...collection.facts(object), ...metadata.map(([key, value]) => /** @type {[string, any]} */ ([key, value])), ['Created', html`<${Time} at=${object.created} />`], ['Id', html`<${Id} id=${object.id} />`]]} /></section>
+    ${collection.extra ? html`<${collection.extra} object=${object} />` : null}`;
+}
+
+/** Attaching a driver to fleets and detaching it. @param {{ object: any }} props */
+function FleetsOfDriver({ object }) {
+  const [fleet, setFleet] = useState(/** @type {string | null} */ (null));
+  const act = useAction((key, verb, id) => request('POST', `/v1/drivers/${object.id}/${verb}`, { fleet: id }, { idempotencyKey: key }));
+  return html`<section class="card"><h2>Fleets</h2>
+    ${act.error ? html`<${ErrorNotice} error=${act.error} />` : null}
+    <ul class="lines">${object.fleets.map((/** @type {any} */ one) => html`<li key=${idOf(one)}><${Ref} to=${one} /> <button type="button" class="small" onClick=${() => act.run('detach', idOf(one))}>Detach</button></li>`)}</ul>
+    <div class="row"><${Field} label="Attach to">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="fleet" label="Fleet" value=${fleet} onChange=${setFleet} />`}</${Field}>
+    <button type="button" disabled=${!fleet || act.busy} onClick=${() => act.run('attach', fleet).then((done) => done && setFleet(null))}>Attach</button></div></section>`;
+}
+
+/** The last reading of a vehicle. @param {{ object: any }} props */
+function Telemetry({ object }) {
+  const reading = useRead((signal) => request('GET', `/v1/vehicles/${object.id}/telemetry`, undefined, { signal }).catch((error) => {
+    if (error.kind === 'missing') return { none: true };
+    throw error;
+  }), [object.id], { every: 10_000 });
+  const one = reading.data;
+  return html`<section class="card"><h2>Telemetry</h2><${ResourceError} resource=${reading} />
+    ${one?.none ? html`<p class="hint">The vehicle has sent no reading yet: <code>POST /v1/vehicles/{id}/telemetry</code>.</p>` : null}
+    ${one && !one.none ? html`<${Facts} of=${[
+      one.battery ? ['Battery', html`${number(one.battery.level)} % <meter min="0" max="100" low="20" high="80" optimum="90" value=${one.battery.level} aria-label="Battery"></meter> ${words(one.battery.status)}, <${Time} at=${one.battery.updated} ago />`] : null,
+      one.location ? ['Place', html`${one.location.latitude.toFixed(4)}, ${one.location.longitude.toFixed(4)}, <${Time} at=${one.location.updated} ago />`] : null,
+      one.odometer ? ['Odometer', `${number(one.odometer.value)} ${one.odometer.unit === 'KMS' ? 'km' : 'miles'}`] : null,
+      one.firmware_version ? ['Firmware', one.firmware_version] : null]} />` : null}</section>`;
+}

@@ -1,0 +1,67 @@
+// An attempt to deliver an event: what was sent, what came back, and when it is tried again.
+
+import { html } from '../../ui/html.js';
+import { quoted, request } from '../../api/client.js';
+import { useAction, useRead } from '../../api/resource.js';
+import { Facts, Json, Status, Time, copy } from '../../ui/elements.js';
+import { ErrorNotice } from '../../ui/errors.js';
+import { link } from '../../router.js';
+import { toast } from '../../ui/toasts.js';
+
+/** The endpoint's secret is masked for keys that may not write endpoints. @param {string} secret */
+const isMasked = (secret) => secret.includes('*');
+
+/**
+ * HMAC-SHA256 of a text.
+ * @param {string} key
+ * @param {string} text
+ * @returns {Promise<Uint8Array>}
+ */
+async function hmac(key, text) {
+  const encoder = new TextEncoder();
+  const imported = await crypto.subtle.importKey('raw', encoder.encode(key), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  return new Uint8Array(await crypto.subtle.sign('HMAC', imported, encoder.encode(text)));
+}
+
+/**
+ * The command line that sends an event to an endpoint as the service does, signed with the endpoint's secret.
+ * @param {any} endpoint
+ * @param {any} event
+ * @returns {Promise<string>}
+ */
+export async function deliveryCurl(endpoint, event) {
+  const body = JSON.stringify(event);
+  const parts = [`curl -i ${quoted(endpoint.url)}`, `-H 'Content-Type: application/json'`, `-H ${quoted(`webhook-id: ${event.id}`)}`];
+  if (!isMasked(endpoint.secret) && crypto.subtle) {
+    const seconds = Math.floor(Date.now() / 1000);
+    const stamp = endpoint.signature_timestamp === 'unix' ? String(seconds) : new Date(seconds * 1000).toISOString();
+    const hex = [...(await hmac(endpoint.secret, `${stamp}.${body}`))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+    parts.push(`-H ${quoted(`Service-Signature: t=${stamp},v1=${hex}`)}`);
+  }
+  return [...parts, `-d ${quoted(body)}`].join(' \\\n  ');
+}
+
+/** @param {{ delivery: any, endpoint: any, event?: any }} props `event`: the payload, if it was read already */
+export function DeliveryCard({ delivery, endpoint, event: given }) {
+  const read = useRead(async (signal) => given ?? request('GET', `/v1/events/${delivery.event}`, undefined, { signal }), [delivery.event]);
+  const resend = useAction((key) => request('POST', `/v1/events/${delivery.event}/redeliver`, {}, { idempotencyKey: key }));
+  const event = read.data;
+  const again = async () => {
+    if (await resend.run()) toast('The event is being delivered again.');
+  };
+  return html`<section class="card delivery" aria-label=${`Attempt ${delivery.attempt} of ${delivery.event_type}`}>
+    <header><h3>Attempt ${delivery.attempt} <${Status} value=${delivery.status} /></h3><div class="actions">
+      <button type="button" class="small" disabled=${resend.busy} onClick=${again}>Send again</button>
+      <button type="button" class="small" disabled=${!event} onClick=${async () => copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
+    ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
+    <${Facts} of=${[
+      ['Sent', html`<${Time} at=${delivery.created} />`], ['To', html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>`],
+      ['Answer', delivery.response_status === null ? 'none' : `status ${delivery.response_status} after ${delivery.latency} ms`],
+      ['Next attempt', delivery.next_attempt ? html`<${Time} at=${delivery.next_attempt} /> (<${Time} at=${delivery.next_attempt} ago />)` : delivery.status === 'failed' ? 'none: the last one' : null]]} />
+    <details><summary>Request</summary><pre class="json" tabindex="0" role="region" aria-label="Request">POST ${endpoint.url}
+Content-Type: application/json
+webhook-id: ${delivery.event}
+Service-Signature: t=…,v1=…</pre>${event ? html`<${Json} label="Body of the request" value=${event} />` : null}</details>
+    <details><summary>Response</summary><pre class="json" tabindex="0" role="region" aria-label="Response">${delivery.response || '(empty)'}</pre></details>
+  </section>`;
+}

@@ -1,0 +1,96 @@
+// Webhook endpoints with their health, and the deliveries of one.
+
+import { html, useState } from '../../ui/html.js';
+import { request } from '../../api/client.js';
+import { useAction, useList, useRead, useResource } from '../../api/resource.js';
+import { ConfirmButton, CopyButton, Dialog, Empty, Facts, Id, PageHead, Status, Time } from '../../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../../ui/errors.js';
+import { ListView } from '../../ui/list.js';
+import { SchemaForm } from '../../forms/schema-form.js';
+import { hasTestClock } from '../../state/clock.js';
+import { go, link, setQuery } from '../../router.js';
+import { toast } from '../../ui/toasts.js';
+import { words } from '../../format.js';
+import { DeliveryCard } from './deliveries.js';
+
+const PATH = '/v1/webhook_endpoints';
+
+/** @param {{ id?: string, route: import('../../router.js').Route }} props */
+export function Endpoints({ id, route }) {
+  return id ? html`<${Endpoint} id=${id} />` : html`<${List} route=${route} />`;
+}
+
+/** The share of successes among the last attempts. @param {{ endpoint: any }} props */
+function Health({ endpoint }) {
+  const last = useRead((signal) => request('GET', `${PATH}/${endpoint.id}/deliveries?limit=50`, undefined, { signal }), [endpoint.id], { every: 10_000 });
+  const attempts = last.data?.data ?? [];
+  if (last.error) return html`<span class="badge bad">unknown</span>`;
+  if (!attempts.length) return html`<span class="none">no attempt yet</span>`;
+  const good = attempts.filter((/** @type {any} */ one) => one.status === 'succeeded').length;
+  return html`<span class="health"><meter min="0" max=${attempts.length} low=${attempts.length * 0.5} high=${attempts.length * 0.9} optimum=${attempts.length} value=${good} aria-label="Health"></meter>
+    ${good} of the last ${attempts.length} attempts succeeded</span>`;
+}
+
+/** @param {{ route: import('../../router.js').Route }} props */
+function List({ route }) {
+  const list = useList(`${PATH}?limit=25`, { every: 10_000 });
+  const columns = [
+    { label: 'URL', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/endpoints/${one.id}`)}>${one.url}</a>` },
+    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: 'Health', cell: (/** @type {any} */ one) => html`<${Health} endpoint=${one} />` },
+    { label: 'Events', cell: (/** @type {any} */ one) => (one.enabled_events.includes('*') ? 'all' : `${one.enabled_events.length} types`) },
+    { label: 'Description', cell: (/** @type {any} */ one) => one.description ?? '–' },
+  ];
+  const create = () => setQuery({ new: 1 });
+  const initial = { enabled_events: ['*'], ...(hasTestClock() ? { url: `${location.origin}/_local/inbox` } : {}) };
+  const empty = html`<${Empty} title="No webhook endpoint yet"><p>An endpoint is an address of yours that is told of events.${hasTestClock() ? ' The inbox of the local runner can stand in for it.' : ''}</p>
+    <button type="button" class="primary" onClick=${create}>Add an endpoint</button></${Empty}>`;
+  return html`<${PageHead} title="Webhook endpoints"><button type="button" class="primary" onClick=${create}>Add an endpoint</button></${PageHead}>
+    ${route.query.get('new') ? html`<${Dialog} wide title="Add an endpoint" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Add the endpoint" initial=${initial}
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ made) => go(link(`/developers/endpoints/${made.id}`))} /></${Dialog}>` : null}
+    <${ListView} list=${list} caption="Webhook endpoints" columns=${columns} empty=${empty} />`;
+}
+
+/** @param {{ id: string }} props */
+function Endpoint({ id }) {
+  const path = `${PATH}/${encodeURIComponent(id)}`;
+  const resource = useResource(path, { every: 5000 });
+  const deliveries = useList(`${path}/deliveries?limit=10`, { every: 3000 });
+  const [editing, setEditing] = useState(false);
+  const [shown, setShown] = useState(false);
+  const test = useAction((key) => request('POST', `${path}/test`, {}, { idempotencyKey: key }));
+  const rotate = useAction((key) => request('POST', `${path}/rotate_secret`, {}, { idempotencyKey: key }));
+  const remove = useAction((key) => request('DELETE', path, undefined, { idempotencyKey: key }));
+  const failed = [...new Set((deliveries.data ?? []).filter((one) => one.status === 'failed').map((one) => one.event))];
+  const replay = useAction(async () => {
+    for (const event of failed) await request('POST', `/v1/events/${event}/redeliver`, {}, { quiet: true });
+    return true;
+  });
+  const endpoint = resource.data;
+  if (!endpoint) return html`<${PageHead} title="Webhook endpoint" /><${ResourceError} resource=${resource} />`;
+  const done = async (/** @type {Promise<any>} */ work, /** @type {string} */ text) => {
+    if (await work) toast(text);
+  };
+  const deleteIt = async () => {
+    if (await remove.run()) go('#/developers/endpoints');
+  };
+  return html`<${PageHead} title=${endpoint.url}><${Status} value=${endpoint.status} />
+      <button type="button" class="primary" disabled=${test.busy} onClick=${() => done(test.run(), 'A ping is on its way.')}>Send a ping</button>
+      <button type="button" onClick=${() => setEditing(true)}>Edit</button>
+      <${ConfirmButton} label="Rotate the secret" question="A new secret signs at once. The previous secret keeps signing for 24 hours." onConfirm=${() => done(rotate.run(), 'The secret was rotated.')} />
+      <${ConfirmButton} danger label="Delete" question="The endpoint is deleted with what is still to be delivered to it." onConfirm=${deleteIt} /></${PageHead}>
+    <${ResourceError} resource=${resource} />
+    ${[test.error, rotate.error, remove.error, replay.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
+    ${editing ? html`<${Dialog} wide title="Edit the endpoint" onClose=${() => setEditing(false)}><${SchemaForm} path=${`${PATH}/{id}`} original=${endpoint} submit="Save"
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setEditing(false)} /></${Dialog}>` : null}
+    <section class="card"><${Facts} of=${[
+      ['Health', html`<${Health} endpoint=${endpoint} />`], ['Description', endpoint.description], ['Events', endpoint.enabled_events.includes('*') ? 'all' : html`<ul class="plain-list">${endpoint.enabled_events.map((/** @type {string} */ one) => html`<li key=${one}><code>${one}</code></li>`)}</ul>`],
+      ['Version', endpoint.api_version], ['Secret', html`<code>${shown ? endpoint.secret : `${endpoint.secret.slice(0, 6)}••••`}</code> <button type="button" class="quiet small" onClick=${() => setShown(!shown)}>${shown ? 'Hide' : 'Show'}</button> <${CopyButton} text=${endpoint.secret} what="Secret" />`],
+      ['Time in the signature', endpoint.signature_timestamp === 'unix' ? 'Unix seconds' : 'RFC 3339'],
+      endpoint.disabled_at ? ['Disabled', html`<${Time} at=${endpoint.disabled_at} />, ${words(endpoint.disabled_reason ?? '')}`] : null, ['Created', html`<${Time} at=${endpoint.created} />`], ['Id', html`<${Id} id=${endpoint.id} />`]]} /></section>
+    <header class="page-head"><h2>Deliveries</h2>${failed.length ? html`<button type="button" disabled=${replay.busy} onClick=${() => done(replay.run(), `${failed.length} events are being delivered again.`)}>Send the ${failed.length} failed ones of this page again</button>` : null}</header>
+    <${ResourceError} resource=${deliveries} />
+    ${deliveries.data?.length === 0 ? html`<${Empty} title="Nothing was delivered yet"><p>Send a ping to see the first delivery.</p></${Empty}>` : null}
+    ${(deliveries.data ?? []).map((delivery) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoint} />`)}
+    ${deliveries.next || deliveries.previous ? html`<nav class="pages" aria-label="Pages of deliveries"><button type="button" disabled=${!deliveries.previous} onClick=${deliveries.previous}>← Newer</button><button type="button" disabled=${!deliveries.next} onClick=${deliveries.next}>Older →</button></nav>` : null}`;
+}

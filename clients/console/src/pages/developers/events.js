@@ -1,0 +1,70 @@
+// Events, and the deliveries of one event.
+
+import { html } from '../../ui/html.js';
+import { address, request } from '../../api/client.js';
+import { useAction, useList, useRead, useResource } from '../../api/resource.js';
+import { Empty, Facts, Field, Id, Json, PageHead, Select, Time } from '../../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../../ui/errors.js';
+import { ListView } from '../../ui/list.js';
+import { Ref, nameOf } from '../../ui/objects.js';
+import { openApi, valuesOf } from '../../forms/schema.js';
+import { link, setQuery } from '../../router.js';
+import { toast } from '../../ui/toasts.js';
+import { DeliveryCard } from './deliveries.js';
+
+/** @param {{ id?: string, route: import('../../router.js').Route }} props */
+export function Events({ id, route }) {
+  return id ? html`<${Event} id=${id} />` : html`<${List} route=${route} />`;
+}
+
+/** @param {{ route: import('../../router.js').Route }} props */
+function List({ route }) {
+  const type = route.query.get('type') ?? '';
+  const types = useRead(async () => valuesOf(await openApi(), '/v1/events', 'type'), []);
+  const list = useList(address('/v1/events', { type, limit: 25 }), { every: 3000 });
+  const columns = [
+    { label: 'Type', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>` },
+    { label: 'Object', cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–') },
+    { label: 'Name', cell: (/** @type {any} */ one) => (one.data.object?.name || one.data.object?.registration_plate ? nameOf(one.data.object) : '–') },
+    { label: 'Created', cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
+    { label: 'Deliveries to come', number: true, cell: (/** @type {any} */ one) => one.pending_webhooks },
+    { label: 'Request', cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request.id} />` : 'by the service') },
+  ];
+  const empty = html`<${Empty} title=${type ? `No event of type ${type}` : 'No event yet'}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
+  return html`<${PageHead} title="Events" intro="What changed, and what webhook endpoints were told." />
+    <div class="filters"><${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', 'All'], ...(types.data ?? []).map((one) => [one, one])]} />`}</${Field}></div>
+    <${ListView} list=${list} caption="Events" columns=${columns} empty=${empty} />`;
+}
+
+/** @param {{ id: string }} props */
+function Event({ id }) {
+  const resource = useResource(`/v1/events/${encodeURIComponent(id)}`, { every: 3000 });
+  const resend = useAction((key) => request('POST', `/v1/events/${encodeURIComponent(id)}/redeliver`, {}, { idempotencyKey: key }));
+  // Deliveries are listed by endpoint; each list is asked for those of this event.
+  const deliveries = useRead(async (signal) => {
+    const endpoints = await request('GET', '/v1/webhook_endpoints?limit=100', undefined, { signal });
+    const lists = endpoints.data.map(async (/** @type {any} */ endpoint) => {
+      const page = await request('GET', `/v1/webhook_endpoints/${endpoint.id}/deliveries?limit=100`, undefined, { signal });
+      return page.data.filter((/** @type {any} */ one) => one.event === id).map((/** @type {any} */ delivery) => ({ delivery, endpoint }));
+    });
+    const found = (await Promise.all(lists)).flat();
+    return found.sort((one, other) => other.delivery.created.localeCompare(one.delivery.created));
+  }, [id], { every: 3000 });
+  const event = resource.data;
+  if (!event) return html`<${PageHead} title="Event" /><${ResourceError} resource=${resource} />`;
+  const again = async () => {
+    if (await resend.run()) toast('The event is being delivered again.');
+  };
+  return html`<${PageHead} title=${event.type}><button type="button" class="primary" disabled=${resend.busy} onClick=${again}>Deliver again</button></${PageHead}>
+    <${ResourceError} resource=${resource} />
+    ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
+    <section class="card"><${Facts} of=${[
+      ['Created', html`<${Time} at=${event.created} />`], ['Object', event.data.object?.id ? html`<${Ref} to=${event.data.object.id} />` : null], ['Version', event.api_version], ['Mode', event.livemode ? 'live' : 'test'],
+      ['Deliveries to come', String(event.pending_webhooks)], ['Request', event.request ? html`<${Id} id=${event.request.id} />` : 'made by the service'],
+      event.request?.idempotency_key ? ['Idempotency key', html`<code>${event.request.idempotency_key}</code>`] : null, ['Id', html`<${Id} id=${event.id} />`]]} /></section>
+    <h2>Deliveries</h2>
+    <${ResourceError} resource=${deliveries} />
+    ${deliveries.data?.length === 0 ? html`<${Empty} title="Not delivered to anybody"><p>No endpoint subscribes to <code>${event.type}</code>, or the delivery is still to come. <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>` : null}
+    ${(deliveries.data ?? []).map(({ delivery, endpoint }) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoint} event=${event} />`)}
+    <h2>Payload</h2><${Json} label="Payload of the event" value=${event} />`;
+}

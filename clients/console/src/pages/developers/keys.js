@@ -1,0 +1,36 @@
+// API keys: making one, whose secret is shown once, and revoking.
+
+import { html, useState } from '../../ui/html.js';
+import { request } from '../../api/client.js';
+import { useAction, useList } from '../../api/resource.js';
+import { ConfirmButton, CopyButton, Dialog, Empty, PageHead, Time } from '../../ui/elements.js';
+import { ErrorNotice } from '../../ui/errors.js';
+import { ListView } from '../../ui/list.js';
+import { SchemaForm } from '../../forms/schema-form.js';
+import { session } from '../../state/session.js';
+import { setQuery } from '../../router.js';
+
+const PATH = '/v1/api_keys';
+
+/** @param {{ route: import('../../router.js').Route }} props */
+export function Keys({ route }) {
+  const list = useList(`${PATH}?limit=25`);
+  const [made, setMade] = useState(/** @type {any} */ (null));
+  const revoke = useAction((key, id) => request('DELETE', `${PATH}/${id}`, undefined, { idempotencyKey: key }));
+  const own = session.get()?.key.slice(-4);
+  const columns = [
+    { label: 'Key', cell: (/** @type {any} */ one) => html`<code>${one.scopes.includes('*') ? 'sk' : 'rk'}_${one.livemode ? 'live' : 'test'}_…${one.last4}</code>${one.last4 === own ? ' (this one)' : ''}` },
+    { label: 'Scopes', cell: (/** @type {any} */ one) => (one.scopes.includes('*') ? 'everything' : one.scopes.join(', ')) },
+    { label: 'Created', cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
+    { label: 'Last used', cell: (/** @type {any} */ one) => html`<${Time} at=${one.last_used} ago />` },
+    { label: 'Expires', cell: (/** @type {any} */ one) => html`<${Time} at=${one.expires_at} />` },
+    { label: 'Revoke', cell: (/** @type {any} */ one) => html`<${ConfirmButton} danger label="Revoke" question=${`Requests with the key that ends in ${one.last4} are refused within a minute.`} onConfirm=${() => revoke.run(one.id)} />` },
+  ];
+  return html`<${PageHead} title="API keys"><button type="button" class="primary" onClick=${() => setQuery({ new: 1 })}>Create a key</button></${PageHead}>
+    ${revoke.error ? html`<${ErrorNotice} error=${revoke.error} />` : null}
+    ${route.query.get('new') ? html`<${Dialog} wide title="Create a key" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Create the key"
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>` : null}
+    ${made ? html`<${Dialog} title="The new key" onClose=${() => setMade(null)}><p>Copy it now: it is not shown again.</p><p><code class="long">${made.secret}</code></p>
+      <footer><${CopyButton} text=${made.secret} what="API key" /><button type="button" class="primary" onClick=${() => setMade(null)}>Done</button></footer></${Dialog}>` : null}
+    <${ListView} list=${list} caption="API keys" columns=${columns} empty=${html`<${Empty} title="No key" />`} />`;
+}

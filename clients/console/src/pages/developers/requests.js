@@ -1,0 +1,27 @@
+// The requests that the local runner has answered, of every client.
+
+import { html, useState } from '../../ui/html.js';
+import { local } from '../../api/client.js';
+import { useRead } from '../../api/resource.js';
+import { Empty, Field, Id, PageHead, Time } from '../../ui/elements.js';
+import { ResourceError } from '../../ui/errors.js';
+import { Table } from '../../ui/list.js';
+import { number } from '../../format.js';
+
+export function RequestLog() {
+  const log = useRead(() => local('GET', '/_local/requests'), [], { every: 2000 });
+  const [text, setText] = useState('');
+  const all = log.data?.data ?? [];
+  const rows = all.filter((/** @type {any} */ one) => JSON.stringify(one).toLowerCase().includes(text.toLowerCase()));
+  const columns = [
+    { label: 'When', cell: (/** @type {any} */ one) => html`<${Time} at=${one.time} />` },
+    { label: 'Request', cell: (/** @type {any} */ one) => html`<strong>${one.method}</strong> <code>${one.path}</code>` },
+    { label: 'Status', number: true, cell: (/** @type {any} */ one) => html`<span class=${`badge ${one.status < 400 ? 'good' : 'bad'}`}>${one.status}</span>` },
+    { label: 'Time', number: true, cell: (/** @type {any} */ one) => `${number(one.duration_ms)} ms` },
+    { label: 'Id', cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request} />` : '–') },
+  ];
+  return html`<${PageHead} title="Request log" intro="What the local runner has answered, of every client. The console's own requests are among them." />
+    <div class="filters"><${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}</${Field}></div>
+    <${ResourceError} resource=${log} />
+    ${log.data ? rows.length ? html`<${Table} caption="Requests" columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ one) => String(one.number)} />` : html`<${Empty} title="No request matches" />` : null}`;
+}

@@ -1,0 +1,113 @@
+// Invoices: the list, making a draft, and one with its lines, finalizing, paying and voiding.
+
+import { html, useState } from '../ui/html.js';
+import { address, request } from '../api/client.js';
+import { useAction, useList, useResource } from '../api/resource.js';
+import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../ui/errors.js';
+import { ListView } from '../ui/list.js';
+import { Ref } from '../ui/objects.js';
+import { SchemaForm } from '../forms/schema-form.js';
+import { Picker } from '../forms/picker.js';
+import { day, duration, energy, money, title, words } from '../format.js';
+import { now } from '../state/clock.js';
+import { go, link, setQuery } from '../router.js';
+
+const STATUSES = ['draft', 'open', 'overdue', 'paid', 'void', 'uncollectible'];
+const DAY = 86_400_000;
+
+/** @param {{ route: import('../router.js').Route }} props */
+export default function Invoices({ route }) {
+  return route.segments[1] ? html`<${Invoice} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
+}
+
+/** The status with what is derived from the due date. @param {any} invoice */
+const statusOf = (invoice) => (invoice.status === 'open' && Date.parse(invoice.due_date) < now() ? 'overdue' : invoice.status);
+
+/** @param {{ route: import('../router.js').Route }} props */
+function List({ route }) {
+  const status = route.query.get('status') ?? '';
+  const list = useList(address('/v1/invoices', { status, fleet: route.query.get('fleet'), limit: 25, 'expand[]': 'data.fleet' }), { every: 10_000 });
+  const columns = [
+    { label: 'Period', cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>` },
+    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${statusOf(one)} />` },
+    { label: 'Fleet', cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : 'All fleets') },
+    { label: 'Due', number: true, cell: (/** @type {any} */ one) => money(one.amount_due, one.currency) },
+    { label: 'Paid', number: true, cell: (/** @type {any} */ one) => (one.amount_paid === null ? '–' : money(one.amount_paid, one.currency)) },
+    { label: 'Due date', cell: (/** @type {any} */ one) => html`<${Time} at=${one.due_date} />` },
+  ];
+  const create = () => setQuery({ new: 1 });
+  const empty = html`<${Empty} title=${status ? `No invoice is ${words(status)}` : 'No invoice yet'}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
+  // Whole days of the last month, in the browser's time zone.
+  const until = new Date(now()).setHours(24, 0, 0, 0);
+  const initial = { period_start: new Date(until - 31 * DAY).toISOString(), period_end: new Date(until).toISOString() };
+  return html`<${PageHead} title="Invoices"><button type="button" class="primary" onClick=${create}>Create an invoice</button></${PageHead}>
+    ${route.query.get('new') ? html`<${Dialog} title="Create an invoice" onClose=${() => setQuery({ new: null })}>
+      <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/invoices', body, { idempotencyKey: key })}
+        onDone=${(/** @type {any} */ made) => go(link(`/invoices/${made.id}`))} /></${Dialog}>` : null}
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', 'All'], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
+    <${ListView} list=${list} caption="Invoices" columns=${columns} empty=${empty} />`;
+}
+
+/** @param {{ id: string }} props */
+function Invoice({ id }) {
+  const path = `/v1/invoices/${encodeURIComponent(id)}`;
+  const resource = useResource(address(path, { 'expand[]': ['fleet', 'payment_method'] }), { every: 10_000 });
+  const lines = useList(address(`${path}/line_items`, { limit: 25 }));
+  const [dialog, setDialog] = useState('');
+  const finalize = useAction((key) => request('POST', `${path}/finalize`, {}, { idempotencyKey: key }));
+  const voiding = useAction((key) => request('POST', `${path}/void`, {}, { idempotencyKey: key }));
+  const remove = useAction((key) => request('DELETE', path, undefined, { idempotencyKey: key }));
+  const invoice = resource.data;
+  if (!invoice) return html`<${PageHead} title="Invoice" /><${ResourceError} resource=${resource} />`;
+  const { status } = invoice;
+  const deleteDraft = async () => {
+    if (await remove.run()) go('#/invoices');
+  };
+  const columns = [
+    { label: 'Item', cell: (/** @type {any} */ one) => (one.charging_session ? html`<a href=${link(`/sessions/${one.charging_session}`)} title=${one.description}>${one.station_name ?? one.description}</a>` : one.description) },
+    { label: 'When', cell: (/** @type {any} */ one) => html`<${Time} at=${one.started} />` },
+    { label: 'Vehicle', cell: (/** @type {any} */ one) => one.registration_plate ?? '–' },
+    { label: 'Duration', number: true, cell: (/** @type {any} */ one) => (one.duration_seconds ? duration(one.duration_seconds) : '–') },
+    { label: 'Energy', number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) },
+    { label: 'Net', number: true, cell: (/** @type {any} */ one) => money(one.net, invoice.currency) },
+    { label: 'Tax', number: true, cell: (/** @type {any} */ one) => money(one.tax, invoice.currency) },
+    { label: 'Amount', number: true, cell: (/** @type {any} */ one) => money(one.amount, invoice.currency) },
+  ];
+  return html`<${PageHead} title=${`Invoice, ${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
+      ${status === 'draft' ? html`<button type="button" class="primary" disabled=${finalize.busy} onClick=${() => finalize.run()}>Finalize</button>
+        <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." onConfirm=${deleteDraft} />` : null}
+      ${status === 'open' ? html`<button type="button" class="primary" onClick=${() => setDialog('pay')}>Pay</button>` : null}
+      ${['draft', 'open'].includes(status) ? html`<button type="button" onClick=${() => setDialog('edit')}>Edit</button>` : null}
+      ${['open', 'uncollectible'].includes(status) ? html`<${ConfirmButton} danger label="Void" question="The invoice is void for good; its sessions can be billed again." onConfirm=${() => voiding.run()} />` : null}
+    </${PageHead}>
+    <${ResourceError} resource=${resource} />
+    ${[finalize.error, voiding.error, remove.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
+    ${dialog === 'pay' ? html`<${PayDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
+    ${dialog === 'edit' ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" original=${invoice} submit="Save"
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>` : null}
+    <div class="figures"><p><span>Due</span><strong>${money(invoice.amount_due, invoice.currency)}</strong></p><p><span>Paid</span><strong>${money(invoice.amount_paid ?? 0, invoice.currency)}</strong></p></div>
+    <section class="card"><${Facts} of=${[
+      ['Fleet', invoice.fleet ? html`<${Ref} to=${invoice.fleet} />` : 'All fleets'], ['Description', invoice.description], ['Due date', html`<${Time} at=${invoice.due_date} />`],
+      ['Paid', html`<${Time} at=${invoice.paid_at} />`], ['Paid with', invoice.payment_method ? html`<${Ref} to=${invoice.payment_method} />` : null],
+      ['Created', html`<${Time} at=${invoice.created} />`], ['Id', html`<${Id} id=${invoice.id} />`]]} /></section>
+    <h2>Lines</h2>
+    <${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session that ended in the period is still to be billed.</p></${Empty}>`} />`;
+}
+
+/** @param {{ invoice: any, onClose: () => void }} props */
+function PayDialog({ invoice, onClose }) {
+  const [method, setMethod] = useState(/** @type {string | null} */ (null));
+  const pay = useAction((key, body) => request('POST', `/v1/invoices/${invoice.id}/pay`, body, { idempotencyKey: key }));
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (await pay.run(method ? { payment_method: method } : {})) onClose();
+  };
+  return html`<${Dialog} title="Pay the invoice" onClose=${onClose}><form onSubmit=${submit}>
+    <p>${money(invoice.amount_due, invoice.currency)} will be charged.</p>
+    ${pay.error ? html`<${ErrorNotice} error=${pay.error} />` : null}
+    <${Field} label="Payment method" hint=${html`Without a choice, the account's default is used. <a href=${link('/payment_methods', { new: 1 })}>Add a payment method</a>`}>
+      ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="payment_method" label="Payment method" value=${method} onChange=${setMethod} />`}</${Field}>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${pay.busy}>${pay.busy ? 'Paying…' : `Pay ${money(invoice.amount_due, invoice.currency)}`}</button></footer>
+  </form></${Dialog}>`;
+}

@@ -1,0 +1,84 @@
+// Reports: making them, their progress, their totals and their files.
+
+import { html } from '../ui/html.js';
+import { address, request } from '../api/client.js';
+import { useAction, useList, useResource } from '../api/resource.js';
+import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time, WebLink } from '../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../ui/errors.js';
+import { ListView, Table } from '../ui/list.js';
+import { Ref } from '../ui/objects.js';
+import { SchemaForm } from '../forms/schema-form.js';
+import { day, duration, energy, money, number, title, words } from '../format.js';
+import { now } from '../state/clock.js';
+import { go, link, setQuery } from '../router.js';
+
+const STATUSES = ['pending', 'succeeded', 'failed'];
+const DAY = 86_400_000;
+
+/** @param {{ route: import('../router.js').Route }} props */
+export default function Reports({ route }) {
+  return route.segments[1] ? html`<${Report} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
+}
+
+/** @param {{ route: import('../router.js').Route }} props */
+function List({ route }) {
+  const status = route.query.get('status') ?? '';
+  const list = useList(address('/v1/reports', { status, limit: 25, 'expand[]': 'data.fleet' }), { every: 3000 });
+  const columns = [
+    { label: 'Report', cell: (/** @type {any} */ one) => html`<a href=${link(`/reports/${one.id}`)}>${title(one.parameters.type)}</a>` },
+    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: 'Period', cell: (/** @type {any} */ one) => `${day(one.parameters.period_start)} – ${day(one.parameters.period_end)}` },
+    { label: 'Fleet', cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : 'All fleets') },
+    { label: 'Size', number: true, cell: (/** @type {any} */ one) => (one.size ? `${number(one.size / 1000)} kB` : '–') },
+    { label: 'File', cell: (/** @type {any} */ one) => (one.status === 'succeeded' ? html`<${Download} report=${one} />` : '–') },
+  ];
+  const create = () => setQuery({ new: 1 });
+  const until = new Date(now()).setHours(24, 0, 0, 0);
+  const initial = { parameters: { type: 'charging_summary', period_start: new Date(until - 31 * DAY).toISOString(), period_end: new Date(until).toISOString() } };
+  const empty = html`<${Empty} title=${status ? `No report is ${words(status)}` : 'No report yet'}><p>A report sums up sessions by vehicle, driver, station or fleet, as CSV or JSON.</p><button type="button" class="primary" onClick=${create}>Create a report</button></${Empty}>`;
+  return html`<${PageHead} title="Reports"><button type="button" class="primary" onClick=${create}>Create a report</button></${PageHead}>
+    ${route.query.get('new') ? html`<${Dialog} title="Create a report" onClose=${() => setQuery({ new: null })}>
+      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
+        onDone=${(/** @type {any} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>` : null}
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', 'All'], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
+    <${ListView} list=${list} caption="Reports" columns=${columns} empty=${empty} />`;
+}
+
+/** The link to a report's file is signed for a short time, so it is asked for when it is needed. @param {{ report: any }} props */
+function Download({ report }) {
+  const fetchLink = useAction(async () => {
+    const { url } = await request('GET', `/v1/reports/${report.id}`);
+    if (!/^https?:\/\//i.test(url)) return;
+    const anchor = document.createElement('a');
+    anchor.href = url;
+    anchor.rel = 'noopener';
+    anchor.download = `${report.parameters.type}.${report.type}`;
+    anchor.click();
+  });
+  return html`<button type="button" class="small" disabled=${fetchLink.busy} onClick=${() => fetchLink.run()}>Download ${report.type.toUpperCase()}</button>
+    ${fetchLink.error ? html`<${ErrorNotice} error=${fetchLink.error} />` : null}`;
+}
+
+/** @param {{ id: string }} props */
+function Report({ id }) {
+  const resource = useResource(address(`/v1/reports/${encodeURIComponent(id)}`, { 'expand[]': 'fleet' }), { every: 2000 });
+  const report = resource.data;
+  if (!report) return html`<${PageHead} title="Report" /><${ResourceError} resource=${resource} />`;
+  const { parameters, totals } = report;
+  const columns = [
+    { label: 'Currency', cell: (/** @type {any} */ one) => one.currency.toUpperCase() }, { label: 'Sessions', number: true, cell: (/** @type {any} */ one) => number(one.sessions) },
+    { label: 'Energy', number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) }, { label: 'Time', number: true, cell: (/** @type {any} */ one) => duration(one.duration_seconds) },
+    { label: 'Net', number: true, cell: (/** @type {any} */ one) => money(one.net, one.currency) }, { label: 'Tax', number: true, cell: (/** @type {any} */ one) => money(one.tax, one.currency) },
+    { label: 'Gross', number: true, cell: (/** @type {any} */ one) => money(one.gross, one.currency) }, { label: 'Paid', number: true, cell: (/** @type {any} */ one) => money(one.paid, one.currency) },
+    { label: 'Due', number: true, cell: (/** @type {any} */ one) => money(one.due, one.currency) },
+  ];
+  return html`<${PageHead} title=${title(parameters.type)}><${Status} value=${report.status} />${report.status === 'succeeded' ? html`<${Download} report=${report} />` : null}</${PageHead}>
+    <${ResourceError} resource=${resource} />
+    ${report.status === 'pending' ? html`<p class="notice wait" role="status"><progress aria-label="The report is being generated"></progress> The report is being generated.</p>` : null}
+    ${report.status === 'failed' ? html`<div class="notice bad" role="alert"><p class="notice-title">The report failed</p><p>${report.failed_reason}</p></div>` : null}
+    <section class="card"><${Facts} of=${[
+      ['Fleet', report.fleet ? html`<${Ref} to=${report.fleet} />` : 'All fleets'], ['Period', `${day(parameters.period_start)} – ${day(parameters.period_end)}`], ['Time zone', report.time_zone],
+      ['Grouped by', parameters.group_by && title(parameters.group_by)], ['Format', report.type.toUpperCase()], ['Size', report.size ? `${number(report.size)} bytes` : null],
+      ['Finished', html`<${Time} at=${report.succeeded_at} />`], ['SHA-256', report.sha256 && html`<code class="long">${report.sha256}</code>`], ['Id', html`<${Id} id=${report.id} />`]]} /></section>
+    ${totals ? html`<h2>Totals</h2><${Table} caption="Totals" columns=${columns} rows=${totals} rowKey=${(/** @type {any} */ one) => one.currency} />` : null}`;
+}

@@ -1,0 +1,185 @@
+// Reservations: the list, and one with its place on the map, the explanation of its match, and what can be done with it.
+
+import { html, useEffect, useRef, useState } from '../ui/html.js';
+import { address, request } from '../api/client.js';
+import { useAction, useList, useRead, useResource } from '../api/resource.js';
+import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../ui/errors.js';
+import { ListView } from '../ui/list.js';
+import { Ref, idOf } from '../ui/objects.js';
+import { MapView } from '../map/map-view.js';
+import { distance, duration, fromLocalInput, localInput, money, timeWindow, title, words } from '../format.js';
+import { advance, hasTestClock, now, useNow } from '../state/clock.js';
+import { go, link, setQuery } from '../router.js';
+
+const STATUSES = ['pending', 'confirmed', 'completed', 'cancelled', 'failed', 'expired'];
+
+/** How often a shown reservation is read, in milliseconds. */
+const EVERY = 2000;
+
+/** A reservation is confirmed this long before its preferred start, in milliseconds. */
+const CONFIRMED_BEFORE = 30 * 60_000;
+
+/** What refused stations, in words. @type {Record<string, string>} */
+const REASONS = {
+  booked: 'booked for the whole time', closed: 'closed at that time', connector_type: 'no plug of the type asked for', not_connected: 'not connected to a network',
+  not_considered: 'too far away to win', not_reservable: 'takes no reservations', out_of_order: 'out of order', policy: 'refused by a policy', price: 'too expensive for the driver',
+};
+
+/** @param {{ route: import('../router.js').Route }} props */
+export default function Reservations({ route }) {
+  return route.segments[1] ? html`<${Reservation} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
+}
+
+/** @param {{ route: import('../router.js').Route }} props */
+function List({ route }) {
+  const status = route.query.get('status') ?? '';
+  const [vehicle, driver] = [route.query.get('vehicle'), route.query.get('driver')];
+  const list = useList(address('/v1/reservations', { status, vehicle, driver, limit: 25, 'expand[]': ['data.vehicle', 'data.driver', 'data.charging_station'] }), { every: 10_000 });
+  const columns = [
+    { label: 'Window', cell: (/** @type {any} */ one) => html`<a href=${link(`/reservations/${one.id}`)}>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</a>` },
+    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: 'Vehicle', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
+    { label: 'Driver', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.driver} />` },
+    { label: 'Station', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
+    { label: 'Created', cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} ago />` },
+  ];
+  const empty = html`<${Empty} title=${status ? `No reservation is ${words(status)}` : 'No reservation yet'}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
+  return html`<${PageHead} title="Reservations"><a class="button primary" href="#/reserve">Reserve</a></${PageHead}>
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', 'All'], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
+    <${ListView} list=${list} caption="Reservations" columns=${columns} empty=${empty} />`;
+}
+
+/** @param {{ id: string }} props */
+function Reservation({ id }) {
+  const path = address(`/v1/reservations/${encodeURIComponent(id)}`, { 'expand[]': ['vehicle', 'driver', 'charging_station', 'payment_method'] });
+  const resource = useResource(path, { every: EVERY });
+  const reservation = resource.data;
+  const cancel = useAction((key) => request('POST', `/v1/reservations/${id}/cancel`, {}, { idempotencyKey: key }));
+  const [moving, setMoving] = useState(false);
+  if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
+  const open = ['pending', 'confirmed'].includes(reservation.status);
+  const station = reservation.charging_station;
+  return html`<${PageHead} title=${`Reservation of ${reservation.vehicle.registration_plate}`}>
+      <${Status} value=${reservation.status} />
+      ${reservation.status === 'pending' ? html`<button type="button" onClick=${() => setMoving(true)}>Change the time</button>` : null}
+      ${open ? html`<${ConfirmButton} danger label="Cancel the reservation" question="The reservation is cancelled; this cannot be undone." disabled=${cancel.busy} onConfirm=${() => cancel.run()} />` : null}
+    </${PageHead}>
+    <${ResourceError} resource=${resource} />
+    ${cancel.error ? html`<${ErrorNotice} error=${cancel.error} />` : null}
+    ${moving ? html`<${MoveDialog} reservation=${reservation} onClose=${() => setMoving(false)} />` : null}
+    <${NextStep} reservation=${reservation} />
+    <div class="columns">
+      <section class="card"><h2>What was asked for</h2><${Facts} of=${[
+        ['Driver', html`<${Ref} to=${reservation.driver} />`], ['Vehicle', html`<${Ref} to=${reservation.vehicle} />`],
+        ['Preferred', timeWindow(reservation.ideal_start, reservation.ideal_end)],
+        ['Acceptable', reservation.earliest_start || reservation.latest_end ? `${reservation.earliest_start ? `from ${timeWindow(reservation.earliest_start, reservation.earliest_start)}` : ''} ${reservation.latest_end ? `until ${timeWindow(reservation.latest_end, reservation.latest_end)}` : ''}` : null],
+        ['Plugs', reservation.connector_type.join(', ')], ['Area', `${distance(reservation.location.radius)} around the point on the map`],
+        ['Fee', money(reservation.reservation_fee, reservation.currency)],
+        ['Cancellation', reservation.cancellation_policy.type === 'free_cancellation' ? `free until ${duration(reservation.cancellation_policy.free_until_before)} before the start` : words(reservation.cancellation_policy.type)],
+        ['Id', html`<${Id} id=${reservation.id} />`]]} /></section>
+      <section class="card"><h2>What was found</h2><${Facts} of=${[
+        ['Station', station ? html`<${Ref} to=${station} />` : reservation.status === 'pending' ? 'not yet' : null],
+        ['Connector', reservation.connector], ['Window', reservation.reserved_start ? timeWindow(reservation.reserved_start, reservation.reserved_end) : null],
+        ['Confirmed', html`<${Time} at=${reservation.confirmed_at} />`],
+        reservation.failed_reason ? ['Failed because', words(reservation.failed_reason)] : null,
+        reservation.charging_session ? ['Session', html`<${Ref} to=${reservation.charging_session} />`] : null]} />
+        <${Explanation} reservation=${reservation} /></section>
+    </div>
+    <${PlaceMap} reservation=${reservation} />`;
+}
+
+/** What happens next, and on the local runner the button that lets it happen now. @param {{ reservation: any }} props */
+function NextStep({ reservation }) {
+  const at = useNow(1000);
+  const move = useAction((_, seconds) => advance(seconds));
+  const start = useAction((key) => request('POST', '/v1/charging_sessions', {
+    charging_station: idOf(reservation.charging_station), connector: reservation.connector, driver: idOf(reservation.driver), vehicle: idOf(reservation.vehicle),
+  }, { idempotencyKey: key }));
+  const until = (/** @type {number} */ moment) => Math.max(0, Math.ceil((moment - now()) / 1000) + 1);
+  const jump = (/** @type {string} */ text, /** @type {number} */ moment) => (hasTestClock() && moment > at
+    ? html`<button type="button" disabled=${move.busy} onClick=${() => move.run(until(moment))}>${move.busy ? 'Moving the clock…' : text}</button>` : null);
+  if (reservation.status === 'pending') {
+    const confirmation = Date.parse(reservation.ideal_start) - CONFIRMED_BEFORE;
+    return html`<div class="notice wait"><p role="status">${confirmation > at ? html`A station is assigned <${Time} at=${confirmation} ago />.` : 'A station is being looked for; it is tried every five minutes.'}</p>
+      ${jump('Move the test clock to the confirmation', confirmation)}${move.error ? html`<${ErrorNotice} error=${move.error} />` : null}</div>`;
+  }
+  if (reservation.status !== 'confirmed') return null;
+  const arrival = Date.parse(reservation.reserved_start) - 5 * 60_000;
+  const begin = async () => {
+    const session = await start.run();
+    if (session) go(link(`/sessions/${session.id}`));
+  };
+  return html`<div class="notice good"><p role="status">Confirmed: the connector is kept for this vehicle from <${Time} at=${reservation.reserved_start} />.</p>
+    <div class="actions">${jump('Move the test clock to the arrival', arrival)}
+    <button type="button" class="primary" disabled=${start.busy} onClick=${begin}>Start charging</button></div>
+    ${[move.error, start.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}</div>`;
+}
+
+/** How many stations were looked at, and why the others were refused. @param {{ reservation: any }} props */
+export function Explanation({ reservation }) {
+  const summary = reservation.match_summary;
+  if (!summary) return html`<p class="hint">The explanation of the match appears after the first attempt to confirm.</p>`;
+  return html`<${MatchSummary} summary=${summary} chosen=${Boolean(reservation.charging_station)} />`;
+}
+
+/** @param {{ summary: any, chosen?: boolean }} props */
+export function MatchSummary({ summary, chosen = false }) {
+  const refused = Object.entries(summary.refused).filter(([, count]) => count);
+  const most = Math.max(1, ...refused.map(([, count]) => Number(count)));
+  return html`<h3>Why this result</h3><p>${summary.stations_in_radius} stations in the area${chosen ? ', one of them chosen' : ''}.
+    ${refused.length ? ' Refused:' : ''}</p>
+    <ul class="bars">${refused.map(([reason, count]) => html`<li key=${reason}><span>${REASONS[reason] ?? words(reason)}</span>
+      <meter min="0" max=${most} value=${count} aria-label=${REASONS[reason] ?? words(reason)}></meter> <strong>${count}</strong></li>`)}</ul>`;
+}
+
+/** The circle of the search with the chosen station. @param {{ reservation: any }} props */
+function PlaceMap({ reservation }) {
+  const [handle, setHandle] = useState(/** @type {import('../map/map-view.js').MapHandle | null} */ (null));
+  const layer = useRef(/** @type {any} */ (null));
+  const { latitude, longitude, radius } = reservation.location;
+  const station = reservation.charging_station;
+  useEffect(() => {
+    if (!handle) return;
+    const { L, map } = handle;
+    layer.current ??= L.layerGroup().addTo(map);
+    layer.current.clearLayers();
+    const circle = L.circle([latitude, longitude], { radius, className: 'search-area', interactive: false }).addTo(layer.current);
+    map.fitBounds(circle.getBounds(), { animate: false });
+    if (station) {
+      const at = [station.location.latitude, station.location.longitude];
+      L.polyline([[latitude, longitude], at], { className: 'search-area', interactive: false }).addTo(layer.current);
+      L.circleMarker(at, { radius: 9, className: 'chosen-station', interactive: false }).addTo(layer.current).bindTooltip(textElement(station.name), { permanent: true, direction: 'top', offset: [0, -8] });
+    }
+  }, [handle, latitude, longitude, radius, station?.id]);
+  return html`<${MapView} label="Where the station was looked for" small onMap=${setHandle} />`;
+}
+
+/** Leaflet takes texts as markup, and elements as they are. @param {string} text */
+function textElement(text) {
+  const element = document.createElement('span');
+  element.textContent = text;
+  return element;
+}
+
+/** Asks for another time. @param {{ reservation: any, start?: number, onClose: () => void }} props */
+export function MoveDialog({ reservation, start, onClose }) {
+  const length = Date.parse(reservation.ideal_end) - Date.parse(reservation.ideal_start);
+  const [from, setFrom] = useState(localInput(start ?? reservation.ideal_start));
+  const action = useAction((key, body) => request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }));
+  const shift = (/** @type {string | null} */ moment, /** @type {number} */ by) => moment && new Date(Date.parse(moment) + by).toISOString();
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const ideal = fromLocalInput(from);
+    if (!ideal) return;
+    const by = Date.parse(ideal) - Date.parse(reservation.ideal_start);
+    const body = { ideal_start: ideal, ideal_end: new Date(Date.parse(ideal) + length).toISOString(), earliest_start: shift(reservation.earliest_start, by), latest_end: shift(reservation.latest_end, by) };
+    if (await action.run(body)) onClose();
+  };
+  return html`<${Dialog} title="Ask for another time" onClose=${onClose}><form onSubmit=${submit}>
+    ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
+    <${Field} label="Preferred start" hint=${`The window stays ${duration(length / 1000)} long; earliest start and latest end move with it.`}>
+      ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${from} onInput=${(/** @type {any} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${action.busy}>Ask for this time</button></footer>
+  </form></${Dialog}>`;
+}

@@ -1,0 +1,167 @@
+// Reserving: vehicle, driver, place on the map and window, the stations that could serve, and then the reservation.
+
+import { html, useEffect, useRef, useState } from '../ui/html.js';
+import { request } from '../api/client.js';
+import { useAction } from '../api/resource.js';
+import { Field, PageHead, Select } from '../ui/elements.js';
+import { ErrorNotice } from '../ui/errors.js';
+import { MapView, showAll } from '../map/map-view.js';
+import { drawStations, readStations } from '../map/stations.js';
+import { Picker } from '../forms/picker.js';
+import { distance, duration, fromLocalInput, localInput } from '../format.js';
+import { now } from '../state/clock.js';
+import { go, link } from '../router.js';
+import { idOf } from '../ui/objects.js';
+import { Candidates } from './candidates.js';
+
+/** @typedef {[number, number]} Point latitude and longitude */
+
+const MINUTE = 60_000;
+const RADII = [250, 500, 1000, 2000, 5000, 10_000, 25_000, 50_000, 100_000];
+const LENGTHS = [15, 30, 45, 60, 90, 120, 180, 240, 480, 720, 1440];
+const FLEXIBILITY = [0, 15, 30, 60, 120, 240];
+
+/** The next quarter of an hour that leaves time for the confirmation. */
+const defaultStart = () => Math.ceil((now() + 60 * MINUTE) / (15 * MINUTE)) * 15 * MINUTE;
+
+/** A point in the address of the page. @param {string | null} text @returns {Point | null} */
+function pointOf(text) {
+  const parts = (text ?? '').split(',').map(Number);
+  return parts.length === 2 && parts.every(Number.isFinite) && text ? [parts[0], parts[1]] : null;
+}
+
+/** @param {{ route: import('../router.js').Route }} props */
+export default function Reserve({ route }) {
+  const asked = Number(route.query.get('start'));
+  const [vehicle, setVehicle] = useState(/** @type {any} */ (null));
+  const [vehicleId, setVehicleId] = useState(route.query.get('vehicle'));
+  const [driver, setDriver] = useState(/** @type {string | null} */ (null));
+  const [place, setPlace] = useState(pointOf(route.query.get('at')));
+  const [radius, setRadius] = useState(5000);
+  const [start, setStart] = useState(localInput(asked > 0 ? asked : defaultStart()));
+  const [length, setLength] = useState(60);
+  const [flexibility, setFlexibility] = useState(30);
+  const send = useAction((key, body) => request('POST', '/v1/reservations', body, { idempotencyKey: key }));
+
+  useEffect(() => {
+    if (!vehicleId || vehicle?.id === vehicleId) return;
+    request('GET', `/v1/vehicles/${encodeURIComponent(vehicleId)}`).then(chooseVehicle, () => {});
+  }, [vehicleId]);
+  function chooseVehicle(/** @type {any} */ next) {
+    setVehicle(next);
+    setVehicleId(next?.id ?? null);
+    if (!next) return;
+    setDriver(idOf(next.drivers[0]) ?? null);
+    if (place) return;
+    // The place where the vehicle was last seen is a better beginning than an empty map.
+    request('GET', `/v1/vehicles/${next.id}/telemetry`).then(
+      ({ location }) => location && setPlace((before) => before ?? [location.latitude, location.longitude]),
+      () => {},
+    );
+  }
+
+  const body = bodyOf({ vehicle, driver, place, radius, start, length, flexibility });
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (!body) return;
+    const reservation = await send.run(body);
+    if (reservation) go(link(`/reservations/${reservation.id}`));
+  };
+  const past = start && Date.parse(fromLocalInput(start) ?? '') <= now();
+  return html`<${PageHead} title="Reserve" intro="A station is assigned about 30 minutes before the preferred start." />
+    <form class="reserve" onSubmit=${submit}>
+      <div class="reserve-fields">
+        <${Field} label="Vehicle">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {any} */ _, /** @type {any} */ object) => chooseVehicle(object)} />`}</${Field}>
+        <${Field} label="Driver" hint=${vehicle && vehicle.drivers.length === 0 ? 'The vehicle has no driver of its own: choose one of its fleet.' : ''}>
+          ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
+        <div class="row">
+          <${Field} label="Preferred start" error=${past ? 'It is in the past.' : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {any} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
+          <${Field} label="For">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(length)} options=${LENGTHS.map((one) => [String(one), duration(one * 60)])} onChange=${(/** @type {string} */ next) => setLength(Number(next))} />`}</${Field}>
+        </div>
+        <div class="row">
+          <${Field} label="Earlier or later by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(flexibility)} options=${FLEXIBILITY.map((one) => [String(one), one ? `up to ${duration(one * 60)}` : 'exactly then'])} onChange=${(/** @type {string} */ next) => setFlexibility(Number(next))} />`}</${Field}>
+          <${Field} label="Within">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} options=${RADII.map((one) => [String(one), distance(one)])} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} />`}</${Field}>
+        </div>
+        <${Field} label="Place (latitude, longitude)" hint="Click on the map, or enter it.">
+          ${(/** @type {string} */ id) => html`<input id=${id} required placeholder="51.507, -0.128" value=${place ? place.map((one) => one.toFixed(4)).join(', ') : ''}
+            onChange=${(/** @type {any} */ event) => setPlace(pointOf(event.currentTarget.value))} />`}</${Field}>
+        ${send.error ? html`<${ErrorNotice} error=${send.error} />` : null}
+        <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? 'Reserving…' : 'Reserve'}</button>
+          ${body ? null : html`<span class="hint">${missing({ vehicle, driver, place, start })}</span>`}</footer>
+      </div>
+      <${PlacePicker} place=${place} radius=${radius} onPlace=${setPlace} />
+    </form>
+    ${body ? html`<${Candidates} body=${body} />` : null}`;
+}
+
+/** @param {{ vehicle: any, driver: string | null, place: Point | null, start: string }} given */
+function missing({ vehicle, driver, place, start }) {
+  const names = [!vehicle && 'a vehicle', !driver && 'a driver', !place && 'a place on the map', !start && 'a start'].filter(Boolean);
+  return names.length ? `Choose ${names.join(', ')}.` : '';
+}
+
+/**
+ * The body of the request, when everything it needs is chosen.
+ * @param {{ vehicle: any, driver: string | null, place: Point | null, radius: number, start: string, length: number, flexibility: number }} given in minutes and metres
+ */
+function bodyOf({ vehicle, driver, place, radius, start, length, flexibility }) {
+  const from = fromLocalInput(start);
+  if (!vehicle || !driver || !place || !from) return null;
+  const begin = Date.parse(from);
+  const at = (/** @type {number} */ moment) => new Date(moment).toISOString();
+  const earliest = Math.min(begin, Math.max(begin - flexibility * MINUTE, now()));
+  return {
+    vehicle: vehicle.id, driver, connector_type: [vehicle.charging_standard], location: { latitude: place[0], longitude: place[1], radius },
+    ideal_start: at(begin), ideal_end: at(begin + length * MINUTE),
+    ...(flexibility ? { earliest_start: at(earliest), latest_end: at(begin + (length + flexibility) * MINUTE) } : {}),
+  };
+}
+
+/** The map on which the place is chosen. @param {{ place: Point | null, radius: number, onPlace: (place: Point) => void }} props */
+function PlacePicker({ place, radius, onPlace }) {
+  const [handle, setHandle] = useState(/** @type {import('../map/map-view.js').MapHandle | null} */ (null));
+  const layer = useRef(/** @type {any} */ (null));
+  const latest = useRef(onPlace);
+  latest.current = onPlace;
+  const onMap = (/** @type {import('../map/map-view.js').MapHandle} */ made) => {
+    layer.current = made.L.layerGroup().addTo(made.map);
+    const controller = showStations(made, (station) => latest.current([station.location.latitude, station.location.longitude]));
+    made.map.on('click', (/** @type {any} */ event) => {
+      const { lat, lng } = event.latlng.wrap();
+      latest.current([Number(lat.toFixed(5)), Number(lng.toFixed(5))]);
+    });
+    setHandle(made);
+    return () => controller.abort();
+  };
+  useEffect(() => {
+    if (!handle) return;
+    layer.current.clearLayers();
+    if (!place) return;
+    const { L, map } = handle;
+    const circle = L.circle(place, { radius, className: 'search-area', interactive: false }).addTo(layer.current);
+    L.circleMarker(place, { radius: 6, className: 'search-area', interactive: false }).addTo(layer.current);
+    map.fitBounds(circle.getBounds());
+  }, [handle, place?.[0], place?.[1], radius]);
+  return html`<${MapView} label="Place of the reservation: click to choose it" onMap=${onMap} />`;
+}
+
+/**
+ * Shows the reservable stations of the visible area, now and whenever the map was moved.
+ * @param {import('../map/map-view.js').MapHandle} handle
+ * @param {(station: import('../../types').ChargingStation) => void} onSelect
+ * @returns {AbortController} stops reading
+ */
+function showStations(handle, onSelect) {
+  const controller = new AbortController();
+  const layer = handle.L.layerGroup().addTo(handle.map);
+  const show = async () => {
+    const { stations } = await readStations(handle.map, { reservable: true }, controller.signal);
+    showAll(handle, stations.map(({ location }) => [location.latitude, location.longitude]));
+    drawStations(handle, layer, stations, { onSelect });
+  };
+  // Without stations the place can be chosen all the same.
+  const tryToShow = () => void show().catch(() => {});
+  handle.map.on('moveend', tryToShow);
+  tryToShow();
+  return controller;
+}

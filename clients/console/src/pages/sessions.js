@@ -1,0 +1,123 @@
+// Charging sessions: the list, one of them live, and starting and stopping.
+
+import { html, useState } from '../ui/html.js';
+import { address, request } from '../api/client.js';
+import { useAction, useList, useRead, useResource } from '../api/resource.js';
+import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../ui/errors.js';
+import { ListView, Table } from '../ui/list.js';
+import { Ref, idOf, nameOf } from '../ui/objects.js';
+import { Picker } from '../forms/picker.js';
+import { duration, energy, money, number, price, title, words } from '../format.js';
+import { now, useNow } from '../state/clock.js';
+import { go, link, setQuery } from '../router.js';
+
+const STATUSES = ['active', 'completed', 'cancelled', 'failed'];
+
+/** How often live values are read, in milliseconds. */
+const EVERY = 2000;
+
+const EXPANDED = ['vehicle', 'driver', 'charging_station'];
+
+/** @param {{ route: import('../router.js').Route }} props */
+export default function Sessions({ route }) {
+  return route.segments[1] ? html`<${Session} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
+}
+
+/** @param {{ route: import('../router.js').Route }} props */
+function List({ route }) {
+  const status = route.query.get('status') ?? '';
+  const starting = route.query.get('start');
+  const list = useList(address('/v1/charging_sessions', { status, vehicle: route.query.get('vehicle'), limit: 25, 'expand[]': EXPANDED.map((one) => `data.${one}`) }), { every: EVERY });
+  const columns = [
+    { label: 'Started', cell: (/** @type {any} */ one) => html`<a href=${link(`/sessions/${one.id}`)}><${Time} at=${one.session_started} /></a>` },
+    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: 'Vehicle', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
+    { label: 'Station', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
+    { label: 'Power', number: true, cell: (/** @type {any} */ one) => (one.status === 'active' ? `${number(one.power)} kW` : '–') },
+    { label: 'Energy', number: true, cell: (/** @type {any} */ one) => energy(one.energy_consumed) },
+    { label: 'Cost', number: true, cell: (/** @type {any} */ one) => money(one.amount_due + one.amount_paid, one.currency) },
+  ];
+  const empty = html`<${Empty} title=${status ? `No session is ${words(status)}` : 'No session yet'}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
+    <button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button> <a class="button" href=${link('/reservations', { status: 'confirmed' })}>Confirmed reservations</a></${Empty}>`;
+  return html`<${PageHead} title="Sessions"><button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button></${PageHead}>
+    ${starting ? html`<${StartDialog} station=${starting === 'any' ? null : starting} connector=${route.query.get('connector')} onClose=${() => setQuery({ start: null, connector: null })} />` : null}
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', 'All'], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
+    <${ListView} list=${list} caption="Sessions" columns=${columns} empty=${empty} />`;
+}
+
+/** @param {{ id: string }} props */
+function Session({ id }) {
+  const resource = useResource(address(`/v1/charging_sessions/${encodeURIComponent(id)}`, { 'expand[]': [...EXPANDED, 'fleet', 'payment_method'] }), { every: EVERY });
+  const stop = useAction((key) => request('POST', `/v1/charging_sessions/${id}/stop`, {}, { idempotencyKey: key }));
+  const session = resource.data;
+  const vehicle = session ? idOf(session.vehicle) : null;
+  const telemetry = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle}/telemetry`, undefined, { signal }).catch(unlessMissing) : null), [vehicle], { every: EVERY });
+  useNow(1000);
+  if (!session) return html`<${PageHead} title="Session" /><${ResourceError} resource=${resource} />`;
+  const active = session.status === 'active';
+  const end = session.session_ended ? Date.parse(session.session_ended) : now();
+  const battery = telemetry.data?.battery;
+  const level = battery ? Math.min(100, battery.level + (active ? (100 * session.energy_consumed) / battery.capacity : 0)) : null;
+  const lines = [
+    { label: 'Item', cell: (/** @type {any} */ one) => one.description }, { label: 'Quantity', number: true, cell: (/** @type {any} */ one) => `${one.quantity} ${one.unit}` },
+    { label: 'Unit price', number: true, cell: (/** @type {any} */ one) => price(Number(one.unit_price), session.currency) }, { label: 'Net', number: true, cell: (/** @type {any} */ one) => money(one.net, session.currency) },
+    { label: 'Tax', number: true, cell: (/** @type {any} */ one) => `${money(one.tax, session.currency)} (${one.tax_percent} %)` }, { label: 'Gross', number: true, cell: (/** @type {any} */ one) => money(one.gross, session.currency) },
+  ];
+  return html`<${PageHead} title=${`Session of ${nameOf(session.vehicle)}`}><${Status} value=${session.status} />
+      ${active ? html`<${ConfirmButton} label="Stop charging" question="Charging stops and the vehicle is unplugged; the session is billed." disabled=${stop.busy} onConfirm=${() => stop.run()} />` : null}</${PageHead}>
+    <${ResourceError} resource=${resource} />
+    ${stop.error ? html`<${ErrorNotice} error=${stop.error} />` : null}
+    <div class="figures" aria-label="Live values">
+      <p><span>Power</span><strong>${number(active && !session.charging_ended ? session.power : 0)} kW</strong></p>
+      <p><span>Energy</span><strong>${energy(session.energy_consumed)}</strong></p>
+      <p><span>Cost</span><strong>${money(session.amount_due + session.amount_paid, session.currency)}</strong></p>
+      <p><span>Time</span><strong>${duration((end - Date.parse(session.session_started)) / 1000)}</strong></p>
+      ${level === null ? null : html`<p><span>Battery${active ? ', estimated' : ''}</span><strong>${number(level)} %</strong><meter min="0" max="100" low="20" high="80" optimum="90" value=${level} aria-label="Battery"></meter></p>`}
+    </div>
+    <div class="columns"><section class="card"><h2>Details</h2><${Facts} of=${[
+      ['Vehicle', html`<${Ref} to=${session.vehicle} />`], ['Driver', html`<${Ref} to=${session.driver} />`], ['Fleet', html`<${Ref} to=${session.fleet} />`],
+      ['Station', html`<${Ref} to=${session.charging_station} />`], ['Connector', session.connector],
+      ['Started', html`<${Time} at=${session.session_started} />`], ['Ended', html`<${Time} at=${session.session_ended} />`],
+      session.ends_by && active ? ['Ends at the latest', html`<${Time} at=${session.ends_by} /> (${words(session.ends_by_reason)})`] : null,
+      session.session_limit ? ['Limit', energy(session.session_limit)] : null,
+      ['Reservation', session.reservation ? html`<${Ref} to=${session.reservation} />` : null], ['Invoice', session.invoice ? html`<${Ref} to=${session.invoice} />` : null],
+      ['Payment method', session.payment_method ? html`<${Ref} to=${session.payment_method} />` : 'billed by invoice'], ['Id', html`<${Id} id=${session.id} />`]]} /></section>
+    <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {any} */ one) => one.description} />
+      ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}</section></div>`;
+}
+
+/** A vehicle without a reading is no error. @param {any} error */
+function unlessMissing(error) {
+  if (error.kind === 'missing' || error.kind === 'forbidden') return null;
+  throw error;
+}
+
+/** @param {{ station: string | null, connector: string | null, onClose: () => void }} props */
+function StartDialog({ station: given, connector: givenConnector, onClose }) {
+  const [stationId, setStationId] = useState(given);
+  const [connector, setConnector] = useState(givenConnector ?? '');
+  const [vehicle, setVehicle] = useState(/** @type {any} */ (null));
+  const [driver, setDriver] = useState(/** @type {string | null} */ (null));
+  const [limit, setLimit] = useState('');
+  const station = useRead(async (signal) => (stationId ? request('GET', `/v1/charging_stations/${encodeURIComponent(stationId)}`, undefined, { signal }) : null), [stationId]);
+  const start = useAction((key, body) => request('POST', '/v1/charging_sessions', body, { idempotencyKey: key }));
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const session = await start.run({ charging_station: stationId, connector, vehicle: vehicle?.id, driver, ...(limit ? { session_limit: Math.round(Number(limit) * 1000) } : {}) });
+    if (session) go(link(`/sessions/${session.id}`));
+  };
+  const connectors = station.data?.connectors ?? [];
+  return html`<${Dialog} title="Start a session" onClose=${onClose}><form onSubmit=${submit}>
+    ${start.error ? html`<${ErrorNotice} error=${start.error} />` : null}
+    <${ResourceError} resource=${station} />
+    <${Field} label="Vehicle">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="vehicle" required filter="status=active" value=${vehicle?.id ?? null}
+      onChange=${(/** @type {any} */ _, /** @type {any} */ next) => (setVehicle(next), setDriver(idOf(next?.drivers[0]) ?? null))} />`}</${Field}>
+    <${Field} label="Driver">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
+    <${Field} label="Station">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="charging_station" required value=${stationId} onChange=${(/** @type {string} */ next) => (setStationId(next), setConnector(''))} />`}</${Field}>
+    <${Field} label="Connector">${(/** @type {string} */ id) => html`<select id=${id} required onChange=${(/** @type {any} */ event) => setConnector(event.currentTarget.value)}>
+      <option value="">–</option>${connectors.map((/** @type {any} */ one) => html`<option key=${one.id} value=${one.id} selected=${one.id === connector}>${one.physical_reference ?? one.id}: ${one.type}, ${number(one.power)} kW, ${words(one.status)}</option>`)}</select>`}</${Field}>
+    <${Field} label="Stop after (kWh, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="0.001" step="any" value=${limit} onInput=${(/** @type {any} */ event) => setLimit(event.currentTarget.value)} />`}</${Field}>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${start.busy}>Start charging</button></footer>
+  </form></${Dialog}>`;
+}

@@ -1,0 +1,53 @@
+// Signing in with an API key, where the console is not signed in by the local runner.
+
+import { html, useState } from '../ui/html.js';
+import { useStore } from '../state/store.js';
+import { config, session, signIn, signInAtRunner, signInReason, signOut } from '../state/session.js';
+import { ApiError, request } from '../api/client.js';
+import { Field } from '../ui/elements.js';
+import { ErrorNotice } from '../ui/errors.js';
+
+export function SignIn() {
+  const reason = useStore(signInReason);
+  const [api, setApi] = useState(config().api ?? '');
+  const [key, setKey] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {ApiError | null} */ (null));
+  const asksForAddress = config().api === null;
+
+  async function submit(/** @type {Event} */ event) {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    signIn({ api: api.trim().replace(/\/+$/, '').replace(/\/v1$/, ''), key: key.trim() });
+    try {
+      await request('GET', '/v1/fleets?limit=1');
+    } catch (failure) {
+      // A key without the scope of this request is a key nevertheless.
+      if (failure instanceof ApiError && failure.kind !== 'forbidden') {
+        if (session.get()) signOut();
+        setError(failure);
+        setBusy(false);
+      }
+    }
+  }
+
+  return html`<section class="sign-in">
+    <h1><img src="icon.svg" alt="" width="40" height="40" /> Fleet Charging</h1>
+    ${reason && !error ? html`<div class="notice bad" role="alert"><p class="notice-title">You are signed out</p><p>${reason}</p></div>` : null}
+    ${error ? html`<${ErrorNotice} error=${error} />` : null}
+    ${config().runner ? html`<button type="button" class="primary wide-button" onClick=${() => signInAtRunner()}>Sign in at this runner</button><p class="or">or with a key</p>` : null}
+    <form onSubmit=${submit}>
+      ${asksForAddress
+        ? html`<${Field} label="Address of the API" hint="For example https://api.fleet.example, without /v1.">
+          ${(/** @type {string} */ id) => html`<input id=${id} type="url" required value=${api} onInput=${(/** @type {any} */ event) => setApi(event.currentTarget.value)} />`}
+        </${Field}>`
+        : null}
+      <${Field} label="API key" hint="Starts with sk_ or rk_. It stays in this tab, and is forgotten when the tab is closed.">
+        ${(/** @type {string} */ id) => html`<input id=${id} type="password" required autocomplete="off" spellcheck=${false} value=${key}
+          onInput=${(/** @type {any} */ event) => setKey(event.currentTarget.value)} />`}
+      </${Field}>
+      <button type="submit" class="primary" disabled=${busy}>${busy ? 'Signing in…' : 'Sign in'}</button>
+    </form>
+  </section>`;
+}

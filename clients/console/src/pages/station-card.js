@@ -1,0 +1,44 @@
+// A charging station with its connectors, prices and hours.
+
+import { html } from '../ui/html.js';
+import { Facts, Id, Status, WebLink } from '../ui/elements.js';
+import { Table } from '../ui/list.js';
+import { distance, number, price, title } from '../format.js';
+import { link } from '../router.js';
+
+/** @typedef {import('../../types').ChargingStation} Station */
+
+/** A price with its unit. @param {any} one */
+export function priceText(one) {
+  const unit = /** @type {Record<string, string>} */ ({ ENERGY: 'per kWh', TIME: 'per hour', PARKING_TIME: 'per hour of parking', FLAT: 'once' })[one.type] ?? title(one.type);
+  return `${price(Number(one.price_decimal ?? one.price), one.currency)} ${unit}`;
+}
+
+/** @param {{ station: Station, onReserve?: () => void }} props */
+export function StationCard({ station, onReserve }) {
+  const { address, availability, capabilities } = station;
+  const columns = [
+    { label: 'Connector', cell: (/** @type {any} */ one) => one.physical_reference ?? one.evse_id ?? one.id },
+    { label: 'Plug', cell: (/** @type {any} */ one) => one.type },
+    { label: 'Power', number: true, cell: (/** @type {any} */ one) => `${number(one.power)} kW` },
+    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: 'Start', cell: (/** @type {any} */ one) => html`<a class="button small" href=${link('/sessions', { start: station.id, connector: one.id })} aria-label=${`Start a session at connector ${one.physical_reference ?? one.id}`}>Start</a>` },
+  ];
+  return html`<section class="station" aria-label=${station.name}>
+    <h2>${station.name}</h2>
+    <p>${[address.line1, address.postal_code, address.city, address.country].filter(Boolean).join(', ')}</p>
+    <p class="actions">${onReserve && capabilities.reservable ? html`<button type="button" class="primary" onClick=${onReserve}>Reserve near here</button>` : null}
+      <${Status} value=${station.status} /> ${capabilities.reservable ? null : html`<span class="badge plain">Not reservable</span>`}</p>
+    <${Table} caption="Connectors" columns=${columns} rows=${station.connectors} />
+    <${Facts} of=${[
+      station.distance_meters !== undefined && station.distance_meters !== null ? ['Distance', distance(station.distance_meters)] : null,
+      ['Operator', station.operator],
+      ['Contact', /^https?:/.test(station.operator_contact) ? html`<${WebLink} url=${station.operator_contact} />` : station.operator_contact || null],
+      ['Prices', station.pricing.length ? html`<ul class="plain-list">${station.pricing.map((one, index) => html`<li key=${index}>${priceText(one)}</li>`)}</ul>` : 'unknown'],
+      ['Opening hours', capabilities['24_7_access'] ? 'Always open' : html`<ul class="plain-list">${availability.opening_hours.map((hours, index) => html`<li key=${index}>${title(hours.day)} ${hours.from}–${hours.until}</li>`)}</ul>`],
+      ['Time zone', station.timezone],
+      ['Amenities', capabilities.amenities.map(title).join(', ') || null],
+      ['Id', html`<${Id} id=${station.id} />`],
+    ]} />
+  </section>`;
+}

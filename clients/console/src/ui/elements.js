@@ -1,0 +1,152 @@
+// Small elements that every page uses.
+
+import { Fragment, html, useEffect, useId, useRef, useState } from './html.js';
+import { exactMoment, moment, relative, title } from '../format.js';
+import { useNow } from '../state/clock.js';
+import { toast } from './toasts.js';
+
+/** What a status means for its reader. @type {Record<string, string>} */
+const TONES = {
+  active: 'good', available: 'good', confirmed: 'good', completed: 'plain', succeeded: 'good', paid: 'good', enabled: 'good',
+  pending: 'wait', open: 'wait', draft: 'plain', reserved: 'wait', occupied: 'busy', charging: 'busy', unknown: 'plain',
+  failed: 'bad', faulted: 'bad', overdue: 'bad', disabled: 'bad', expired: 'bad', uncollectible: 'bad', unavailable: 'bad',
+  maintenance: 'bad', suspended: 'bad', removed: 'bad',
+};
+
+/** A status as a badge. */
+export const Status = (/** @type {{ value: string }} */ { value }) =>
+  html`<span class=${`badge ${TONES[value] ?? 'plain'}`}>${title(value)}</span>`;
+
+/** A moment, with its exact value as the tooltip. `ago` shows how far away it is. */
+export function Time(/** @type {{ at: string | number | null | undefined, ago?: boolean }} */ { at, ago = false }) {
+  useNow(30_000);
+  if (at === null || at === undefined) return html`<span class="none">–</span>`;
+  return html`<time datetime=${new Date(at).toISOString()} title=${exactMoment(at)}>${ago ? relative(at) : moment(at)}</time>`;
+}
+
+/**
+ * Puts a text on the clipboard.
+ * @param {string} text
+ * @param {string} what
+ */
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(`${what} copied.`);
+  } catch {
+    toast(`${what} could not be copied: the browser refused.`, 'bad');
+  }
+}
+
+export const CopyButton = (/** @type {{ text: string, what: string, children?: any }} */ { text, what, children }) =>
+  html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${`Copy ${what}`}>${children ?? 'Copy'}</button>`;
+
+/** Two sheets, the sign for copying. */
+const CopyMark = () => html`<svg width="13" height="13" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">
+  <rect x="5.5" y="5.5" width="9" height="9" rx="1.5" /><path d="M10.5 2.5v-1h-9v9h1" /></svg>`;
+
+/** An id, shortened for the eye, whole for the clipboard. */
+export const Id = (/** @type {{ id: string }} */ { id }) => html`<span class="id"><code title=${id}>${shortId(id)}</code>
+  <button type="button" class="quiet tiny" onClick=${() => copy(id, 'Id')} aria-label=${`Copy the id ${id}`}><${CopyMark} /></button></span>`;
+
+/** @param {string} id */
+export function shortId(id) {
+  const [prefix, rest] = [id.slice(0, id.indexOf('_') + 1), id.slice(id.indexOf('_') + 1)];
+  return rest.length > 12 ? `${prefix}…${rest.slice(-8)}` : id;
+}
+
+/** An address of the web, as a link if it is one. */
+export function WebLink(/** @type {{ url: string, children?: any }} */ { url, children }) {
+  const safe = /^https?:\/\//i.test(url);
+  const content = children ?? url;
+  return safe ? html`<a href=${url} target="_blank" rel="noopener noreferrer">${content}</a>` : html`<span>${content}</span>`;
+}
+
+/** A list of names and values. Pairs without a value are left out. */
+export const Facts = (/** @type {{ of: ([string, any] | null | false)[] }} */ { of }) => html`<dl class="facts">
+  ${of.filter(Boolean).map((pair) => pair && html`<div key=${pair[0]}><dt>${pair[0]}</dt><dd>${pair[1] ?? html`<span class="none">–</span>`}</dd></div>`)}
+</dl>`;
+
+/** JSON, indented. */
+export const Json = (/** @type {{ value: unknown, label: string }} */ { value, label }) =>
+  html`<pre class="json" tabindex="0" role="region" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre>`;
+
+export const Loading = (/** @type {{ what: string }} */ { what }) => html`<p class="loading" role="status">Loading ${what}…</p>`;
+
+/** What to do when there is nothing to show. */
+export const Empty = (/** @type {{ title: string, children?: any }} */ { title: text, children }) =>
+  html`<div class="empty"><p class="empty-title">${text}</p>${children}</div>`;
+
+/**
+ * A dialog that covers the page. It closes with Escape.
+ */
+export function Dialog(/** @type {{ title: string, onClose: () => void, wide?: boolean, children?: any }} */ { title: text, onClose, wide = false, children }) {
+  const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const heading = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    const before = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  const cancel = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    onClose();
+  };
+  return html`<dialog ref=${element} class=${wide ? 'wide' : ''} aria-labelledby=${heading} onCancel=${cancel}>
+    <header><h2 id=${heading}>${text}</h2><button type="button" class="quiet" onClick=${onClose} aria-label="Close">✕</button></header>
+    ${children}
+  </dialog>`;
+}
+
+/** A button that asks before it does something that cannot be undone. */
+export function ConfirmButton(/** @type {{ label: string, question: string, onConfirm: () => void, danger?: boolean, disabled?: boolean }} */ props) {
+  const [asking, setAsking] = useState(false);
+  const confirm = () => {
+    setAsking(false);
+    props.onConfirm();
+  };
+  return html`<${Fragment}>
+    <button type="button" class=${props.danger ? 'danger' : ''} disabled=${props.disabled} onClick=${() => setAsking(true)}>${props.label}</button>
+    ${asking && html`<${Dialog} title=${props.label} onClose=${() => setAsking(false)}>
+      <p>${props.question}</p>
+      <footer>
+        <button type="button" onClick=${() => setAsking(false)}>Cancel</button>
+        <button type="button" class=${props.danger ? 'danger' : 'primary'} onClick=${confirm}>${props.label}</button>
+      </footer>
+    </${Dialog}>`}
+  </${Fragment}>`;
+}
+
+/** A labelled control. `children` is a function of the control's id. */
+export function Field(/** @type {{ label: string, hint?: string, error?: string | null, children?: any }} */ { label, hint, error, children }) {
+  const id = useId();
+  return html`<div class=${`field ${error ? 'wrong' : ''}`}>
+    <label for=${id}>${label}</label>
+    ${children(id, `${id}-hint`)}
+    <p class="hint" id=${`${id}-hint`}>${error ? html`<strong class="field-error">${error}</strong> ` : null}${hint}</p>
+  </div>`;
+}
+
+/** One of several values. */
+export const Select = (/** @type {{ id?: string, label?: string, value: string, options: [string, string][], onChange: (value: string) => void }} */ { id, label, value, options, onChange }) =>
+  html`<select id=${id} aria-label=${label} value=${value} onChange=${(/** @type {any} */ event) => onChange(event.currentTarget.value)}>
+    ${options.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
+  </select>`;
+
+/** Pages within a page, as links. */
+export const Tabs = (/** @type {{ label: string, tabs: [string, string, boolean][] }} */ { label, tabs }) => html`<nav class="tabs" aria-label=${label}>
+  ${tabs.map(([href, text, current]) => html`<a key=${href} href=${href} aria-current=${current ? 'page' : undefined}>${text}</a>`)}
+</nav>`;
+
+/** The heading of a page with its actions. */
+export function PageHead(/** @type {{ title: string, children?: any, intro?: any }} */ { title: text, children, intro }) {
+  useEffect(() => {
+    document.title = `${text} · Fleet Charging`;
+  }, [text]);
+  return html`<header class="page-head"><div><h1 tabindex="-1">${text}</h1>${intro ? html`<p class="intro">${intro}</p>` : null}</div>
+    <div class="actions">${children}</div></header>`;
+}

@@ -1,0 +1,37 @@
+// A list of the API as a table, with its pages.
+
+import { html } from './html.js';
+import { Loading } from './elements.js';
+import { ResourceError } from './errors.js';
+
+/**
+ * @typedef {{ label: string, cell: (row: any) => any, number?: boolean }} Column
+ */
+
+/** The rows of a table; on narrow screens each row is a card. */
+export const Table = (/** @type {{ caption: string, columns: Column[], rows: any[], rowKey?: (row: any) => string }} */ { caption, columns, rows, rowKey = (row) => row.id }) =>
+  html`<div class="table-scroll"><table>
+    <caption class="hidden">${caption}</caption>
+    <thead><tr>${columns.map((column) => html`<th key=${column.label} scope="col" class=${column.number ? 'number' : ''}>${column.label}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`<tr key=${rowKey(row)}>
+      ${columns.map((column) => html`<td key=${column.label} data-label=${column.label} class=${column.number ? 'number' : ''}>${column.cell(row)}</td>`)}
+    </tr>`)}</tbody>
+  </table></div>`;
+
+/** A page of a list, with the buttons for the next and the previous one. `empty` is shown when the first page is empty. */
+export function ListView(/** @type {{ list: import('../api/resource.js').List<any>, caption: string, columns: Column[], empty: any }} */ { list, caption, columns, empty }) {
+  const rows = list.data;
+  const pages = (list.next || list.previous) && html`<nav class="pages" aria-label=${`Pages of ${caption}`}>
+    <button type="button" disabled=${!list.previous} onClick=${list.previous}>← Newer</button>
+    <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
+  </nav>`;
+  return html`<div class="list">
+    <${ResourceError} resource=${list} />
+    ${rows === null
+      ? list.loading && html`<${Loading} what=${caption.toLowerCase()} />`
+      : rows.length === 0 && !list.previous
+        ? empty
+        : html`<${Table} caption=${caption} columns=${columns} rows=${rows} />`}
+    ${pages}
+  </div>`;
+}

@@ -1,0 +1,44 @@
+// References to objects of the API. A reference is an id, or the object itself where the request expanded it.
+
+import { html } from './html.js';
+import { Id, shortId } from './elements.js';
+import { link } from '../router.js';
+
+/** The page of an object, by the prefix of its id. @type {Record<string, string>} */
+const PAGES = {
+  flt: '/fleets', drv: '/drivers', veh: '/vehicles', pol: '/policies', pm: '/payment_methods', res: '/reservations', cs: '/sessions',
+  inv: '/invoices', rpt: '/reports', chst: '/map', evt: '/developers/events', wh: '/developers/endpoints',
+};
+
+/** @typedef {string | { id: string } | null | undefined} Reference */
+
+/** @param {Reference} reference */
+export const idOf = (reference) => (typeof reference === 'string' ? reference : (reference?.id ?? null));
+
+/**
+ * What people call an object.
+ * @param {any} object
+ * @returns {string}
+ */
+export function nameOf(object) {
+  if (object === null || object === undefined) return '–';
+  if (typeof object === 'string') return shortId(object);
+  if (object.object === 'payment_method') return object.card ? `${object.card.brand} •••• ${object.card.last4}` : object.type;
+  return object.name ?? object.registration_plate ?? shortId(object.id);
+}
+
+/** The link to an object's page, if there is one. @param {string} id */
+export function pageOf(id) {
+  const page = PAGES[id.slice(0, id.indexOf('_'))];
+  if (!page) return null;
+  return page === '/map' ? link(page, { station: id }) : link(`${page}/${id}`);
+}
+
+/** A reference by name, as a link to the object's page. */
+export function Ref(/** @type {{ to: Reference }} */ { to }) {
+  const id = idOf(to);
+  if (!id) return html`<span class="none">–</span>`;
+  const page = pageOf(id);
+  if (!page) return html`<${Id} id=${id} />`;
+  return html`<a href=${page} title=${id}>${nameOf(to)}</a>`;
+}

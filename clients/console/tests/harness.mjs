@@ -1,0 +1,82 @@
+// What the checks of the console share: the local runner, Debian's Chromium, and what may never happen on any page.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const project = join(dirname(fileURLToPath(import.meta.url)), '../../..');
+// The packages are installed below target/, so that nothing but the sources lies in this folder.
+const load = createRequire(join(project, 'target/tools/console/x.js'));
+const { chromium } = load('playwright-core');
+const { AxeBuilder } = load('@axe-core/playwright');
+
+/**
+ * Starts the local runner on a free port, with its state in memory.
+ * @param {string[]} options
+ */
+export async function startRunner(options = []) {
+  const executable = process.env.RUNNER ?? join(project, 'target/debug/local');
+  const child = spawn(executable, ['--memory', '--port', '0', '--json', ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  const { base_url: url, api_key: key } = JSON.parse(line);
+  const api = async (method, path, body) => {
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const response = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
+    const result = await response.json();
+    assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(result)}`);
+    return result;
+  };
+  return { url, key, api, stop: () => child.kill() };
+}
+
+/** Starts the browser. */
+export const startBrowser = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+
+/**
+ * A tab of the browser. Every request to another origin, every error of a script and every violation of the
+ * Content-Security-Policy is noted in `faults`.
+ * @param {any} browser
+ * @param {string} url
+ * @param {any} options
+ */
+export async function openTab(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: 'en-GB', timezoneId: 'Europe/London', ...options });
+  const faults = [];
+  const page = await context.newPage();
+  page.on('request', (request) => {
+    const target = new URL(request.url());
+    if (target.origin !== url && target.protocol !== 'data:' && target.protocol !== 'blob:') faults.push(`a request to ${target.origin}`);
+  });
+  page.on('pageerror', (error) => faults.push(`an error of a script: ${error.message}`));
+  page.on('console', (message) => {
+    // The browser reports failed requests by itself; the pages show them.
+    if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) faults.push(`on the console: ${message.text()}`);
+  });
+  return { page, context, faults };
+}
+
+/** Fails if axe finds anything wrong with the page. @param {any} page @param {string} what */
+export async function checkAccessibility(page, what) {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const found = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.slice(0, 3).map((node) => `    ${node.html.slice(0, 200)}\n      ${node.failureSummary?.split('\n')[1] ?? ''}`).join('\n')}`);
+  assert.deepEqual(found, [], `axe found on ${what}:\n${found.join('\n')}`);
+}
+
+/** Chooses an object in a picker by typing. @param {any} page @param {string} label @param {string} text */
+export async function pick(page, label, text) {
+  const input = page.getByRole('combobox', { name: label, exact: true }).last();
+  await input.click();
+  await input.fill(text);
+  await page.getByRole('option', { name: text }).first().click();
+}
+
+/** @param {string} name @param {() => Promise<void>} run */
+export async function step(name, run) {
+  const began = Date.now();
+  await run();
+  process.stdout.write(`ok  ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)\n`);
+}

@@ -1,0 +1,102 @@
+// The first visit, all by mouse: load the demo fleet, reserve on the map, move the clock with the slider, see the confirmation and
+// its delivery, start and stop the session, and pay the invoice.
+
+import assert from 'node:assert/strict';
+import { checkAccessibility, openTab, pick, startBrowser, startRunner, step } from './harness.mjs';
+
+const runner = await startRunner();
+const browser = await startBrowser();
+try {
+  const { page, faults } = await openTab(browser, runner.url);
+  const goTo = (name) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
+
+  await step('the runner signs its own page in, and the page is interactive within a second', async () => {
+    const began = Date.now();
+    await page.goto(runner.url);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const milliseconds = Date.now() - began;
+    process.stdout.write(`    interactive after ${milliseconds} ms\n`);
+    await page.getByText('There is no fleet yet').waitFor();
+    await checkAccessibility(page, 'the empty overview');
+  });
+
+  await step('the demo fleet is loaded', async () => {
+    await page.getByRole('button', { name: 'Load a demo fleet' }).first().click();
+    await page.getByRole('button', { name: 'Load the demo fleet' }).click();
+    await page.getByText('The demo fleet is ready').waitFor({ timeout: 240_000 });
+    await page.getByRole('button', { name: 'Done' }).click();
+  });
+
+  let reservation;
+  await step('a charging window is reserved on the map', async () => {
+    await goTo('Reserve');
+    await pick(page, 'Vehicle', 'LB73');
+    const map = page.getByRole('application', { name: /Place of the reservation/ });
+    await map.click({ position: { x: 200, y: 200 } });
+    await page.getByRole('heading', { name: 'Stations that could serve' }).waitFor();
+    await page.getByRole('button', { name: 'Reserve', exact: true }).click();
+    await page.getByText('Pending', { exact: true }).waitFor();
+    reservation = page.url().split('/').pop();
+  });
+
+  await step('the slider of the test clock moves the time past the confirmation', async () => {
+    await goTo('Test clock');
+    const slider = page.getByRole('slider', { name: /Move ahead by/ });
+    const box = await slider.boundingBox();
+    await page.mouse.click(box.x + box.width * 0.35, box.y + box.height / 2);
+    await page.getByRole('button', { name: /^Move .* ahead$/ }).click();
+    await page.getByText(/The clock is at/).waitFor({ timeout: 60_000 });
+  });
+
+  await step('the confirmation and its delivery are shown', async () => {
+    await goTo('Reservations');
+    await page.locator(`a[href="#/reservations/${reservation}"]`).click();
+    await page.getByText('Confirmed: the connector is kept').waitFor();
+    await page.getByRole('heading', { name: 'Why this result' }).waitFor();
+    await goTo('Events');
+    await page.getByRole('link', { name: 'reservation.confirmed' }).first().click();
+    await page.getByRole('heading', { name: /Attempt 1/ }).waitFor();
+    await page.getByText('status 204').waitFor();
+  });
+
+  await step('the session is started and stopped', async () => {
+    await goTo('Reservations');
+    await page.locator(`a[href="#/reservations/${reservation}"]`).click();
+    const arrival = page.getByRole('button', { name: 'Move the test clock to the arrival' });
+    if (await arrival.isVisible()) await arrival.click();
+    await page.getByRole('button', { name: 'Start charging' }).click();
+    await page.getByRole('heading', { name: /Session of/ }).waitFor();
+    const session = page.url();
+    await goTo('Test clock');
+    await page.getByRole('button', { name: /^Move .* ahead$/ }).click();
+    await page.getByText(/The clock is at/).last().waitFor({ timeout: 60_000 });
+    await page.goto(session);
+    await page.getByRole('button', { name: 'Stop charging' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop charging' }).click();
+    await page.getByText('Completed', { exact: true }).waitFor();
+    await checkAccessibility(page, 'the session');
+  });
+
+  await step('the invoice is paid', async () => {
+    await goTo('Invoices');
+    await page.getByRole('table', { name: 'Invoices' }).getByRole('link').first().click();
+    await page.getByRole('button', { name: 'Pay', exact: true }).click();
+    await pick(page, 'Payment method', 'visa');
+    await page.getByRole('button', { name: /^Pay £/ }).click();
+    await page.getByText('Paid', { exact: true }).first().waitFor();
+    await page.locator('.badge', { hasText: 'Paid' }).waitFor();
+  });
+
+  await step('every page is without fault', async () => {
+    for (const path of ['/', '/map', '/calendar', '/reserve', '/reservations', '/sessions', '/invoices', '/reports', '/fleets', '/developers/clock']) {
+      await page.goto(`${runner.url}/#${path}`);
+      await page.locator('h1').waitFor();
+      await page.waitForTimeout(500);
+      await checkAccessibility(page, path);
+    }
+    assert.deepEqual(faults, []);
+  });
+} finally {
+  await browser.close();
+  runner.stop();
+}

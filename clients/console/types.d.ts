@@ -1,0 +1,17 @@
+// The objects of the API, from the types that `openapi-typescript` makes of the OpenAPI document. They are named by the operation
+// that returns them, so that they do not depend on the names of schemas.
+
+import type { paths } from './openapi';
+
+type Body<Operation> = Operation extends { responses: { 200: { content: { 'application/json': infer Content } } } } ? Content : never;
+
+export type ChargingStation = Body<paths['/v1/charging_stations/{id}']['get']>;
+export type ChargingSession = Body<paths['/v1/charging_sessions/{id}']['get']>;
+export type Driver = Body<paths['/v1/drivers/{id}']['get']>;
+export type Event = Body<paths['/v1/events/{id}']['get']>;
+export type Fleet = Body<paths['/v1/fleets/{id}']['get']>;
+export type Invoice = Body<paths['/v1/invoices/{id}']['get']>;
+export type Report = Body<paths['/v1/reports/{id}']['get']>;
+export type Reservation = Body<paths['/v1/reservations/{id}']['get']>;
+export type Vehicle = Body<paths['/v1/vehicles/{id}']['get']>;
+export type WebhookEndpoint = Body<paths['/v1/webhook_endpoints/{id}']['get']>;

@@ -1,0 +1,3 @@
+export const SCALE: number;
+export const LAND: number[][][];
+export const BORDERS: number[][];
