@@ -119,12 +119,10 @@ pub enum Work {
     SettleTransaction,
     BillFleet,
     SyncNetwork,
-    ApplyTariff,
-    PushToken,
 }
 
 impl Work {
-    pub const ALL: [Work; 12] = [
+    pub const ALL: [Work; 10] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -135,8 +133,6 @@ impl Work {
         Self::SettleTransaction,
         Self::BillFleet,
         Self::SyncNetwork,
-        Self::ApplyTariff,
-        Self::PushToken,
     ];
 
     /// The name of the function.
@@ -152,8 +148,6 @@ impl Work {
             Self::SettleTransaction => "settle-transaction",
             Self::BillFleet => "bill-fleet",
             Self::SyncNetwork => "sync-network",
-            Self::ApplyTariff => "apply-tariff",
-            Self::PushToken => "push-token",
         }
     }
 }
@@ -170,9 +164,9 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
-            Self::SyncNetwork { .. } => Work::SyncNetwork,
-            Self::ApplyTariff { .. } => Work::ApplyTariff,
-            Self::PushToken { .. } => Work::PushToken,
+            Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
+                Work::SyncNetwork
+            }
         }
     }
 
