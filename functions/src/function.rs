@@ -21,7 +21,7 @@ pub enum Trigger {
     Pages,
     /// Requests that no route takes.
     Otherwise,
-    /// Requests of charging networks, at these paths and with any method. A network authenticates with a token of OCPI.
+    /// Requests of charging networks, at these paths of API Gateway and with any method, so that the function refuses a wrong one. A network authenticates with a token of OCPI.
     Ocpi(&'static [&'static str]),
     /// Messages of a queue, at most so many at a time.
     Queue { work: Work, batch: u32 },

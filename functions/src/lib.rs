@@ -52,7 +52,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 29] = [
+pub const FUNCTIONS: [Function; 19] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -67,19 +67,9 @@ pub const FUNCTIONS: [Function; 29] = [
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
     charging_stations::import::FUNCTION,
-    networks::apply_tariff::FUNCTION,
     networks::manage::FUNCTION,
-    networks::push_token::FUNCTION,
     networks::sync::FUNCTION,
-    ocpi::cdrs::FUNCTION,
-    ocpi::commands::FUNCTION,
-    ocpi::credentials::FUNCTION,
-    ocpi::hub_client_info::FUNCTION,
-    ocpi::locations::FUNCTION,
-    ocpi::sessions::FUNCTION,
-    ocpi::tariffs::FUNCTION,
-    ocpi::tokens::FUNCTION,
-    ocpi::versions::FUNCTION,
+    ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
 ];
@@ -214,8 +204,8 @@ pub fn router_of(app: App, name: &str) -> Option<Router> {
     if name == docs::NAME {
         return Some(docs::router(app));
     }
-    if let Some(router) = ocpi::router_of(app.clone(), name) {
-        return Some(router);
+    if name == ocpi::NAME {
+        return Some(ocpi::router(app));
     }
     let endpoint = endpoints()
         .into_iter()

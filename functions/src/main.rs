@@ -150,7 +150,7 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
     Ok(serde_json::json!({"resent": resent}))
 }
 
-/// The error of an operator's invocation, which is told to them and the log.
+/// The error of an operator's invocation, which is returned and logged.
 fn told(error: shared::Error) -> Error {
     tracing::error!(%error, "an invocation failed");
     error.into()

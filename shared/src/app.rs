@@ -44,7 +44,7 @@ pub struct Parts {
 pub const TABLE: &str = "fleet-charging";
 
 /// What page tokens are authenticated with where the table is on this machine and no secret is configured.
-const LOCAL_PAGE_SECRET: &str = "for local runs: nobody else reads these pages";
+const LOCAL_PAGE_SECRET: &str = "for local runs: no other tenant reads these pages";
 
 /// What secrets in rows are encrypted with where the table is on this machine and no key is configured.
 const LOCAL_ENCRYPTION_KEY: &str = "for local runs: anybody can decrypt these rows";
@@ -276,7 +276,7 @@ impl App {
     /// Sends a message at a moment.
     ///
     /// # Errors
-    /// The queue's or the scheduler's.
+    /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
     pub async fn send_at(&self, at: Timestamp, message: &Message) -> Result<()> {
         send_at(&*self.queue, &*self.schedules, self.now(), at, message).await
     }

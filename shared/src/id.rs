@@ -1,4 +1,4 @@
-//! Identifiers: a prefix that tells the kind, and a version-7 UUID as 32 hexadecimal digits, so that ids sort by
+//! Identifiers: a prefix that names the kind, and a version-7 UUID as 32 hexadecimal digits, so that ids sort by
 //! creation. The table of prefixes here is the only one.
 
 use std::collections::VecDeque;
@@ -115,7 +115,7 @@ resources! {
     WebhookEndpoints "webhook_endpoints" WebhookEndpoint,
 }
 
-/// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] tells before anything is looked up.
+/// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] checks it before anything is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Id(String);

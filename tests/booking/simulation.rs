@@ -321,7 +321,7 @@ impl<'a> Simulation<'a> {
             let station = stations.iter().find(of).expect("its station");
             let connector = row.object.connector.as_deref().expect("its connector");
             assert!(
-                station.object.can_promise(connector),
+                station.object.is_reservable(connector),
                 "seed {}: {:?} is promised {connector} of {station:?}",
                 self.stage.seed,
                 row.object

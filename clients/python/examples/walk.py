@@ -3,52 +3,37 @@
 Needs a service that was started with `cargo run`, whose key and address are in FLEET_API_KEY and FLEET_API_URL.
 """
 
-import os
 from datetime import UTC, datetime, timedelta
 
 import httpx
 
-from fleet_charging import FleetClient
-from fleet_charging.models import AddressParams, ChargingStation
+from fleet_charging import FleetClient, models
 from fleet_charging.testing import advance_local_clock
 
-client, url, now = FleetClient(), os.environ["FLEET_API_URL"], datetime.now(UTC)
+client, now, hour = FleetClient(), datetime.now(UTC), timedelta(hours=1)
+inbox = f"{client.base_url}/_local/inbox"
+address: models.AddressParams = {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}
+fleet = client.fleets.create(name="Night shift", email="ops@fleet.example", address=address).id
+driver = client.drivers.create(name="Ada Byron", email="ada@fleet.example", preferences={"currency": "gbp"}).id
+client.drivers.attach(driver, fleet=fleet)
+vehicle = client.vehicles.create(fleet=fleet, registration_plate="AB12 CDE", vin="WVWZZZ1KZAW000001",
+                                 battery_capacity=60_000, charging_standard="Type2").id
+secret = client.webhook_endpoints.create(url=inbox, enabled_events=["reservation.confirmed"]).secret
+area: models.AreaParams = {"latitude": 51.507, "longitude": -0.128, "radius": 5000}
+reservation = client.reservations.create(driver=driver, vehicle=vehicle, ideal_start=now + hour, ideal_end=now + 2 * hour,
+                                         connector_type=["Type2"], location=area)
 
-
-def hours(n: int) -> datetime:
-    return now + timedelta(hours=n)
-
-
-address: AddressParams = {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}
-fleet = client.fleets.create(name="Night shift", email="ops@fleet.example", address=address)
-driver = client.drivers.create(name="Ada Byron", email="ada@fleet.example", preferences={"currency": "gbp"})
-client.drivers.attach(driver.id, fleet=fleet.id)
-vehicle = client.vehicles.create(
-    fleet=fleet.id, registration_plate="AB12 CDE", vin="WVWZZZ1KZAW000001", battery_capacity=60_000, charging_standard="Type2"
-)
-endpoint = client.webhook_endpoints.create(url=f"{url}/_local/inbox", enabled_events=["reservation.confirmed"])
-reservation = client.reservations.create(
-    driver=driver.id, vehicle=vehicle.id, ideal_start=hours(1), ideal_end=hours(2), connector_type=["Type2"],
-    location={"latitude": 51.507, "longitude": -0.128, "radius": 5000},
-)
-advance_local_clock(url, 1800)  # half an hour: the service confirms the reservation and sends the webhook
-delivery = httpx.get(f"{url}/_local/inbox").json()["data"][0]
-received = datetime.fromisoformat(delivery["received"]).timestamp()
-event = client.webhooks.verify(delivery["body"], delivery["headers"], endpoint.secret, now=received)
+advance_local_clock(client.base_url, 3300)  # half an hour before the window the service confirms the reservation
+sent = httpx.get(inbox).json()["data"][0]
+event = client.webhooks.verify(sent["body"], sent["headers"], secret, now=datetime.fromisoformat(sent["received"]).timestamp())
 assert event.type == "reservation.confirmed" and event.data.object.id == reservation.id, event
 confirmed = client.reservations.retrieve(reservation.id, expand=["charging_station"])
-station = confirmed.charging_station
-assert isinstance(station, ChargingStation) and confirmed.connector is not None
-print(f"{confirmed.status} at {station.name}, connector {confirmed.connector}")
+assert isinstance(station := confirmed.charging_station, models.ChargingStation) and confirmed.connector
 
-advance_local_clock(url, 1500)  # the vehicle arrives
-session = client.charging_sessions.create(
-    charging_station=station.id, connector=confirmed.connector, driver=driver.id, vehicle=vehicle.id
-)
-advance_local_clock(url, 1200)  # twenty minutes of charging
+session = client.charging_sessions.create(charging_station=station.id, connector=confirmed.connector, driver=driver, vehicle=vehicle)
+advance_local_clock(client.base_url, 1200)  # twenty minutes of charging
 client.charging_sessions.stop(session.id)
-draft = client.invoices.create(fleet=fleet.id, currency="gbp", period_start=hours(-24), period_end=hours(24))
+draft = client.invoices.create(fleet=fleet, currency="gbp", period_start=now - 24 * hour, period_end=now + 24 * hour)
 client.invoices.finalize(draft.id)
-card = client.payment_methods.create(type="card", token="tok_success")
-invoice = client.invoices.pay(draft.id, payment_method=card.id)
-print(f"invoice {invoice.status}: {invoice.amount_paid} {invoice.currency}")
+invoice = client.invoices.pay(draft.id, payment_method=client.payment_methods.create(type="card", token="tok_success").id)
+print(f"charged at {station.name}, invoice {invoice.status}: {invoice.amount_paid} {invoice.currency}")

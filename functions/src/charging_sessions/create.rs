@@ -50,10 +50,10 @@ pub async fn handle(
         object: &session.object,
         policy_warnings,
     })?;
-    let promise = CalendarHold::of_session(&session);
+    let hold = CalendarHold::of_session(&session);
     let mut tx = app.store.begin(origin);
     tx.create(&mut session)?;
-    tx.hold(&start.calendars, &promise)?;
+    tx.hold(&start.calendars, &hold)?;
     let (station, evse) = (&start.station, &start.connector.evse);
     let occupied = ConnectorStatus::Occupied;
     tx.set_evse_status(station, evse, occupied)?;

@@ -20,7 +20,7 @@ pub async fn end<'a>(
     mut row: Stored<ChargingSession>,
 ) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
-    let promised = CalendarHold::of_session(&row);
+    let held = CalendarHold::of_session(&row);
     let operation = Operation::of(tenant.mode);
     row.end(operation, origin.now)?;
     let completed = row.object.status == SessionStatus::Completed;
@@ -31,16 +31,16 @@ pub async fn end<'a>(
         fulfilled(app, origin, row.internal.reservation.as_ref()),
     )?;
     let mut tx = store.begin(origin);
-    let mut given_up = Vec::new();
-    // Time that is past by now need not be given back.
-    if session.session_ended < Some(promised.window.until) {
-        given_up.push(promised);
+    let mut released = Vec::new();
+    // Time in the past need not be released.
+    if session.session_ended < Some(held.window.until) {
+        released.push(held);
     }
     if let Some(mut reservation) = reservation {
-        given_up.extend(CalendarHold::of_reservation(&reservation));
+        released.extend(CalendarHold::of_reservation(&reservation));
         tx.save(&mut reservation)?;
     }
-    tx.release_all(&given_up).await?;
+    tx.release_all(&released).await?;
     if let Some(station) = station {
         let station = station.object;
         let mut connectors = station.connectors.iter();

@@ -2,7 +2,7 @@
 //!
 //! An object that cannot be used is reported and skipped; the others are loaded. Loading a station again changes what the file
 //! says differently than the last time (`shared::ocpi::update`). Each station that changes is written on the condition that
-//! nobody has changed it since it was read, so that a session that begins or ends meanwhile keeps its effect. An import that
+//! it has not changed since it was read, so that a session that starts or ends in between keeps its effect. An import that
 //! fails half-way has loaded some stations; the next one does the rest.
 
 use std::collections::{BTreeSet, HashMap};
@@ -39,7 +39,7 @@ const AT_A_TIME: usize = 100;
 /// How many changed stations are written at once.
 const WRITERS: usize = 8;
 
-/// How often a station is read again that somebody else changes meanwhile.
+/// How often a station that changes concurrently is read again.
 const TRIES: usize = 10;
 
 /// What to load.
@@ -120,18 +120,18 @@ pub fn read(
 /// Stores stations, which belong to no tenant, and counts them.
 ///
 /// # Errors
-/// The table cannot be reached.
+/// `Unavailable` if DynamoDB cannot be reached.
 pub async fn add(
     app: &App,
     mode: Mode,
     mut stations: Vec<ImportedStation>,
     imported: &mut Imported,
 ) -> Result<(), Error> {
-    let nobody = Tenant {
+    let operator = Tenant {
         account: Id::from_number(Kind::Account, 0),
         mode,
     };
-    let origin = Origin::background(nobody, app.now());
+    let origin = Origin::background(operator, app.now());
     imported.imported += stations.len();
     while !stations.is_empty() {
         let rest = stations.split_off(stations.len().min(AT_A_TIME));

@@ -40,7 +40,7 @@ pub const ROUTE: Route = Route::list(
 ])
 .memory(512);
 
-/// How far from a route stations are sought unless the request says otherwise, in metres.
+/// The default distance from a route within which stations are searched, in metres.
 const BUFFER: u32 = 5_000;
 
 /// The longest time a connector may be asked to be free for, in milliseconds.

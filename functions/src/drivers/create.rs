@@ -1,4 +1,4 @@
-//! `POST /v1/drivers`: makes a driver, attached to no fleet yet.
+//! `POST /v1/drivers`: creates a driver that is not attached to a fleet.
 
 use axum::extract::State;
 use shared::Response;

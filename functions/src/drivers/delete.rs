@@ -1,4 +1,4 @@
-//! `DELETE /v1/drivers/{id}`: removes a driver whom no reservation waits for, who is not charging and whose wallet is empty,
+//! `DELETE /v1/drivers/{id}`: deletes a driver without open reservations, without an active session and with an empty wallet,
 //! from fleets and vehicles too.
 
 use axum::extract::State;
@@ -48,7 +48,7 @@ pub async fn handle(
     for vehicle in &mut vehicles {
         vehicle.object.forget_driver(&id, context.now());
     }
-    // A crash between two parts leaves a driver whom some vehicles no longer name, and who can be deleted again.
+    // A crash between two parts leaves a driver that some vehicles no longer name. The deletion can be repeated.
     tx.save_in_parts(&mut vehicles).await?;
     for fleet in fleets {
         tx.leave(fleet, &id)?;

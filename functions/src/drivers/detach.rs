@@ -32,7 +32,7 @@ pub async fn handle(
     )?;
     let (origin, fleet) = (&context.origin, Some(&body.fleet));
     if let Some(session) = references::charging(&app, origin, Kind::Driver, &id, fleet).await? {
-        let message = format!("The driver's session {session} in this fleet is under way.");
+        let message = format!("The driver's session {session} in this fleet is active.");
         return Err(Code::DriverFleetConflict.because(message).at("fleet"));
     }
     driver.detach_from(&body.fleet, context.now())?;

@@ -1,4 +1,4 @@
-//! `POST /v1/estimations`: tells what charging a vehicle at a station would take and cost.
+//! `POST /v1/estimations`: estimates the duration and cost of charging a vehicle at a station.
 
 use axum::extract::State;
 use shared::Response;

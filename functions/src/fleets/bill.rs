@@ -1,4 +1,4 @@
-//! `bill-fleet`: when a billing period of a fleet is over, drafts an invoice of what it owes in each currency, to be
+//! `bill-fleet`: when a billing period of a fleet is over, drafts an invoice of the amounts due in each currency, to be
 //! finalized a day later; when a reporting period is over, asks for its report. A period without sessions has neither.
 
 use shared::deployment::Deployment;

@@ -1,5 +1,5 @@
-//! `check-invoice`: finalizes the draft of a billing cycle, tells that an open invoice is overdue, brings a payment to its
-//! end that was cut short, and has the sessions of a paid invoice say so.
+//! `check-invoice`: finalizes the draft of a billing cycle, reports that an open invoice is overdue, finishes an
+//! interrupted payment, and marks the sessions of a paid invoice as paid.
 
 use shared::deployment::{Deployment, Need};
 use shared::models::invoice::{Concern, Invoice};

@@ -65,7 +65,7 @@ pub async fn settle(
     tx.commit(response).await
 }
 
-/// Brings an attempt of somebody else to its end.
+/// Finishes an attempt that another request started.
 pub async fn settle_alone(
     app: &App,
     origin: &Origin,

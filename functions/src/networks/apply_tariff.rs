@@ -1,23 +1,12 @@
-//! `apply-tariff`: gives the connectors that name a tariff its prices, after it was changed. A tariff of many locations is applied to
+//! Gives the connectors that name a tariff its prices, after it was changed. A tariff of many locations is applied to
 //! some of them at a time.
 
-use shared::deployment::{Deployment, Need};
 use shared::ocpi::object::{Module, ObjectId};
 use shared::origin::Mode;
-use shared::ports::{Message, Work};
-use shared::store::access::Rows;
-use shared::{App, Error, Kind};
+use shared::ports::Message;
+use shared::{App, Error};
 
 use super::stations;
-use crate::function::Function;
-
-pub const FUNCTION: Function = Function::worker(
-    Work::ApplyTariff,
-    Deployment::in_background()
-        .writing(&[Rows::Of(Kind::ChargingStation)])
-        .needing(&[Need::Messages]),
-);
-
 /// How many locations one message is for.
 const AT_A_TIME: usize = 100;
 

@@ -1,25 +1,16 @@
-//! `push-token`: sends the token of a charge card to a network, after it was made or changed.
+//! Sends the token of a charge card to a network, after it was made or changed.
 //!
 //! The present state of the token is sent, so that messages may arrive in any order. A platform that cannot be reached is tried again by
 //! the queue; one that refuses the token is not.
 
-use shared::deployment::{Deployment, Need};
 use shared::models::stored::Stored;
 use shared::ocpi::network::{Network, NetworkStatus};
 use shared::ocpi::token::TokenType;
 use shared::ocpi::versions::{InterfaceRole, module};
 use shared::ocpi_client::{Platform, below};
 use shared::origin::Mode;
-use shared::ports::Work;
 use shared::store::networks::nobody;
 use shared::{App, Error, Id};
-
-use crate::function::Function;
-
-pub const FUNCTION: Function = Function::worker(
-    Work::PushToken,
-    Deployment::in_background().needing(&[Need::EncryptionKeys]),
-);
 
 /// Sends a token, if the network is connected and takes tokens.
 ///

@@ -1,4 +1,5 @@
-//! `sync-network`: pulls tariffs, locations, sessions and CDRs from a network.
+//! `sync-network`: pulls tariffs, locations, sessions and CDRs from a network. The same function gives connectors the prices of tariffs
+//! that have changed (`apply_tariff`), and sends tokens (`push_token`).
 //!
 //! A network's row says when the next pull is due; the relay sends a message for that moment, and the sweeper sends it again if it was
 //! lost. A pull reads the modules one after the other, page by page, and stores after each page how far it has come, so that it goes

@@ -5,7 +5,7 @@
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use shared::deployment::Deployment;
+use shared::App;
 use shared::http::edge::base_url;
 use shared::ocpi::cdr::Cdr;
 use shared::ocpi::envelope::StatusCode;
@@ -13,33 +13,17 @@ use shared::ocpi::object::{Module as Objects, ObjectId, Refusal, Update, put, te
 use shared::ocpi::reader::lenient;
 use shared::ocpi::versions::{OwnUrls, module as names};
 use shared::ocpi_client::below;
-use shared::store::access::Rows;
-use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
 use crate::networks::objects;
 
 const LIST: &str = "/ocpi/{version}/cdrs";
 const PATH: &str = "/ocpi/{version}/cdrs/{country_code}/{party_id}/{cdr_id}";
 
-pub const FUNCTION: Function = Function {
-    name: "ocpi-cdrs",
-    description: "OCPI module CDRs",
-    trigger: Trigger::Ocpi(&[LIST, "/ocpi/{version}/cdrs/{proxy+}"]),
-    deployment: Deployment::of_request().writing(&[
-        Rows::Of(Kind::Network),
-        Rows::OcpiCredentials,
-        Rows::OcpiObjects,
-        Rows::Rates,
-    ]),
-};
-
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![
             operation("ocpi-create-cdr", "POST", LIST, create),
             operation("ocpi-retrieve-cdr", "GET", PATH, retrieve),

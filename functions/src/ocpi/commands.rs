@@ -4,38 +4,22 @@
 //! follows from it is decided by what the command was about.
 
 use axum::extract::{Path, State};
-use shared::deployment::Deployment;
 use shared::ocpi::command::{CommandResult, CommandType};
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::reader::lenient;
-use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
 
 const PATH: &str = "/ocpi/{version}/commands/{command}/{id}";
 
 /// How often a result is stored that another one arrives together with.
 const TRIES: usize = 5;
 
-pub const FUNCTION: Function = Function {
-    name: "ocpi-commands",
-    description: "OCPI module commands",
-    trigger: Trigger::Ocpi(&["/ocpi/{version}/commands/{proxy+}"]),
-    deployment: Deployment::of_request().writing(&[
-        Rows::Of(Kind::Network),
-        Rows::OcpiCredentials,
-        Rows::OcpiObjects,
-        Rows::Rates,
-    ]),
-};
-
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![operation(
             "ocpi-create-command-result",
             "POST",

@@ -6,38 +6,24 @@
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode as HttpStatus};
-use shared::deployment::{Deployment, Need};
+use shared::App;
 use shared::http::edge::base_url;
 use shared::ocpi::credentials::Credentials;
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::network::{Network, NetworkStatus};
 use shared::ocpi::reader::lenient;
 use shared::ocpi::versions::OcpiVersion;
-use shared::store::access::Rows;
 use shared::store::networks::shared_origin;
-use shared::{App, Kind};
 
-use super::edge::{CREDENTIALS_PATIENCE, InVersion, Json, Platform};
+use super::edge::{InVersion, Json, Platform};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
 use crate::networks::handshake;
 
 const PATH: &str = "/ocpi/{version}/credentials";
 
-pub const FUNCTION: Function = Function {
-    name: "ocpi-credentials",
-    description: "OCPI module credentials",
-    trigger: Trigger::Ocpi(&[PATH]),
-    deployment: Deployment::of_request()
-        .timeout(CREDENTIALS_PATIENCE.as_secs() as u32 + 1)
-        .writing(&[Rows::Of(Kind::Network), Rows::OcpiCredentials, Rows::Rates])
-        .needing(&[Need::EncryptionKeys]),
-};
-
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![
             operation("ocpi-retrieve-credentials", "GET", PATH, retrieve),
             operation("ocpi-register", "POST", PATH, register),

@@ -3,40 +3,24 @@
 //! The party may write its objects over the hub's connection from then on, unless it belongs to another network.
 
 use axum::extract::{Path, State};
-use shared::deployment::Deployment;
+use shared::App;
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::network::{Network, NetworkParty};
 use shared::ocpi::object::{Module as Objects, ObjectId, Update, check_member, put};
 use shared::ocpi::party::PartyId;
 use shared::ocpi::reader::lenient;
 use shared::ocpi::token::ClientInfo;
-use shared::store::access::Rows;
 use shared::store::networks::shared_origin;
-use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
 use crate::networks::objects;
 
 const PATH: &str = "/ocpi/{version}/hubclientinfo/{country_code}/{party_id}";
 
-pub const FUNCTION: Function = Function {
-    name: "ocpi-hub-client-info",
-    description: "OCPI module hubclientinfo",
-    trigger: Trigger::Ocpi(&["/ocpi/{version}/hubclientinfo/{proxy+}"]),
-    deployment: Deployment::of_request().writing(&[
-        Rows::Of(Kind::Network),
-        Rows::OcpiCredentials,
-        Rows::OcpiObjects,
-        Rows::Rates,
-    ]),
-};
-
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![
             operation("ocpi-retrieve-client-info", "GET", PATH, retrieve),
             operation("ocpi-put-client-info", "PUT", PATH, replace),

@@ -5,17 +5,14 @@
 
 use axum::extract::{Path, State};
 use serde_json::Value;
-use shared::deployment::Deployment;
+use shared::App;
 use shared::ocpi::object::{
     Module as Objects, ObjectId, Part, Refusal, Update, check_identity, part, patch_part, put_part,
 };
-use shared::store::access::Rows;
-use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
 use crate::networks::stations;
 
 const LOCATION: &str = "/ocpi/{version}/locations/{country_code}/{party_id}/{location_id}";
@@ -23,22 +20,8 @@ const EVSE: &str = "/ocpi/{version}/locations/{country_code}/{party_id}/{locatio
 const CONNECTOR: &str =
     "/ocpi/{version}/locations/{country_code}/{party_id}/{location_id}/{evse_uid}/{connector_id}";
 
-pub const FUNCTION: Function = Function {
-    name: "ocpi-locations",
-    description: "OCPI module locations",
-    trigger: Trigger::Ocpi(&["/ocpi/{version}/locations/{proxy+}"]),
-    deployment: Deployment::of_request().writing(&[
-        Rows::Of(Kind::ChargingStation),
-        Rows::Of(Kind::Network),
-        Rows::OcpiCredentials,
-        Rows::OcpiObjects,
-        Rows::Rates,
-    ]),
-};
-
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![
             operation("ocpi-retrieve-location", "GET", LOCATION, retrieve_location),
             operation("ocpi-put-location", "PUT", LOCATION, put_location),

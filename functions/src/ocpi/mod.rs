@@ -19,10 +19,32 @@ pub mod versions;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use shared::App;
+use shared::deployment::{Deployment, Need};
+use shared::store::access::Rows;
+use shared::{App, Kind};
 
-use crate::function::Trigger;
+use crate::function::{Function, Trigger};
 use module::{Module, Operation};
+
+/// The name of the function.
+pub const NAME: &str = "serve-networks";
+
+/// One function serves all modules: a network's requests are alike, and each function would cost four resources of the stack.
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "The interfaces that charging networks call",
+    trigger: Trigger::Ocpi(&["/ocpi/{proxy+}"]),
+    deployment: Deployment::of_request()
+        .timeout(edge::CREDENTIALS_PATIENCE.as_secs() as u32 + 1)
+        .writing(&[
+            Rows::Of(Kind::ChargingStation),
+            Rows::Of(Kind::Network),
+            Rows::OcpiCredentials,
+            Rows::OcpiObjects,
+            Rows::Rates,
+        ])
+        .needing(&[Need::EncryptionKeys]),
+};
 
 /// Every module that networks may call.
 pub fn modules() -> Vec<Module> {
@@ -39,30 +61,9 @@ pub fn modules() -> Vec<Module> {
     ]
 }
 
-/// The paths that a module's function is called for, in the form of API Gateway. Methods are left to the function, so that a wrong one
-/// is refused in the form of OCPI.
-pub const fn paths(trigger: &Trigger) -> &'static [&'static str] {
-    match trigger {
-        Trigger::Ocpi(paths) => paths,
-        _ => &[],
-    }
-}
-
 /// A router of every module.
 pub fn router(app: App) -> Router {
-    serve(app, modules())
-}
-
-/// A router of the module with that function, if there is one.
-pub fn router_of(app: App, name: &str) -> Option<Router> {
-    let module = modules()
-        .into_iter()
-        .find(|module| module.function.name == name)?;
-    Some(serve(app, vec![module]))
-}
-
-fn serve(app: App, modules: Vec<Module>) -> Router {
-    let operations = modules.into_iter().flat_map(|module| module.operations);
+    let operations = modules().into_iter().flat_map(|module| module.operations);
     let mut router = Router::new();
     for Operation { path, handler, .. } in operations {
         router = router.route(path, handler);

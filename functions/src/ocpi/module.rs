@@ -1,10 +1,8 @@
-//! The operations of a module of OCPI, which are one function in a deployment.
+//! The operations of a module of OCPI.
 
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use shared::App;
-
-use crate::function::Function;
 
 /// An operation of a module.
 pub struct Operation {
@@ -43,8 +41,7 @@ where
     }
 }
 
-/// A module: one function in a deployment.
+/// A module.
 pub struct Module {
-    pub function: Function,
     pub operations: Vec<Operation>,
 }

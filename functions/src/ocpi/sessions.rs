@@ -4,38 +4,22 @@
 
 use axum::extract::{Path, State};
 use serde_json::Value;
-use shared::deployment::Deployment;
+use shared::App;
 use shared::ocpi::object::{
     Module as Objects, Refusal, Update, check_identity, patch_session, put,
 };
 use shared::ocpi::reader::lenient;
 use shared::ocpi::session::Session;
-use shared::store::access::Rows;
-use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
 use crate::networks::objects;
 
 const PATH: &str = "/ocpi/{version}/sessions/{country_code}/{party_id}/{session_id}";
 
-pub const FUNCTION: Function = Function {
-    name: "ocpi-sessions",
-    description: "OCPI module sessions",
-    trigger: Trigger::Ocpi(&["/ocpi/{version}/sessions/{proxy+}"]),
-    deployment: Deployment::of_request().writing(&[
-        Rows::Of(Kind::Network),
-        Rows::OcpiCredentials,
-        Rows::OcpiObjects,
-        Rows::Rates,
-    ]),
-};
-
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![
             operation("ocpi-retrieve-session", "GET", PATH, retrieve),
             operation("ocpi-put-session", "PUT", PATH, replace),

@@ -4,37 +4,21 @@
 //! that they began with.
 
 use axum::extract::{Path, State};
-use shared::deployment::Deployment;
+use shared::App;
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::object::{Module as Objects, Update, check_identity, put};
 use shared::ocpi::reader::lenient;
 use shared::ocpi::tariff::Tariff;
-use shared::store::access::Rows;
-use shared::{App, Kind};
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
 use crate::networks::objects;
 
 const PATH: &str = "/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id}";
 
-pub const FUNCTION: Function = Function {
-    name: "ocpi-tariffs",
-    description: "OCPI module tariffs",
-    trigger: Trigger::Ocpi(&["/ocpi/{version}/tariffs/{proxy+}"]),
-    deployment: Deployment::of_request().writing(&[
-        Rows::Of(Kind::Network),
-        Rows::OcpiCredentials,
-        Rows::OcpiObjects,
-        Rows::Rates,
-    ]),
-};
-
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![
             operation("ocpi-retrieve-tariff", "GET", PATH, retrieve),
             operation("ocpi-put-tariff", "PUT", PATH, replace),

@@ -2,38 +2,23 @@
 
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
-use shared::deployment::Deployment;
+use shared::App;
 use shared::http::edge::base_url;
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::page::{MAX_LIMIT, PageQuery};
 use shared::ocpi::reader::lenient;
 use shared::ocpi::token::{Allowed, AuthorizationInfo, LocationReferences, TokenType};
 use shared::ocpi::versions::{OwnUrls, module as names};
-use shared::store::access::Rows;
-use shared::{App, Kind};
 
 use super::edge::{InVersion, OptionalJson, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
 
 const LIST: &str = "/ocpi/{version}/tokens";
 const AUTHORIZE: &str = "/ocpi/{version}/tokens/{token_uid}/authorize";
 
-pub const FUNCTION: Function = Function {
-    name: "ocpi-tokens",
-    description: "OCPI module tokens",
-    trigger: Trigger::Ocpi(&[LIST, "/ocpi/{version}/tokens/{proxy+}"]),
-    deployment: Deployment::of_request().writing(&[
-        Rows::Of(Kind::Network),
-        Rows::OcpiCredentials,
-        Rows::Rates,
-    ]),
-};
-
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![
             operation("ocpi-list-tokens", "GET", LIST, list),
             operation("ocpi-authorize-token", "POST", AUTHORIZE, authorize),

@@ -3,32 +3,15 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use shared::App;
-use shared::Kind;
-use shared::deployment::Deployment;
 use shared::http::edge::base_url;
 use shared::ocpi::versions::OwnUrls;
-use shared::store::access::Rows;
 
 use super::edge::{InVersion, Platform};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
-use crate::function::{Function, Trigger};
-
-pub const FUNCTION: Function = Function {
-    name: "ocpi-versions",
-    description: "OCPI module versions",
-    trigger: Trigger::Ocpi(&["/ocpi/versions", "/ocpi/{version}"]),
-    // A token that is used for the first time ends the validity of the one before.
-    deployment: Deployment::of_request().writing(&[
-        Rows::Of(Kind::Network),
-        Rows::OcpiCredentials,
-        Rows::Rates,
-    ]),
-};
 
 pub fn module() -> Module {
     Module {
-        function: FUNCTION,
         operations: vec![
             operation("ocpi-list-versions", "GET", "/ocpi/versions", list),
             operation("ocpi-retrieve-version", "GET", "/ocpi/{version}", retrieve),

@@ -134,7 +134,7 @@ async fn begin(
 /// Finishes a top-up whose request did not, once its time is over.
 ///
 /// # Errors
-/// `Unavailable` if the provider gives no clear answer or DynamoDB cannot be reached; `Contended` if somebody else finished it.
+/// `Unavailable` if the provider gives no clear answer or DynamoDB cannot be reached; `Contended` if another instance finished it.
 pub async fn finish(app: &App, origin: &Origin, row: Stored<Transaction>) -> Result<(), Error> {
     match row.internal.next_action_at {
         Some(due) if due <= origin.now => settle(app, origin, None, row).await.map(drop),
@@ -153,7 +153,7 @@ async fn settle(
         return Err(Error::internal("a transaction that is no top-up"));
     };
     let wallet = Wallet::owned_by(&top_up.wallet)
-        .ok_or_else(|| Error::internal("a wallet that nobody can own"))?;
+        .ok_or_else(|| Error::internal("a wallet of an object that has none"))?;
     let ending = Ending {
         app,
         origin,
@@ -212,7 +212,7 @@ impl Ending<'_> {
             row.end_declined(code);
             return self.commit(row).await;
         }
-        // Read only now: charging takes long, and the owner may have changed meanwhile.
+        // Read only now: charging takes long, and the owner may have changed in the meantime.
         let owner = self.app.store.wallet_owner(tenant, self.wallet).await?;
         let reason = match owner {
             Some(mut owner) if owner.currency() == row.object.currency => {

@@ -1,4 +1,4 @@
-//! `POST /v1/reports`: asks for a report; its file is made in the background.
+//! `POST /v1/reports`: creates a report. Its file is generated in the background.
 
 use axum::extract::State;
 use shared::Response;

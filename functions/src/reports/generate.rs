@@ -103,7 +103,7 @@ async fn make(
     Ok(Some((file, summary.totals())))
 }
 
-/// What people call the groups; those that are gone have no name.
+/// The names of the groups; deleted ones have none.
 async fn names(
     app: &App,
     tenant: &Tenant,

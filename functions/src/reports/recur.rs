@@ -8,7 +8,7 @@ use shared::origin::Origin;
 
 use shared::{App, Error, Id, Kind};
 
-/// Asks for the report of a period once, by vehicle, where the account wants reports and there is something to report.
+/// Creates the report of a period once, grouped by vehicle, if reports are enabled and there is anything to report.
 pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> Result<(), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
     let parameters = NewReportParameters {

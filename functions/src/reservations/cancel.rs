@@ -1,4 +1,4 @@
-//! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and gives its time back.
+//! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and releases its window.
 
 use axum::extract::State;
 use shared::Response;

@@ -134,7 +134,7 @@ async fn is_kept(
         .find::<ChargingStation>(&origin.tenant, station)
         .await?;
     let in_order =
-        station.is_some_and(|row| row.internal.published && row.object.can_promise(connector));
+        station.is_some_and(|row| row.internal.published && row.object.is_reservable(connector));
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 

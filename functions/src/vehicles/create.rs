@@ -1,4 +1,4 @@
-//! `POST /v1/vehicles`: makes a vehicle of a fleet, and tells its drivers.
+//! `POST /v1/vehicles`: creates a vehicle in a fleet, and adds it to its drivers.
 
 use axum::extract::State;
 use shared::Response;

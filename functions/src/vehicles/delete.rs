@@ -1,4 +1,4 @@
-//! `DELETE /v1/vehicles/{id}`: removes a vehicle that no reservation waits for and that is not charging, with its telemetry.
+//! `DELETE /v1/vehicles/{id}`: deletes a vehicle that no reservation waits for and that is not charging, with its telemetry.
 
 use axum::extract::State;
 use shared::Response;

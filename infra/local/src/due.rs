@@ -52,7 +52,8 @@ pub async fn list(State(engine): State<Arc<Engine>>) -> Json<Due> {
 
 impl Work {
     fn new(at: Timestamp, message: &Message) -> Self {
-        let of = |tenant: &Tenant, object: &Id| (Some(tenant.account.clone()), Some(object.clone()));
+        let of =
+            |tenant: &Tenant, object: &Id| (Some(tenant.account.clone()), Some(object.clone()));
         let (account, object) = match message {
             Message::Confirm {
                 tenant,

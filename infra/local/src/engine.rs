@@ -17,7 +17,7 @@ use crate::deliveries::Deliveries;
 use crate::streams::Streams;
 use crate::timeline::{Parcel, Timeline};
 
-/// How long the engine rests when nobody wakes it.
+/// How long the engine sleeps unless it is woken.
 const REST: Duration = Duration::from_millis(200);
 /// How often lost work is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -130,7 +130,7 @@ impl Engine {
                 continue;
             }
             let Ok(permit) = self.workers.clone().acquire_owned().await else {
-                return Err(Error::internal("the workers are gone"));
+                return Err(Error::internal("the workers have stopped"));
             };
             let (app, timeline) = (self.app.clone(), self.timeline.clone());
             tokio::spawn(async move {
@@ -178,7 +178,7 @@ impl Engine {
     /// Turns until nothing is left that is due now.
     ///
     /// # Errors
-    /// `Unavailable` if the work goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn settle(&self) -> Result<()> {
         self.settle_within(&mut self.receivers_patience()).await
     }
@@ -194,9 +194,9 @@ impl Engine {
         let settled = async {
             loop {
                 let mut streams = self.streams.lock().await;
-                // With every permit in hand, nobody is working; with the streams in hand, nobody starts to.
+                // While all permits are held no worker runs, and while the streams are held no new work starts.
                 let Ok(idle) = self.workers.acquire_many(WORKERS).await else {
-                    return Err(Error::internal("the workers are gone"));
+                    return Err(Error::internal("the workers have stopped"));
                 };
                 drop(idle);
                 // A delivery that ends from here on may leave something that this turn does not see.
@@ -246,7 +246,7 @@ impl Engine {
     /// Moves the time forward, stopping at each moment at which something falls due.
     ///
     /// # Errors
-    /// `Unavailable` if the work goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn advance(&self, seconds: u32) -> Result<Moved> {
         let moving = self.moving.lock().await;
         let mut patience = self.receivers_patience();
@@ -273,7 +273,7 @@ impl Engine {
         })
     }
 
-    /// Whether messages are due that nobody has worked on.
+    /// Whether messages are due that have not been processed.
     pub fn has_due_work(&self) -> bool {
         self.timeline
             .next()

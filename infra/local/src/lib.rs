@@ -194,7 +194,7 @@ struct Advance {
     advance_seconds: u32,
 }
 
-/// Why the service did not start, for whoever started it.
+/// Why the service did not start.
 #[derive(Debug)]
 pub struct StartError(String);
 
@@ -408,7 +408,7 @@ impl Running {
     /// Works on everything that is due now, and returns when nothing is left.
     ///
     /// # Errors
-    /// Work that goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn drain(&self) -> Result<()> {
         self.engine.settle().await
     }
@@ -416,7 +416,7 @@ impl Running {
     /// Moves the time forward, doing on the way what falls due, when it falls due.
     ///
     /// # Errors
-    /// Work that goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn advance(&self, seconds: u32) -> Result<()> {
         self.engine.advance(seconds).await.map(drop)
     }
@@ -424,7 +424,7 @@ impl Running {
     /// Makes the relay skip what the stream holds and forgets every message, as if all triggers had been lost.
     ///
     /// # Errors
-    /// The stream's.
+    /// `Unavailable` if the stream cannot be read.
     pub async fn lose_triggers(&self) -> Result<()> {
         self.engine.lose_triggers().await
     }
@@ -432,12 +432,12 @@ impl Running {
     /// Relays what the stream holds, and forgets every message, as if the queues had lost them.
     ///
     /// # Errors
-    /// The stream's.
+    /// `Unavailable` if the stream cannot be read.
     pub async fn lose_messages(&self) -> Result<()> {
         self.engine.lose_messages().await
     }
 
-    /// Whether messages are due that nobody has worked on.
+    /// Whether messages are due that have not been processed.
     pub fn has_due_work(&self) -> bool {
         self.engine.has_due_work()
     }
@@ -445,13 +445,13 @@ impl Running {
     /// Makes another account, with a key of that mode.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn make_account(&self, mode: Mode) -> Result<(Id, String)> {
         let made = bootstrap::handle(&self.app, account(mode)?).await?;
         Ok((made.account.id, made.api_key.secret.unwrap_or_default()))
     }
 
-    /// Ends the service: requests under way are answered, work under way is finished or found again at the next start.
+    /// Stops the service: current requests are answered, and background work is finished or resumed at the next start.
     pub async fn stop(self) {
         let Self {
             network,

@@ -7,7 +7,7 @@
 //!
 //! Life cycle. A confirmation books the reserved window in the calendars of the EVSE and of the vehicle. A rematch moves the
 //! entries to another EVSE or another window. The entries are removed when the reservation is cancelled, expires, fails or
-//! is completed. A session books the time from its start to the moment at which it has to be looked at again, books more
+//! is completed. A session books the time from its start to its next action, books more
 //! while the vehicle stays plugged in, and gives up what is left when it ends. Documents are deleted a week after their day
 //! (TTL), so entries in the past need not be removed.
 //!
@@ -108,7 +108,7 @@ impl CalendarOwner {
     }
 }
 
-/// What is promised on one day: windows that touch it, each with what it was promised to.
+/// The entries of one day: the windows that touch it, each with the reservation or session that holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calendar {
     pub entries: Vec<Entry>,

@@ -67,7 +67,7 @@ pub struct Breach {
 pub struct Allowed<'a, T> {
     #[serde(flatten)]
     pub object: &'a T,
-    /// What can be told by now; empty when nothing speaks against it.
+    /// The policies that are violated as far as is known; empty if none is.
     pub policy_warnings: Vec<Breach>,
 }
 
@@ -95,7 +95,7 @@ impl Breach {
 pub struct PolicyContext<'a> {
     /// Where; none while no station is assigned, and then no rule about stations is broken.
     pub station: Option<&'a ChargingStation>,
-    /// Where one is sought, as long as none is assigned: somewhere in there every policy has to allow one.
+    /// The search area, as long as no station is assigned: every policy must allow some place in it.
     pub area: Option<Circle>,
     /// When: one of these will do, and the first is preferred. A window without length is a moment. Empty, no rule about
     /// times is broken.

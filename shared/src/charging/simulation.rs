@@ -1,5 +1,5 @@
 //! Simulated charging: constant power from plug-in until the limit or a full battery, whichever comes first. After that the
-//! vehicle stays plugged in and takes no energy. No process runs meanwhile: the energy follows from the time that has passed.
+//! vehicle stays plugged in and takes no energy. No process runs while it charges: the energy follows from the elapsed time.
 //!
 //! [`power`], [`energy_between`] and [`millis_until`] say what is expected of a charge; estimates use them in both modes.
 //! The energy that has flowed in a session is computed by [`Simulation`] alone, so only in test mode.
@@ -18,7 +18,7 @@ const ONBOARD_CHARGER: u64 = 22_000;
 /// A direct current fills a battery within half an hour at best: W per Wh of its capacity.
 const C_RATE: u64 = 2;
 
-/// How full a battery is that nobody has read, in hundredths of a percent.
+/// The assumed state of charge of a battery without telemetry, in hundredths of a percent.
 const UNKNOWN_LEVEL: u64 = 2_000;
 const FULL: u64 = 10_000;
 

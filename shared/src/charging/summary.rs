@@ -375,7 +375,7 @@ impl Summary {
     /// The file, in the format asked for. `names` are what people call the groups.
     ///
     /// # Errors
-    /// None in practice.
+    /// `Internal` if the response has no JSON representation.
     pub fn file(&self, names: &HashMap<Id, String>) -> Result<Vec<u8>> {
         let columns = columns(self.parameters.kind);
         let group_by = self.parameters.group_by;
@@ -619,7 +619,7 @@ mod tests {
         assert_eq!(totals, want);
     }
 
-    /// A reservation of the first driver that owes a fee since then.
+    /// A reservation of the first driver whose fee has been due since then.
     fn fee(since: &str, amount: i64) -> Stored<Reservation> {
         let number = since.len() as u128 + amount as u128;
         let json = json!({"id": Id::from_number(Kind::Reservation, number), "object": "reservation",

@@ -105,7 +105,7 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
     announce(app, &tenant, &id, change).await
 }
 
-/// Removes what nobody can find any more when a row is gone: the lines of an invoice.
+/// Deletes the rows that belong to a deleted object: the lines of an invoice.
 async fn removed(app: &App, change: &StreamRecord) -> Result<()> {
     let key = |name| change.old.as_ref().and_then(|old| text(old, name));
     let (Some(pk), Some(sk)) = (key("pk"), key("sk")) else {
@@ -222,7 +222,7 @@ fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Stor
     Stored::with_internal(event, EventInternal::planned(deliveries))
 }
 
-/// A delivery for each endpoint that wants the event.
+/// A delivery for each endpoint that is subscribed to the event.
 async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMap<Id, Delivery>> {
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let first = Delivery::waiting(0, event.created);
@@ -341,7 +341,7 @@ fn relay_of_network<'a>(
     }))
 }
 
-/// Has other connectors sought for the reservations whose own are out of order, or no longer published, from now on.
+/// Requests a rematch of the reservations whose connectors are now out of order or no longer published.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {
@@ -361,7 +361,7 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) ->
         return Ok(());
     };
     let is_lost =
-        |one: &&Connector| old.can_promise(&one.id) && (withdrawn || !new.can_promise(&one.id));
+        |one: &&Connector| old.is_reservable(&one.id) && (withdrawn || !new.is_reservable(&one.id));
     let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {
         return Ok(());
@@ -380,7 +380,7 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) ->
     Ok(())
 }
 
-/// Notes it on the reservation, so that the message which that sends may get lost.
+/// Records it in the reservation, whose change sends the message. If that is lost, the sweeper finds the reservation.
 async fn displace(
     app: &App,
     tenant: Tenant,
@@ -492,10 +492,10 @@ fn session_message(tenant: &Tenant, id: &Id, status: SessionStatus) -> Option<Me
     }
 }
 
-/// Sends again what a row waits for whose message was lost. Says whether there was anything.
+/// Sends the message again that a row waits for. Returns whether it waits for one.
 ///
 /// # Errors
-/// The table's, the queue's or the scheduler's.
+/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
 pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
     let Waiting { tenant, id, due } = waiting;
     match id.kind() {

@@ -30,10 +30,10 @@ use crate::models::webhook_endpoint::Targets;
 use crate::origin::{Idempotency, Origin, Tenant};
 use crate::version;
 
-/// How often a request is run that lost against a concurrent change.
+/// How often a request is tried that collides with concurrent changes.
 const TRIES: usize = 6;
 
-/// What the outer part of the edge tells the inner.
+/// A request whose key was checked.
 #[derive(Clone)]
 struct AuthenticatedRequest {
     request: Id,
@@ -41,11 +41,12 @@ struct AuthenticatedRequest {
     started: Instant,
 }
 
-/// The version an answer was rendered in, on its way to the header.
+/// The API version that a response was rendered in, for its header.
 #[derive(Clone)]
 struct Rendered(String);
 
-/// Around the router: the request id, the key, the headers of every response, errors in their shape, and one line of log.
+/// Middleware around the router: the request id, authentication, the headers of every response, the rendering of errors, and
+/// one log line per request.
 pub async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let now = app.now();
     let id = Id::new(Kind::Request, now);
@@ -82,7 +83,7 @@ fn too_long() -> Error {
     Error::unavailable("the request took too long")
 }
 
-/// Around each handler: how long it may take.
+/// Middleware around each handler: the time limit of its route.
 pub async fn admit(
     State((app, route)): State<(App, Route)>,
     request: Request,
@@ -96,7 +97,7 @@ pub async fn admit(
     answered.unwrap_or_else(|_| too_long().into_response())
 }
 
-/// Whether this caller may do this now, and idempotency.
+/// Rate limit, authorization and idempotency around the handler.
 async fn admitted(
     app: App,
     route: Route,
@@ -143,7 +144,7 @@ struct Prepared {
     version: String,
 }
 
-/// Checks what can be checked before the handler, and reads the body.
+/// Checks everything that does not depend on the handler, and reads the body.
 async fn prepare(
     app: &App,
     route: Route,
@@ -205,7 +206,7 @@ async fn prepare(
     })
 }
 
-/// The body in the current version. What is no object is left to the handler to refuse.
+/// The body in the current API version. A body that is not an object is refused by the handler.
 fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Bytes> {
     if version == version::CURRENT {
         return Ok(body);
@@ -221,7 +222,7 @@ fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Byte
         .map_err(Error::internal)
 }
 
-/// Shows a successful answer as it was asked for: with whole objects in place of ids, in an older version.
+/// Renders a successful response as requested: with expanded objects, and in an older API version.
 async fn show(
     app: &App,
     tenant: &Tenant,
@@ -242,7 +243,7 @@ async fn show(
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
         match expand::expand(app, tenant, key, &mut answer, wanted).await {
-            // The effect of the request has happened; a refusal would hide it. The answer keeps its ids.
+            // The request has had its effect, which an error would hide. The response keeps the ids.
             Err(error) if route.method != Method::Get => {
                 tracing::warn!(%error, "an answer was not expanded");
             }
@@ -263,7 +264,7 @@ async fn show(
     }
 }
 
-/// The error, unless the idempotency key was used with other parameters: that goes first.
+/// The error, unless the idempotency key was used with other parameters, which takes precedence.
 async fn recalled(app: &App, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
         Some(idempotency) => app
@@ -315,7 +316,7 @@ fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idemp
     }))
 }
 
-/// Runs the handler, again when it lost against a concurrent change, and settles idempotency when it failed.
+/// Runs the handler, repeats it after a collision with a concurrent change, and stores the response of a failed request.
 async fn run(
     app: &App,
     context: RequestContext,

@@ -113,7 +113,7 @@ pub enum Plan {
 #[serde(rename_all = "snake_case")]
 pub enum AccountStatus {
     Active,
-    /// Keys may read; every other request is refused with 403. Work under way goes on.
+    /// Keys may read; every other request is refused with 403. Open reservations and sessions continue.
     Suspended,
     /// Keys are refused with 401.
     Closed,
@@ -225,7 +225,7 @@ impl Account {
     /// A new, active account with an empty wallet. Its contact is the email and name it was made with.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
+    /// 400 if metadata exceeds its limits.
     pub fn new(new: NewAccount, now: Timestamp) -> Result<Self> {
         let default_currency = new.default_currency.unwrap_or(Currency::USD);
         let mut preferences = AccountPreferences {

@@ -55,7 +55,7 @@ use crate::time::{DAY, MINUTE, SECOND, Timestamp};
 /// How long before its reserved start a vehicle counts as come for its reservation, in milliseconds.
 const EARLY: i64 = 15 * MINUTE;
 
-/// How long a session lasts at most, in milliseconds. Then it ends, whatever it has charged.
+/// The maximum duration of a session, in milliseconds.
 pub const LONGEST: i64 = DAY;
 
 /// By how much the hold of a parked vehicle is extended at a time, in milliseconds: less than the half hour before its window
@@ -192,7 +192,7 @@ impl SessionCostLine {
     }
 }
 
-/// Why a session ends at a moment that nobody chose.
+/// Why a session ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
@@ -232,7 +232,7 @@ impl SessionStatus {
     }
 }
 
-/// What the session's row keeps to itself.
+/// The internal state of a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionInternal {
     /// The non-void invoice the session is on.
@@ -260,7 +260,7 @@ pub struct SessionInternal {
     pub net: i64,
     /// Minor units of tax, once the session has ended.
     pub tax: i64,
-    /// When the service has to look at the session by itself. While it is active: the end of its hold. Afterwards: since
+    /// When the session has to be processed next. While it is active: the end of its hold. Afterwards: since
     /// when its charge is to be taken; until that is settled no invoice may have it.
     pub next_action_at: Option<Timestamp>,
     /// What driver, vehicle and station were called when the session started.
@@ -301,7 +301,7 @@ pub struct NewChargingSession {
 
 impl RequestBody for NewChargingSession {}
 
-/// Those a session is between.
+/// The driver, the vehicle, the station and everything else that a session depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Parties<'a> {
     pub station: &'a ChargingStation,
@@ -340,7 +340,7 @@ pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
 }
 
 impl Parties<'_> {
-    /// Checks that a session may be between these.
+    /// Checks that a session may start.
     ///
     /// # Errors
     /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for a station
@@ -417,7 +417,7 @@ impl Parties<'_> {
 }
 
 impl CalendarEntries<'_> {
-    /// How long the connector is free from now on; none while nobody else is promised it.
+    /// Until when the connector is free from now on; none if no later reservation exists.
     ///
     /// # Errors
     /// `charging_session_conflict` when the connector is busy, out of order or another's now, or the vehicle charges.
@@ -450,7 +450,7 @@ impl CalendarEntries<'_> {
         if set_aside || others().any(|entry| holds(&entry)) {
             return Err(conflict(
                 "connector",
-                "The connector is promised to another.",
+                "The connector is reserved for another vehicle.",
             ));
         }
         let later = others().map(|entry| entry.window.from);
@@ -478,11 +478,11 @@ impl ChargingSession {
     pub fn start(
         new: NewChargingSession,
         parties: &Parties<'_>,
-        promises: &CalendarEntries<'_>,
+        entries: &CalendarEntries<'_>,
         now: Timestamp,
     ) -> Result<Stored<Self>> {
         parties.check(now)?;
-        let promised = promises.free_until(parties.connector, now)?;
+        let free_until = entries.free_until(parties.connector, now)?;
         let Parties {
             station,
             connector,
@@ -503,7 +503,7 @@ impl ChargingSession {
             (!parks).then_some((charged, EndReason::SessionLimit)),
             opening_hours::closes(station, now, latest)
                 .map(|closes| (closes, EndReason::StationClosing)),
-            promised.map(|promised| (promised, EndReason::Reservation)),
+            free_until.map(|until| (until, EndReason::Reservation)),
         ];
         let ends = ends.into_iter().flatten();
         let (ends_by, reason) = ends
@@ -513,7 +513,7 @@ impl ChargingSession {
         let currency = tariff::currency(&connector.pricing, parties.currency);
         let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
-        let reservation = promises.arriving.map(|reservation| reservation.id.clone());
+        let reservation = entries.arriving.map(|reservation| reservation.id.clone());
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
             object: Kind::ChargingSession,
@@ -753,7 +753,7 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Whether something is still to be done about a session that ends before that moment: what it owes is not known yet.
+    /// Whether a session that ends before `until` has work left, so that its amount due is not final yet.
     pub fn is_unsettled(&self, until: Timestamp) -> bool {
         let ends = self.object.session_ended.or(self.internal.next_action_at);
         self.internal.next_action_at.is_some() && ends.is_some_and(|ends| ends < until)
@@ -861,13 +861,13 @@ mod tests {
                 currency: Currency::USD,
                 operation: Operation::of(self.mode),
             };
-            let promises = CalendarEntries {
+            let entries = CalendarEntries {
                 evse: &self.connector,
                 vehicle: &self.of_vehicle,
                 arriving: self.arriving.as_ref(),
             };
             let new = serde_json::from_value(body).unwrap();
-            ChargingSession::start(new, &parties, &promises, now())
+            ChargingSession::start(new, &parties, &entries, now())
         }
 
         /// How a start is refused: its code and param.

@@ -161,7 +161,7 @@ impl Driver {
     /// A new, active driver attached to no fleet.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
+    /// 400 if metadata or a list exceeds its limits.
     pub fn new(new: NewDriver, account: &Account, now: Timestamp) -> Result<Stored<Self>> {
         let driver = Self {
             id: Id::new(Kind::Driver, now),
@@ -194,7 +194,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Forgets a vehicle that is gone.
+    /// Removes a deleted vehicle from the driver's list.
     pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
         self.vehicles.retain(|id| id != vehicle);
         self.updated = now;

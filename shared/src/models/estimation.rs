@@ -144,7 +144,7 @@ impl RequestBody for NewEstimation {
 }
 
 impl NewEstimation {
-    /// Checks what can be told from the body alone.
+    /// Checks the rules that depend on the body alone.
     ///
     /// # Errors
     /// `estimation_validation_error` with the field at fault.

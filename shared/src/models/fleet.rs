@@ -139,9 +139,9 @@ pub struct FleetPreferencesChange {
 /// What the fleet's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FleetInternal {
-    /// The billing period that is under way, or over and not billed yet.
+    /// The current billing period, or one that has ended and is not billed yet.
     pub billing: Option<Window>,
-    /// The same of reports; none while the fleet wants no reports.
+    /// The same for reports; none while the fleet has none.
     pub reporting: Option<Window>,
     /// When one of them is over.
     pub next_action_at: Option<Timestamp>,
@@ -335,7 +335,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The time zone of a fleet's rules; UTC where the fleet is gone.
+    /// The time zone of a fleet's rules; UTC if the fleet was deleted.
     pub fn zone(fleet: Option<&Self>) -> TimeZone {
         fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
     }
@@ -405,8 +405,8 @@ impl Stored<Fleet> {
         self.record(EventType::FleetDeleted);
     }
 
-    /// Works out the periods that are under way by the fleet's settings. One that had begun keeps its beginning and ends where
-    /// a new one would, so that nothing is billed twice or never; one that is over stays as it was until it is billed.
+    /// Computes the current periods from the fleet's settings. A period that has started keeps its start and ends where a new one
+    /// would end, so that nothing is billed twice or never. A period that has ended stays as it is until it is billed.
     pub fn plan(&mut self, now: Timestamp) {
         let zone = self.object.timezone.rules();
         let plan = |cycle: Cycle, before: Option<Window>| match before {

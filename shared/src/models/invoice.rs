@@ -35,7 +35,7 @@ const SHOWN_BYTES: usize = 96 * 1024;
 /// How long after its creation an invoice is due, in milliseconds.
 const TERM: i64 = 30 * DAY;
 const LONGEST_PERIOD: i64 = 366 * DAY;
-/// How long an attempt to pay may take before it counts as cut short, in milliseconds.
+/// How long an attempt to pay may take before it counts as interrupted, in milliseconds.
 const LEASE: i64 = MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -196,14 +196,14 @@ pub struct InvoiceInternal {
     /// Whether the invoice was paid and its sessions do not say so yet.
     #[serde(default)]
     pub sessions_unpaid: bool,
-    /// When the service has to look at the invoice by itself: see [`Concern`].
+    /// When the next [`Concern`] of the invoice is due.
     pub next_action_at: Option<Timestamp>,
 }
 
 /// What the service has to do about an invoice by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concern {
-    /// An attempt to pay was cut short, and has to be brought to its end.
+    /// An attempt to pay was interrupted, and has to be finished.
     LostPayment,
     Overdue,
     /// The time has come to finalize the draft.
@@ -212,7 +212,7 @@ pub enum Concern {
     UnpaidSessions,
 }
 
-/// An attempt to pay. It is written down before the provider is asked, so that one that was cut short is taken up under
+/// An attempt to pay. It is written before the provider is called, so that an interrupted one is resumed under
 /// the same key: whatever happened, the money moves once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
@@ -293,7 +293,7 @@ pub struct Billable {
 }
 
 impl NewInvoice {
-    /// Checks what can be told from the body alone.
+    /// Checks the rules that depend on the body alone.
     ///
     /// # Errors
     /// `invoice_validation_error` with the field at fault.
@@ -407,7 +407,7 @@ impl LineItem {
         }
     }
 
-    /// Fees are free of tax: nothing tells of one.
+    /// Fees carry no tax: no tax rate is known for them.
     fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
         let (from, until) = (reservation.reserved_start, reservation.reserved_end);
         let lasts = |from: Timestamp| until.map(|until| until.millis_since(from) / 1000);
@@ -502,7 +502,7 @@ impl Invoice {
     /// A new draft of these sessions and fees, newest first.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
+    /// 400 if metadata exceeds its limits.
     pub fn new(
         new: NewInvoice,
         id: Id,
@@ -718,7 +718,7 @@ impl Stored<Invoice> {
     /// Voids the invoice, so that its sessions can be billed by another.
     ///
     /// # Errors
-    /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is under way.
+    /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is in progress.
     pub fn void(&mut self) -> Result<()> {
         let refuse = |why: &'static str| Err(Code::InvoiceVoidInvalidState.because(why));
         if !matches!(
@@ -728,7 +728,7 @@ impl Stored<Invoice> {
             return refuse("Only an open or uncollectible invoice can be voided.");
         }
         if self.internal.attempt.is_some() {
-            return refuse("A payment of the invoice is under way.");
+            return refuse("A payment of the invoice is in progress.");
         }
         self.object.status = InvoiceStatus::Void;
         self.record(EventType::InvoiceVoided);

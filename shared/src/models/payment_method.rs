@@ -141,7 +141,7 @@ fn invalid(param: &str, message: impl Into<std::borrow::Cow<'static, str>>) -> E
 }
 
 impl NewPaymentMethod {
-    /// Checks what can be told from the body alone, and gives the token.
+    /// Checks the rules that depend on the body alone, and returns the token.
     ///
     /// # Errors
     /// `payment_method_scope_invalid` for two owners; `payment_method_invalid_input` for a token that is missing, not of
@@ -205,7 +205,7 @@ fn is_providers(token: &str) -> bool {
             .is_some_and(|(kind, rest)| matches!(kind, "tok" | "pm") && word(rest))
 }
 
-/// Who is to pay: a method of somebody else is no use.
+/// The owner of the payment methods that may be used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Payer<'a> {
     pub driver: Option<&'a Id>,
@@ -245,7 +245,7 @@ impl PaymentMethod {
     /// A new payment method, with what its row keeps to itself.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
+    /// 400 if metadata exceeds its limits.
     pub fn new(
         new: NewPaymentMethod,
         provider: ProviderMethod,
@@ -275,7 +275,7 @@ impl PaymentMethod {
     /// Applies an update; what the body leaves out stays.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
+    /// 400 if metadata exceeds its limits.
     pub fn update(&mut self, change: PaymentMethodChange, now: Timestamp) -> Result<()> {
         let PaymentMethodChange { metadata } = change;
         self.metadata.merge(metadata).map_err(coded)?;
@@ -286,7 +286,7 @@ impl PaymentMethod {
     /// Whether this payer may use the method: the account's methods are everybody's, a driver's or fleet's its own.
     ///
     /// # Errors
-    /// `payment_method_scope_invalid` for a method of somebody else.
+    /// `payment_method_scope_invalid` for a method of another owner.
     pub fn check_payer(&self, payer: Payer<'_>) -> Result<()> {
         let fits =
             |owner: &Option<Id>, payer: Option<&Id>| owner.is_none() || owner.as_ref() == payer;

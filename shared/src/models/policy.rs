@@ -318,7 +318,7 @@ impl Policy {
     /// A new, active policy.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
+    /// 400 if metadata or a list exceeds its limits.
     pub fn new(new: NewPolicy, now: Timestamp) -> Result<Stored<Self>> {
         let mut rules = Rules::default();
         rules.change(new.rules)?;
@@ -346,7 +346,7 @@ impl Stored<Policy> {
     /// Applies an update; what the body leaves out stays, `rules` rule by rule.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
+    /// 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: PolicyChange, now: Timestamp) -> Result<()> {
         let PolicyChange {
             description,

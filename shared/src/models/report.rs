@@ -201,7 +201,7 @@ pub struct ReportFilters {
 pub struct ReportInternal {
     /// Tries begun so far.
     pub tries: u32,
-    /// When the report is tried next, or the try under way counts as lost.
+    /// When the next attempt starts, or the running one counts as lost.
     pub next_action_at: Option<Timestamp>,
     /// Where the file is kept.
     pub file: Option<String>,
@@ -624,7 +624,7 @@ mod tests {
         let mut files = Vec::new();
         for number in 1..=TRIES {
             assert!(report.begin(now));
-            assert!(!report.begin(now), "one is under way");
+            assert!(!report.begin(now), "one is running");
             files.push(report.file_name());
             report.record_failed_attempt(now);
             assert_eq!(

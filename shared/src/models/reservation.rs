@@ -1,4 +1,4 @@
-//! Reservations: a wish for a charging window in an area, later confirmed with a station and a connector.
+//! Reservations: a request for a charging window in an area, which is confirmed later with a station and a connector.
 //!
 //! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled.
 
@@ -24,11 +24,11 @@ use crate::money::Currency;
 use crate::ports::payments::PaymentOutcome;
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
 
-/// How long before the preferred window the first attempt to confirm is made.
+/// How long before `ideal_start` the first attempt to confirm is made, in milliseconds.
 pub const LEAD: i64 = 30 * MINUTE;
-/// The time between two attempts to confirm.
+/// The time between two attempts to confirm, in milliseconds.
 pub const RETRY: i64 = 5 * MINUTE;
-/// How long after its start a confirmed reservation waits for the vehicle.
+/// How long after its start a confirmed reservation waits for the vehicle, in milliseconds.
 pub const GRACE: i64 = 15 * MINUTE;
 /// How far ahead a window may start.
 const HORIZON: i64 = 90 * DAY;
@@ -58,7 +58,7 @@ pub struct Reservation {
     pub driver: Id,
     pub earliest_start: Option<Timestamp>,
     pub failed_reason: Option<FailedReason>,
-    /// What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
+    /// How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
     /// nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
     #[serde(default)]
     pub fee_due: i64,
@@ -66,7 +66,7 @@ pub struct Reservation {
     pub ideal_start: Timestamp,
     pub latest_end: Option<Timestamp>,
     pub location: Area,
-    /// What the last attempt to confirm saw: how many stations were in the radius, and what refused them.
+    /// The result of the last attempt to confirm: how many stations were in the radius, and why they were refused.
     pub match_summary: Option<MatchSummary>,
     pub metadata: Metadata,
     pub payment_method: Option<Id>,
@@ -89,10 +89,10 @@ impl Object for Reservation {
     }
 }
 
-/// What the reservation's row keeps to itself.
+/// The internal state of a reservation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
-    /// When the service has to look at the reservation again.
+    /// When the reservation has to be processed next.
     pub next_action_at: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     pub charging_standard: ConnectorType,
@@ -117,10 +117,10 @@ pub struct ReservationInternal {
     pub invoice: Option<Id>,
 }
 
-/// A fee that was owed and is paid.
+/// A fee that has been paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidFee {
-    /// Since when it was owed.
+    /// When it became due.
     pub since: Timestamp,
     /// Minor units of the reservation's currency.
     pub amount: i64,
@@ -129,7 +129,7 @@ pub struct PaidFee {
 /// The fee of a reservation that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fee {
-    /// Since when it is owed: when the reservation was over.
+    /// When it became due: at the end of the reservation.
     pub since: Timestamp,
     /// Minor units of the reservation's currency.
     pub amount: i64,
@@ -216,7 +216,7 @@ pub enum CancellationType {
     NonRefundable,
 }
 
-/// The circle in which a station is sought.
+/// The circle in which a station is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
@@ -289,7 +289,7 @@ impl RequestBody for ReservationChange {
     const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
 }
 
-/// What a reservation costs, settled at its creation and never recomputed.
+/// The price of a reservation, which is fixed at its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
     pub currency: Currency,
@@ -298,7 +298,7 @@ pub struct Terms {
 }
 
 impl NewReservation {
-    /// Checks what can be told from the body alone.
+    /// Checks the rules that depend on the body alone.
     ///
     /// # Errors
     /// `reservation_invalid_input` with the field at fault.
@@ -416,7 +416,7 @@ impl Reservation {
             .min(self.ideal_start.plus_millis(LATEST))
     }
 
-    /// Whether cancelling costs nothing: until so many seconds before the start, and as long as nothing is promised.
+    /// Whether cancelling is free: before the reservation is confirmed, and until `free_until_before` seconds before the start.
     fn is_free_to_cancel(&self, now: Timestamp) -> bool {
         let CancellationPolicy {
             kind,
@@ -429,7 +429,7 @@ impl Reservation {
         kind == CancellationType::FreeCancellation && now <= last
     }
 
-    /// Whether the reservation promises a connector of this station.
+    /// Whether a connector of this station is reserved.
     pub fn is_for(&self, station: &Id) -> bool {
         self.status == ReservationStatus::Confirmed
             && self.charging_station.as_ref() == Some(station)
@@ -640,10 +640,9 @@ impl Stored<Reservation> {
     /// Schedules the charge of a fee that is due at the end, if the reservation has a payment method. Otherwise, and if the
     /// charge is declined, the fee is billed by an invoice.
     fn schedule_fee_charge(&mut self, now: Timestamp) {
-        let owed = self.object.fee_due > 0;
-        self.internal.fee_due_since = owed.then_some(now);
-        self.internal.next_action_at =
-            (owed && self.object.payment_method.is_some()).then_some(now);
+        let due = self.object.fee_due > 0;
+        self.internal.fee_due_since = due.then_some(now);
+        self.internal.next_action_at = (due && self.object.payment_method.is_some()).then_some(now);
     }
 
     /// Whether the charge of a fee that was due before `until` is still in flight, so that it cannot be billed yet.
@@ -669,7 +668,7 @@ impl Stored<Reservation> {
 
     /// The fee, if the reservation is over and has one that was not waived.
     pub fn fee(&self) -> Option<Fee> {
-        let owed = self.internal.fee_due_since.map(|since| Fee {
+        let due = self.internal.fee_due_since.map(|since| Fee {
             since,
             amount: self.object.fee_due,
             paid: 0,
@@ -679,7 +678,7 @@ impl Stored<Reservation> {
             amount,
             paid: amount,
         });
-        owed.or(paid)
+        due.or(paid)
     }
 
     /// Whether the charge of the fee is due now.

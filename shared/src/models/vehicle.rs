@@ -108,7 +108,7 @@ pub struct InformationChange {
     pub year: Change<Memo<16>>,
 }
 
-/// How many drivers a vehicle may name: they are all told in the one transaction that creates it.
+/// How many drivers a vehicle may name: all of them are updated in the one transaction that creates it.
 pub const MAX_DRIVERS: usize = 90;
 
 /// The body of `POST /v1/vehicles`.
@@ -161,7 +161,7 @@ impl Vehicle {
     /// A new, active vehicle with a telemetry record of its own.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
+    /// 400 if metadata or a list exceeds its limits.
     pub fn new(new: NewVehicle, now: Timestamp) -> Result<Stored<Self>> {
         let drivers = Vec::from(new.drivers.unwrap_or_default());
         if drivers.len() > MAX_DRIVERS {
@@ -192,7 +192,7 @@ impl Vehicle {
         Ok(Stored::new(vehicle).recording(EventType::VehicleCreated))
     }
 
-    /// Forgets a driver who is gone.
+    /// Removes a deleted driver from the vehicle's list.
     pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
         self.drivers.retain(|id| id != driver);
         self.updated = now;
@@ -207,7 +207,7 @@ impl Stored<Vehicle> {
     /// Applies an update; what the body leaves out stays, `information` key by key.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
+    /// 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: VehicleChange, now: Timestamp) -> Result<()> {
         let VehicleChange {
             battery_capacity,

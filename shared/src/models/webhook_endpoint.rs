@@ -177,7 +177,7 @@ impl SigningSecret {
     /// A new secret of 24 random bytes.
     ///
     /// # Errors
-    /// The system's source of randomness failed.
+    /// `Internal` if the system's source of randomness fails.
     pub fn generate() -> Result<Self> {
         let mut random = [0; 24];
         getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;

@@ -613,7 +613,7 @@ fn a_status_that_a_session_set_outlives_loading_the_same_file_again() {
     assert_eq!(reported.0.connectors[0].status, ConnectorStatus::Occupied);
     let late = reload(&reported, "AVAILABLE");
     assert_eq!(late.0.connectors[0].status, ConnectorStatus::Occupied);
-    // A vehicle of somebody else, once our session has ended.
+    // Another tenant's vehicle, after our session has ended.
     let mut ended = late;
     ended.0.connectors[0].status = ConnectorStatus::Available;
     let other = reload(&ended, "CHARGING");

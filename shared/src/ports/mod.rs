@@ -54,7 +54,7 @@ pub trait Schedules: Send + Sync {
     ) -> BoxFuture<'a, Result<()>>;
 }
 
-/// A piece of work. Whoever works on it finds out by itself whether there is still anything to do.
+/// A piece of background work. The worker checks whether there is still anything to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum Message {
@@ -82,7 +82,7 @@ pub enum Message {
     },
     /// Make the file of a pending report.
     GenerateReport { tenant: Tenant, report: Id },
-    /// See to an invoice that is overdue, or whose payment was cut short.
+    /// Process an invoice that is overdue, or whose payment was interrupted.
     CheckInvoice { tenant: Tenant, invoice: Id },
     /// Give back what a charge took.
     SettleTransaction { tenant: Tenant, transaction: Id },
@@ -119,12 +119,10 @@ pub enum Work {
     SettleTransaction,
     BillFleet,
     SyncNetwork,
-    ApplyTariff,
-    PushToken,
 }
 
 impl Work {
-    pub const ALL: [Work; 12] = [
+    pub const ALL: [Work; 10] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -135,8 +133,6 @@ impl Work {
         Self::SettleTransaction,
         Self::BillFleet,
         Self::SyncNetwork,
-        Self::ApplyTariff,
-        Self::PushToken,
     ];
 
     /// The name of the function.
@@ -152,8 +148,6 @@ impl Work {
             Self::SettleTransaction => "settle-transaction",
             Self::BillFleet => "bill-fleet",
             Self::SyncNetwork => "sync-network",
-            Self::ApplyTariff => "apply-tariff",
-            Self::PushToken => "push-token",
         }
     }
 }
@@ -170,9 +164,9 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
-            Self::SyncNetwork { .. } => Work::SyncNetwork,
-            Self::ApplyTariff { .. } => Work::ApplyTariff,
-            Self::PushToken { .. } => Work::PushToken,
+            Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
+                Work::SyncNetwork
+            }
         }
     }
 
@@ -214,7 +208,7 @@ const QUEUE_DELAY: i64 = 15 * MINUTE;
 /// Sends a message at a moment: at once, on the queue's delay, or on a schedule, by how far away it is.
 ///
 /// # Errors
-/// The queue's or the scheduler's.
+/// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
 pub async fn send_at(
     queue: &dyn Queue,
     schedules: &dyn Schedules,

@@ -35,7 +35,7 @@ pub trait Payments: Send + Sync {
     fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>>;
 }
 
-/// A card or bank account as the provider knows it.
+/// A card or bank account as the provider shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderMethod {
     /// `None` for a bank account.
@@ -116,7 +116,7 @@ pub struct Charge {
 pub const KEY_REMEMBERED: i64 = 23 * HOUR;
 
 impl Charge {
-    /// The key of a tenant's charge for something. It tells nothing of either, and is short enough for any provider.
+    /// The key of a tenant's charge for something. It reveals neither, and is short enough for any provider.
     pub fn key(tenant: &Tenant, what: &str) -> String {
         let seed = format!("{} {} {what}", tenant.account, tenant.mode);
         hex::encode(Sha256::digest(seed))

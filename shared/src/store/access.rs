@@ -1,4 +1,4 @@
-//! Groups of rows that an IAM policy can tell apart by their partition keys.
+//! Groups of rows that an IAM policy can distinguish by their partition keys.
 
 use crate::Kind;
 

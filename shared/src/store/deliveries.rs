@@ -24,7 +24,7 @@ impl Store {
     /// Every webhook endpoint of a tenant, newest first.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn webhook_endpoints(&self, tenant: &Tenant) -> Result<Vec<WebhookEndpoint>> {
         let partition = Partition::Kind {
             tenant,
@@ -39,7 +39,7 @@ impl Store {
     /// One page of the log of an endpoint, newest first.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn deliveries(
         &self,
         tenant: &Tenant,
@@ -65,7 +65,7 @@ impl Store {
     /// Gives an event that was written without deliveries those it needs, and the version of its account, once.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn plan_deliveries(
         &self,
         origin: &Origin,
@@ -120,7 +120,7 @@ impl Store {
     /// Takes an event off the list of what is due, when every delivery is as it was read.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn settle_event(&self, origin: &Origin, event: &Stored<Event>) -> Result<()> {
         let sent = self
             .client
@@ -155,7 +155,7 @@ impl Store {
     /// is claimed, done or given up already, or not due.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn claim_attempt(
         &self,
         origin: &Origin,
@@ -195,16 +195,16 @@ impl Store {
             {
                 Ok(None)
             }
-            // An event that is gone, or one without such a delivery, has no path to write to.
+            // A deleted event, or one without such a delivery, has no path to write to.
             Err(error) if is_validation(&error) => Ok(None),
             Err(error) => Err(client::failure(error)),
         }
     }
 
-    /// Notes what became of a claimed attempt. An attempt that somebody else has taken over is left alone.
+    /// Records the outcome of a claimed attempt. An attempt that another instance has taken over stays as it is.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn conclude_attempt(
         &self,
         origin: &Origin,
@@ -324,10 +324,10 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Adds to the changes that an event is delivered anew, unless its deliveries have moved since they were read.
+    /// Delivers an event again. The commit fails if its deliveries have changed since they were read.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn deliver_anew(
         &mut self,
         event: &Stored<Event>,

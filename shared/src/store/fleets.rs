@@ -42,8 +42,8 @@ impl UnitOfWork<'_> {
     /// Counts a fleet's drivers or vehicles up, as long as the fleet is there and active, or down.
     ///
     /// # Errors
-    /// The update cannot be built.
-    pub fn count(&mut self, fleet: &Id, counter: Counter, by: i8, gone: Error) -> Result<()> {
+    /// `Internal` if the write cannot be built.
+    pub fn count(&mut self, fleet: &Id, counter: Counter, by: i8, refusal: Error) -> Result<()> {
         let condition = if by > 0 {
             "#object.#status = :active"
         } else {
@@ -66,7 +66,7 @@ impl UnitOfWork<'_> {
         }
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
-            gone,
+            refusal,
         );
         Ok(())
     }
@@ -74,7 +74,7 @@ impl UnitOfWork<'_> {
     /// Adds a session that has ended to what a fleet has charged in all. The table adds decimal numbers exactly.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn add_session(&mut self, fleet: &Id, energy: i64) -> Result<()> {
         let update = Update::builder()
             .table_name(&self.store.table)
@@ -139,10 +139,10 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Notes that a driver belongs to a fleet, for the fleet's list of drivers.
+    /// Adds a driver to the fleet's list of drivers.
     ///
     /// # Errors
-    /// The write cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn join(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
         let key = Key::DriverOfFleet {
             tenant: &self.origin.tenant,
@@ -161,7 +161,7 @@ impl UnitOfWork<'_> {
     /// Forgets that a driver belongs to a fleet.
     ///
     /// # Errors
-    /// The write cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn leave(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
         let key = Key::DriverOfFleet {
             tenant: &self.origin.tenant,
@@ -180,7 +180,7 @@ impl UnitOfWork<'_> {
     /// Adds a vehicle to those a driver is named by.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn name_driver(&mut self, driver: &Id, vehicle: &Id) -> Result<()> {
         let message =
             format!("There is no driver {driver}, or {MAX_LIST} vehicles name it already.");

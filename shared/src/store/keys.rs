@@ -257,7 +257,7 @@ pub enum Partition<'a> {
     },
     /// The reservations that are over and owe their fee.
     Fees { tenant: &'a Tenant },
-    /// The reservations whose fee was owed since a month and is paid. The date is the first day of the month, UTC.
+    /// The reservations whose fee became due in a month and is paid. The date is the first day of the month, UTC.
     PaidFees { tenant: &'a Tenant, month: Date },
     /// The accounts an account has made.
     Children { parent: &'a Id },

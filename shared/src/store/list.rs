@@ -12,7 +12,7 @@ use crate::id::{Id, Kind};
 use crate::models::stored::Stored;
 use crate::origin::Tenant;
 
-/// Which part of a list is wanted.
+/// The requested part of a list.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
     /// How many rows, at most.
@@ -71,7 +71,7 @@ impl Among<'_> {
     }
 }
 
-/// A page's rows, newest first, and whether there are more on either side.
+/// The rows of a page, newest first, and whether there are newer and older rows.
 #[derive(Debug, Clone)]
 pub struct Page<T> {
     pub rows: Vec<T>,
@@ -80,7 +80,8 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Makes a page of what was read in the slice's direction: one row more than wanted tells that there are more.
+    /// Makes a page of the rows that were read in the direction of the request. One row more than the limit means that more
+    /// rows follow.
     pub(super) fn page(rows: Vec<T>, page_request: &PageRequest) -> Self {
         Self::cut(rows, page_request.limit, &page_request.from)
     }
@@ -167,7 +168,7 @@ impl<T> Page<T> {
 }
 
 impl PageRequest {
-    /// Everything there is, up to a limit.
+    /// The first page of everything.
     pub fn first(limit: usize) -> Self {
         Self {
             limit,
@@ -192,7 +193,7 @@ impl Store {
     /// One page of a list of whole rows.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn list<T: Record>(
         &self,
         partition: Partition<'_>,
@@ -226,7 +227,7 @@ impl Store {
     /// All items of a partition, for one that holds few.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub(super) async fn items_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
         let (index, attribute, value) = partition.place();
         let pages = self.client.query().table_name(&self.table);
@@ -244,7 +245,7 @@ impl Store {
     /// The id of the newest object of a list that has these values, if any has.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn newest_id(
         &self,
         partition: Partition<'_>,
@@ -337,7 +338,7 @@ impl Store {
     /// One page of objects whose ids are kept elsewhere than in an index, without those that `keep` refuses.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn list_members<T: ById>(
         &self,
         tenant: &Tenant,

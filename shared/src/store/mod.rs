@@ -48,7 +48,7 @@ pub struct Store {
     table: String,
 }
 
-/// How many rows one BatchGetItem may ask for, and how many of these calls are under way at once.
+/// How many rows one BatchGetItem may ask for, and how many of these calls run concurrently.
 const BATCH: usize = 100;
 const BATCHES: usize = 12;
 
@@ -63,7 +63,7 @@ impl Store {
     /// Reads an object to show it.
     ///
     /// # Errors
-    /// The 404 of its kind.
+    /// The 404 of the kind, such as `driver_not_found`; `Unavailable` if DynamoDB cannot be reached.
     pub async fn get<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Stored<T>> {
         self.read(tenant, id, false).await
     }
@@ -71,7 +71,7 @@ impl Store {
     /// Reads an object to decide on it: as it is at this moment.
     ///
     /// # Errors
-    /// The 404 of its kind.
+    /// The 404 of the kind, such as `driver_not_found`; `Unavailable` if DynamoDB cannot be reached.
     pub async fn load<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Stored<T>> {
         self.read(tenant, id, true).await
     }
@@ -79,7 +79,7 @@ impl Store {
     /// Reads an object to decide on it, or nothing.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn find<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Option<Stored<T>>> {
         match self.load(tenant, id).await {
             Ok(row) => Ok(Some(row)),
@@ -115,7 +115,7 @@ impl Store {
     /// Which of these ids names no object of that kind.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn missing(&self, tenant: &Tenant, kind: Kind, ids: &[Id]) -> Result<Option<Id>> {
         if let Some(malformed) = ids.iter().find(|id| !id.is(kind)) {
             return Ok(Some(malformed.clone()));
@@ -136,10 +136,10 @@ impl Store {
         Ok(ids.iter().find(|id| !there(id)).cloned())
     }
 
-    /// Reads objects of one kind to show them, in the order of the ids; those that are gone are left out.
+    /// Reads objects of one kind to show them, in the order of the ids; deleted ones are left out.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Stored<T>>> {
         let keys = ids.iter().map(|id| key_item(T::locate(tenant, id)));
         let rows = self

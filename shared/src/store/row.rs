@@ -260,12 +260,12 @@ records! {
     Reservation {
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
             let all = Partition::Kind { tenant, kind: Self::KIND };
-            let owes = internal.fee_due_since.map(|_| Partition::Fees { tenant });
+            let due = internal.fee_due_since.map(|_| Partition::Fees { tenant });
             let paid = internal.fee_paid.map(|fee| Partition::PaidFees {
                 tenant,
                 month: fee.since.utc_date().first_of_month(),
             });
-            std::iter::once(all).chain(owes.or(paid)).collect()
+            std::iter::once(all).chain(due.or(paid)).collect()
         }
 
         fn next_action_at(internal: &ReservationInternal) -> Option<Timestamp> {

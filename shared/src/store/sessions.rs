@@ -66,7 +66,7 @@ impl Sessions<'_> {
     /// The next page; none after the last.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn next(&mut self) -> Result<Option<Vec<Stored<ChargingSession>>>> {
         if self.over {
             return Ok(None);

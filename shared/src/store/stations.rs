@@ -44,7 +44,7 @@ impl Store {
     /// One page of the stations that a search finds.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn search(
         &self,
         tenant: &Tenant,
@@ -227,7 +227,7 @@ impl Store {
     /// The station with the times in which it is free, within a window.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn with_free_times(
         &self,
         tenant: &Tenant,
@@ -278,7 +278,7 @@ impl Store {
     /// Where the stations in a circle stand, nearest first.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn spots_in(&self, tenant: &Tenant, circle: Circle) -> Result<Vec<NearbyStation>> {
         let mut spots = self.spots(tenant, &Place::Circle(circle)).await?;
         spots.sort_by(|a, b| (a.distance, &a.id).cmp(&(b.distance, &b.id)));
@@ -289,7 +289,7 @@ impl Store {
     /// publish. Also says how many stations there are with those that were not read.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn nearest(
         &self,
         tenant: &Tenant,
@@ -379,7 +379,7 @@ impl Store {
     /// Writes stations whatever is stored under their ids.
     ///
     /// # Errors
-    /// The table cannot be reached.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn import_stations(
         &self,
         origin: &Origin,
@@ -392,7 +392,7 @@ impl Store {
     /// The same with their internal states.
     ///
     /// # Errors
-    /// The table cannot be reached.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn put_stations(
         &self,
         origin: &Origin,
@@ -437,7 +437,7 @@ impl UnitOfWork<'_> {
     /// they were read, whatever happens to the station's other EVSEs meanwhile.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn set_evse_status(
         &mut self,
         station: &ChargingStation,

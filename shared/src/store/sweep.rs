@@ -18,7 +18,7 @@ impl Store {
     /// Every row that is due before a moment, by partition, the longest overdue first.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn due_before(&self, moment: Timestamp) -> Result<Vec<Waiting>> {
         let mut waiting = Vec::new();
         for partition in 0..keys::DUE_PARTITIONS {

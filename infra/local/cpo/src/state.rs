@@ -223,7 +223,8 @@ impl State {
     /// exchange of credentials is over at its side as well.
     pub fn connect(&mut self, partner: Partner, now: Timestamp) {
         self.partner = Some(partner);
-        self.events.push((plus_millis(now, RESPONSE), Event::PullTokens));
+        self.events
+            .push((plus_millis(now, RESPONSE), Event::PullTokens));
     }
 
     /// Adds a line to the log.

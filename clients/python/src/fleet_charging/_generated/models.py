@@ -10,11 +10,11 @@ from .._objects import ApiObject, register_union
 
 class Account(ApiObject):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"billing_details": "BillingDetails", "contact": "Contact", "preferences": "AccountPreferences"}
+    _types: ClassVar[Mapping[str, str]] = {"billing_details": "BillingDetails", "contact": "AccountContact", "preferences": "AccountPreferences"}
 
     billing_details: BillingDetails
     business_type: BusinessType | None
-    contact: Contact
+    contact: AccountContact
     created: str
     default_currency: str
     """Lowercase ISO 4217 code."""
@@ -36,6 +36,20 @@ class Account(ApiObject):
     updated: str
     wallet_balance: int
     """Minor units of `default_currency`."""
+
+
+class AccountContact(ApiObject):
+    __slots__ = ()
+
+    email: str
+    name: str
+    phone: str | None
+
+
+class AccountContactInput(TypedDict):
+    email: NotRequired[str]
+    name: NotRequired[str]
+    phone: NotRequired[str | None]
 
 
 class AccountCreateParams(TypedDict):
@@ -96,7 +110,7 @@ class AccountUpdateParams(TypedDict):
     """The body of `POST /v1/accounts/{id}`."""
     billing_details: NotRequired[BillingDetailsInput]
     business_type: NotRequired[Literal["company", "non_profit", "government_entity"] | None]
-    contact: NotRequired[ContactInput]
+    contact: NotRequired[AccountContactInput]
     default_currency: NotRequired[str]
     """Lowercase ISO 4217 code."""
     description: NotRequired[str | None]
@@ -166,7 +180,7 @@ class ApiKeyCreateParams(TypedDict):
 
 
 class Area(ApiObject):
-    """The circle in which a station is sought."""
+    """The circle in which a station is searched."""
     __slots__ = ()
 
     latitude: float
@@ -176,7 +190,7 @@ class Area(ApiObject):
 
 
 class AreaParams(TypedDict):
-    """The circle in which a station is sought."""
+    """The circle in which a station is searched."""
     latitude: float
     longitude: float
     radius: int
@@ -185,7 +199,7 @@ class AreaParams(TypedDict):
 
 class Availability(ApiObject):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"exceptional_closings": "Range", "exceptional_openings": "Range", "opening_hours": "OpeningHours", "range": "Range"}
+    _types: ClassVar[Mapping[str, str]] = {"exceptional_closings": "AvailabilityRange", "exceptional_openings": "AvailabilityRange", "opening_hours": "OpeningHours", "range": "AvailabilityRange"}
 
     connectors_available: int
     """How many EVSEs (charging points) are free now. The connectors of an EVSE count as one, because they serve
@@ -193,20 +207,28 @@ class Availability(ApiObject):
     """
     connectors_total: int
     """How many EVSEs the station has."""
-    exceptional_closings: list[Range]
+    exceptional_closings: list[AvailabilityRange]
     """When the station is closed in spite of its opening hours, round the clock or not; absent when that never
     is. Not always there: see `in`.
     """
-    exceptional_openings: list[Range]
+    exceptional_openings: list[AvailabilityRange]
     """When the station is open besides its opening hours; absent when that never is. Not always there: see `in`."""
     opening_hours: list[OpeningHours]
     """In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the
     whole day.
     """
-    range: list[Range]
-    """When a connector is free while the station is open, by what is promised so far. Retrieved, a station shows
-    the coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is empty.
+    range: list[AvailabilityRange]
+    """When a connector is free while the station is open, by the reservations made so far. A retrieved station
+    shows the coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is
+    empty.
     """
+
+
+class AvailabilityRange(ApiObject):
+    __slots__ = ()
+
+    from_: str
+    until: str
 
 
 class Battery(ApiObject):
@@ -246,18 +268,6 @@ class BillingDetails(ApiObject):
 
 class BillingDetailsInput(TypedDict):
     billing_address: NotRequired[AddressParams | None]
-
-
-class Breach(ApiObject):
-    """A rule that is broken."""
-    __slots__ = ()
-
-    message: str
-    """What it says, for people."""
-    policy: str
-    """The policy's id."""
-    rule: Rule
-    """The name of the rule in the policy's `rules`."""
 
 
 BusinessType = Literal["company", "non_profit", "government_entity"]
@@ -413,9 +423,9 @@ class ChargingSessionEvent(ApiObject):
 
 class ChargingSessionWithWarnings(ChargingSession):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "policy_warnings": "Breach", "vehicle": "Vehicle"}
+    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "policy_warnings": "PolicyWarning", "vehicle": "Vehicle"}
 
-    policy_warnings: list[Breach]
+    policy_warnings: list[PolicyWarning]
     """What policies in suggestion mode have against it; empty when nothing speaks against it."""
 
 
@@ -486,20 +496,6 @@ ConnectorStatus = Literal["available", "occupied", "reserved", "unavailable", "f
 
 ConnectorType = Literal["CHAdeMO", "CCS", "Type2"]
 """The plugs that are matched."""
-
-class Contact(ApiObject):
-    __slots__ = ()
-
-    email: str
-    name: str
-    phone: str | None
-
-
-class ContactInput(TypedDict):
-    email: NotRequired[str]
-    name: NotRequired[str]
-    phone: NotRequired[str | None]
-
 
 class CostLine(ApiObject):
     """The cost of one dimension of the station's prices."""
@@ -704,7 +700,7 @@ class DriverUpdateParams(TypedDict):
 
 
 EndReason = Literal["session_limit", "station_closing", "reservation", "maximum_duration"]
-"""Why a session ends at a moment that nobody chose."""
+"""Why a session ends by itself."""
 
 EndpointStatus = Literal["enabled", "disabled"]
 
@@ -904,24 +900,6 @@ class Geofence(ApiObject):
     """More than 0, at most 50,000,000."""
 
 
-Grouping = Literal["vehicle", "driver", "fleet", "station", "session"]
-"""What each row of a report stands for."""
-
-class Information(ApiObject):
-    """Make, model and year; "" when unset."""
-    __slots__ = ()
-
-    make: str
-    model: str
-    year: str
-
-
-class InformationInput(TypedDict):
-    make: NotRequired[str]
-    model: NotRequired[str]
-    year: NotRequired[str]
-
-
 class Invoice(ApiObject):
     __slots__ = ()
     _types: ClassVar[Mapping[str, str]] = {"fleet": "Fleet", "line_items": "LineItem", "payment_method": "PaymentMethod"}
@@ -1051,13 +1029,47 @@ class LineItem(ApiObject):
     """What the station was called when the session started; null for a fee."""
     tax: int
     """Minor units of tax."""
-    type: LineType
+    type: LineItemType
     unit_amount: int
     """Minor units, tax included."""
     vehicle: str | None
 
 
-LineType = Literal["energy_session", "reservation_fee", "adjustment"]
+LineItemType = Literal["energy_session", "reservation_fee", "adjustment"]
+
+class MatchRefusals(ApiObject):
+    """How many stations each filter refused. The filters are applied in the order of these members, which is not
+    that of the JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`,
+    `policy`, `booked`. Each station is counted at most once: at the first filter that none of its connectors
+    passes.
+    """
+    __slots__ = ()
+
+    booked: int
+    """In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging."""
+    closed: int
+    """The station is not open for the whole of any window."""
+    connector_type: int
+    """No reservable connector has the vehicle's `charging_standard`."""
+    not_connected: int
+    """The station is not connected to a charging network, in live mode. This filter is applied before the
+    others.
+    """
+    not_considered: int
+    """Not examined: only the 200 nearest stations and the driver's preferred ones are read, and the 300 best
+    connectors are compared; or every window has begun already.
+    """
+    not_reservable: int
+    """The station is not `active`, or none of its EVSEs can be reserved."""
+    out_of_order: int
+    """Every such connector is `faulted`, `unavailable` or `unknown`."""
+    policy: int
+    """A policy in enforcement forbids the station, its price, or every window in which it is open."""
+    price: int
+    """Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another
+    currency. In live mode also: its price is unknown.
+    """
+
 
 class MatchSummary(ApiObject):
     """What the last attempt to confirm found: how many stations are in the radius, and how many of them each
@@ -1065,9 +1077,9 @@ class MatchSummary(ApiObject):
     chosen included.
     """
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"refused": "Refused"}
+    _types: ClassVar[Mapping[str, str]] = {"refused": "MatchRefusals"}
 
-    refused: Refused
+    refused: MatchRefusals
     stations_in_radius: int
     """Stations at most `location.radius` metres away from `location`. Stations that their operator does not
     publish are not counted.
@@ -1174,7 +1186,7 @@ class Point(ApiObject):
 
 class Policy(ApiObject):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"rules": "Rules"}
+    _types: ClassVar[Mapping[str, str]] = {"rules": "PolicyRules"}
 
     created: str
     description: str | None
@@ -1185,7 +1197,7 @@ class Policy(ApiObject):
     mode: PolicyMode
     name: str
     object: Literal["policy"]
-    rules: Rules
+    rules: PolicyRules
     status: PolicyStatus
     updated: str
 
@@ -1198,7 +1210,7 @@ class PolicyCreateParams(TypedDict):
     mode: NotRequired[PolicyMode | None]
     """Default `enforcement`."""
     name: str
-    rules: RulesInput
+    rules: PolicyRulesInput
 
 
 class PolicyEvent(ApiObject):
@@ -1223,6 +1235,38 @@ class PolicyEvent(ApiObject):
 
 PolicyMode = Literal["enforcement", "suggestion"]
 
+PolicyRule = Literal["allowed_operators", "denied_operators", "geofences", "max_price_per_kwh", "time_windows"]
+"""A rule of a policy, by its name in `rules`."""
+
+class PolicyRules(ApiObject):
+    """All of the rules must be kept; a rule that is empty or null is no limit."""
+    __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"geofences": "Geofence", "time_windows": "TimeWindow"}
+
+    allowed_operators: list[str]
+    """The station's operator must be one of these."""
+    denied_operators: list[str]
+    """The station's operator must be none of these, whatever `allowed_operators` says."""
+    geofences: list[Geofence]
+    """The station must lie in one of these circles."""
+    max_price_per_kwh: float | None
+    """Minor units per kWh, tax included, in the currency the driver is billed in: the highest the station may
+    ask.
+    """
+    time_windows: list[TimeWindow]
+    """The whole charging window must lie within these times, in the fleet's time zone."""
+
+
+class PolicyRulesInput(TypedDict):
+    """The rules of a body. A rule that is left out stays as it is, null and an empty list lift it."""
+    allowed_operators: NotRequired[Sequence[str] | None]
+    denied_operators: NotRequired[Sequence[str] | None]
+    geofences: NotRequired[Sequence[Mapping[str, Any]] | None]
+    max_price_per_kwh: NotRequired[float | None]
+    """Minor units per kWh, tax included; it may have a fraction."""
+    time_windows: NotRequired[Sequence[Mapping[str, Any]] | None]
+
+
 PolicyStatus = Literal["active", "inactive", "archived"]
 """Only active policies count."""
 
@@ -1233,7 +1277,7 @@ class PolicyUpdateParams(TypedDict):
     """Pairs to set; a null or empty value removes its key."""
     mode: NotRequired[PolicyMode]
     name: NotRequired[str]
-    rules: NotRequired[RulesInput]
+    rules: NotRequired[PolicyRulesInput]
     """Changed rule by rule."""
     status: NotRequired[PolicyStatus]
 
@@ -1247,6 +1291,18 @@ class PolicyVerdict(ApiObject):
     """The policy in enforcement that forbids it."""
     rule: str | None
     """The rule of that policy."""
+
+
+class PolicyWarning(ApiObject):
+    """A rule that is broken."""
+    __slots__ = ()
+
+    message: str
+    """What it says, for people."""
+    policy: str
+    """The policy's id."""
+    rule: PolicyRule
+    """The name of the rule in the policy's `rules`."""
 
 
 class Position(ApiObject):
@@ -1288,47 +1344,6 @@ class Price(ApiObject):
 
 
 PriceType = Literal["ENERGY", "TIME", "PARKING_TIME", "FLAT", "MIN_PRICE", "MAX_PRICE"]
-
-class Range(ApiObject):
-    __slots__ = ()
-
-    from_: str
-    until: str
-
-
-class Refused(ApiObject):
-    """How many stations each filter refused. The filters are applied in the order of these members, which is not
-    that of the JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`,
-    `policy`, `booked`. Each station is counted at most once: at the first filter that none of its connectors
-    passes.
-    """
-    __slots__ = ()
-
-    booked: int
-    """In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging."""
-    closed: int
-    """The station is not open for the whole of any window."""
-    connector_type: int
-    """No reservable connector has the vehicle's `charging_standard`."""
-    not_connected: int
-    """The station is not connected to a charging network, in live mode. This filter is applied before the
-    others.
-    """
-    not_considered: int
-    """Not examined: only the 200 nearest stations and the driver's preferred ones are read, and the 300 best
-    connectors are compared; or every window has begun already.
-    """
-    not_reservable: int
-    """The station is not `active`, or none of its EVSEs can be reserved."""
-    out_of_order: int
-    """Every such connector is `faulted`, `unavailable` or `unknown`."""
-    policy: int
-    """A policy in enforcement forbids the station, its price, or every window in which it is open."""
-    price: int
-    """Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another
-    currency. In live mode also: its price is unknown.
-    """
-
 
 class Report(ApiObject):
     __slots__ = ()
@@ -1410,13 +1425,16 @@ ReportFormat = Literal["csv", "json"]
 
 ReportFrequency = Literal["never", "daily", "weekly", "monthly", "quarterly"]
 
+ReportGrouping = Literal["vehicle", "driver", "fleet", "station", "session"]
+"""What each row of a report stands for."""
+
 class ReportParameters(ApiObject):
     __slots__ = ()
     _types: ClassVar[Mapping[str, str]] = {"filters": "ReportFilters"}
 
     filters: ReportFilters
     format: ReportFormat
-    group_by: Grouping | None
+    group_by: ReportGrouping | None
     """Null: one row for all sessions. Sessions in different currencies are never in one row."""
     period_end: str
     """Exclusive."""
@@ -1432,7 +1450,7 @@ class ReportParametersInput(TypedDict):
     """
     format: NotRequired[ReportFormat | None]
     """Default `csv`."""
-    group_by: NotRequired[Grouping | None]
+    group_by: NotRequired[ReportGrouping | None]
     """Default: one row for all sessions of a currency."""
     period_end: str | datetime
     """Exclusive, after `period_start`."""
@@ -1501,7 +1519,7 @@ class Reservation(ApiObject):
     earliest_start: str | None
     failed_reason: FailedReason | None
     fee_due: int
-    """What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on;
+    """How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on;
     nothing before, nor after a failure or a free cancellation. Once the reservation is over, it is charged to
     `payment_method`.
     """
@@ -1512,7 +1530,9 @@ class Reservation(ApiObject):
     latest_end: str | None
     location: Area
     match_summary: MatchSummary | None
-    """What the last attempt to confirm saw: how many stations were in the radius, and what refused them."""
+    """The result of the last attempt to confirm: how many stations were in the radius, and why they were
+    refused.
+    """
     metadata: dict[str, str]
     """Key-value pairs that belong to the client; empty when unset."""
     object: Literal["reservation"]
@@ -1585,9 +1605,9 @@ class ReservationUpdateParams(TypedDict):
 
 class ReservationWithWarnings(Reservation):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"cancellation_policy": "CancellationPolicy", "charging_station": "ChargingStation", "driver": "Driver", "location": "Area", "match_summary": "MatchSummary", "payment_method": "PaymentMethod", "policy_warnings": "Breach", "vehicle": "Vehicle"}
+    _types: ClassVar[Mapping[str, str]] = {"cancellation_policy": "CancellationPolicy", "charging_station": "ChargingStation", "driver": "Driver", "location": "Area", "match_summary": "MatchSummary", "payment_method": "PaymentMethod", "policy_warnings": "PolicyWarning", "vehicle": "Vehicle"}
 
-    policy_warnings: list[Breach]
+    policy_warnings: list[PolicyWarning]
     """What policies in suggestion mode have against it; empty when nothing speaks against it."""
 
 
@@ -1633,38 +1653,6 @@ class Restrictions(ApiObject):
     """`HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight. Not always
     there: see `in`.
     """
-
-
-Rule = Literal["allowed_operators", "denied_operators", "geofences", "max_price_per_kwh", "time_windows"]
-"""A rule of a policy, by its name in `rules`."""
-
-class Rules(ApiObject):
-    """All of the rules must be kept; a rule that is empty or null is no limit."""
-    __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"geofences": "Geofence", "time_windows": "TimeWindow"}
-
-    allowed_operators: list[str]
-    """The station's operator must be one of these."""
-    denied_operators: list[str]
-    """The station's operator must be none of these, whatever `allowed_operators` says."""
-    geofences: list[Geofence]
-    """The station must lie in one of these circles."""
-    max_price_per_kwh: float | None
-    """Minor units per kWh, tax included, in the currency the driver is billed in: the highest the station may
-    ask.
-    """
-    time_windows: list[TimeWindow]
-    """The whole charging window must lie within these times, in the fleet's time zone."""
-
-
-class RulesInput(TypedDict):
-    """The rules of a body. A rule that is left out stays as it is, null and an empty list lift it."""
-    allowed_operators: NotRequired[Sequence[str] | None]
-    denied_operators: NotRequired[Sequence[str] | None]
-    geofences: NotRequired[Sequence[Mapping[str, Any]] | None]
-    max_price_per_kwh: NotRequired[float | None]
-    """Minor units per kWh, tax included; it may have a fraction."""
-    time_windows: NotRequired[Sequence[Mapping[str, Any]] | None]
 
 
 Scope = Literal["*", "accounts:read", "accounts:write", "api_keys:read", "api_keys:write", "charging_sessions:read", "charging_sessions:write", "charging_stations:read", "charging_stations:write", "drivers:read", "drivers:write", "estimations:read", "estimations:write", "events:read", "events:write", "fleets:read", "fleets:write", "invoices:read", "invoices:write", "payment_methods:read", "payment_methods:write", "policies:read", "policies:write", "reports:read", "reports:write", "reservations:read", "reservations:write", "transactions:read", "transactions:write", "vehicles:read", "vehicles:write", "webhook_endpoints:read", "webhook_endpoints:write"]
@@ -1766,7 +1754,7 @@ TransactionType = Literal["charge", "refund", "adjustment"]
 
 class Vehicle(ApiObject):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"drivers": "Driver", "fleet": "Fleet", "information": "Information", "policy_ids": "Policy", "telemetry": "VehicleTelemetry"}
+    _types: ClassVar[Mapping[str, str]] = {"drivers": "Driver", "fleet": "Fleet", "information": "VehicleInformation", "policy_ids": "Policy", "telemetry": "VehicleTelemetry"}
 
     battery_capacity: int
     """Wh"""
@@ -1776,7 +1764,7 @@ class Vehicle(ApiObject):
     fleet: str | Fleet
     id: str
     """Opaque."""
-    information: Information
+    information: VehicleInformation
     metadata: dict[str, str]
     """Key-value pairs that belong to the client; empty when unset."""
     object: Literal["vehicle"]
@@ -1796,7 +1784,7 @@ class VehicleCreateParams(TypedDict):
     charging_standard: ConnectorType
     drivers: NotRequired[Sequence[str] | None]
     fleet: str
-    information: NotRequired[InformationInput | None]
+    information: NotRequired[VehicleInformationInput | None]
     metadata: NotRequired[Mapping[str, str | None] | None]
     """Pairs to set; a null or empty value removes its key."""
     policy_ids: NotRequired[Sequence[str] | None]
@@ -1822,6 +1810,21 @@ class VehicleEvent(ApiObject):
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["vehicle.created", "vehicle.deleted", "vehicle.updated"]
+
+
+class VehicleInformation(ApiObject):
+    """Make, model and year; "" when unset."""
+    __slots__ = ()
+
+    make: str
+    model: str
+    year: str
+
+
+class VehicleInformationInput(TypedDict):
+    make: NotRequired[str]
+    model: NotRequired[str]
+    year: NotRequired[str]
 
 
 VehicleStatus = Literal["active", "inactive", "retired"]
@@ -1854,7 +1857,7 @@ class VehicleUpdateParams(TypedDict):
     """The body of `POST /v1/vehicles/{id}`."""
     battery_capacity: NotRequired[int]
     charging_standard: NotRequired[ConnectorType]
-    information: NotRequired[InformationInput]
+    information: NotRequired[VehicleInformationInput]
     metadata: NotRequired[Mapping[str, str | None] | None]
     """Pairs to set; a null or empty value removes its key."""
     policy_ids: NotRequired[Sequence[str]]
@@ -2115,6 +2118,8 @@ register_union("Event", "type", {"charging_session.cancelled": "ChargingSessionE
 
 __all__ = [
     "Account",
+    "AccountContact",
+    "AccountContactInput",
     "AccountCreateParams",
     "AccountMetricSystem",
     "AccountPreferences",
@@ -2130,13 +2135,13 @@ __all__ = [
     "Area",
     "AreaParams",
     "Availability",
+    "AvailabilityRange",
     "Battery",
     "BatteryReading",
     "BatteryStatus",
     "BillingCycle",
     "BillingDetails",
     "BillingDetailsInput",
-    "Breach",
     "BusinessType",
     "CancellationPolicy",
     "CancellationType",
@@ -2154,8 +2159,6 @@ __all__ = [
     "Connector",
     "ConnectorStatus",
     "ConnectorType",
-    "Contact",
-    "ContactInput",
     "CostLine",
     "DeletedApiKey",
     "DeletedDriver",
@@ -2195,9 +2198,6 @@ __all__ = [
     "FleetTopUpParams",
     "FleetUpdateParams",
     "Geofence",
-    "Grouping",
-    "Information",
-    "InformationInput",
     "Invoice",
     "InvoiceCreateParams",
     "InvoiceEvent",
@@ -2206,7 +2206,8 @@ __all__ = [
     "InvoiceStatus",
     "InvoiceUpdateParams",
     "LineItem",
-    "LineType",
+    "LineItemType",
+    "MatchRefusals",
     "MatchSummary",
     "MetricSystem",
     "Odometer",
@@ -2227,15 +2228,17 @@ __all__ = [
     "PolicyEvent",
     "PolicyEventData",
     "PolicyMode",
+    "PolicyRule",
+    "PolicyRules",
+    "PolicyRulesInput",
     "PolicyStatus",
     "PolicyUpdateParams",
     "PolicyVerdict",
+    "PolicyWarning",
     "Position",
     "PositionReading",
     "Price",
     "PriceType",
-    "Range",
-    "Refused",
     "Report",
     "ReportCreateParams",
     "ReportEvent",
@@ -2243,6 +2246,7 @@ __all__ = [
     "ReportFilters",
     "ReportFormat",
     "ReportFrequency",
+    "ReportGrouping",
     "ReportParameters",
     "ReportParametersInput",
     "ReportStatus",
@@ -2257,9 +2261,6 @@ __all__ = [
     "ReservationUpdateParams",
     "ReservationWithWarnings",
     "Restrictions",
-    "Rule",
-    "Rules",
-    "RulesInput",
     "Scope",
     "ServiceEvent",
     "ServiceEventData",
@@ -2277,6 +2278,8 @@ __all__ = [
     "VehicleCreateParams",
     "VehicleEvent",
     "VehicleEventData",
+    "VehicleInformation",
+    "VehicleInformationInput",
     "VehicleStatus",
     "VehicleTelemetry",
     "VehicleTelemetryUpdateParams",

@@ -264,7 +264,7 @@ class Accounts:
 
     def top_up(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.AccountTopUpParams]) -> models.Account:
         """Charges a payment method and credits the wallet of the caller's account or of a child account. If the
-        currency of the wallet changes meanwhile, the charge is refunded and the answer is 409. A 500 or 503
+        currency of the wallet changes during the charge, it is refunded and the response is 409. A 500 or 503
         with `transaction` means that it is not certain yet whether the payment method was charged: the
         service settles this within minutes, and the transaction shows the outcome. Without `transaction`
         nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
@@ -372,7 +372,7 @@ class Drivers:
         return self._http.list("Driver", "/v1/drivers", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.DriverCreateParams]) -> models.Driver:
-        """Makes a driver, attached to no fleet yet. `expand` takes `fleets`, `policy_ids`,
+        """Creates a driver that is not attached to a fleet. `expand` takes `fleets`, `policy_ids`,
         `preferences.default_payment_method`, `preferences.preferred_charging_stations`, `vehicles` and paths
         that go on from them.
         """
@@ -380,7 +380,7 @@ class Drivers:
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedDriver:
-        """Removes a driver whom no reservation waits for, who is not charging and whose wallet is empty, from
+        """Deletes a driver without open reservations, without an active session and with an empty wallet, from
         fleets and vehicles too.
         """
         result: models.DeletedDriver = self._http.request("DeletedDriver", "DELETE", f"/v1/drivers/{quote(id, safe='')}", options=options)
@@ -418,7 +418,7 @@ class Drivers:
 
     def top_up(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.DriverTopUpParams]) -> models.Driver:
         """Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency
-        of the wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503
+        of the wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503
         with `transaction` means that it is not certain yet whether the payment method was charged: the
         service settles this within minutes, and the transaction shows the outcome. Without `transaction`
         nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
@@ -436,7 +436,7 @@ class Estimations:
         self._http = http
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.EstimationCreateParams]) -> models.Estimation:
-        """Tells what charging a vehicle at a station would take and cost. `expand` takes `charging_station`,
+        """Estimates the duration and cost of charging a vehicle at a station. `expand` takes `charging_station`,
         `vehicle` and paths that go on from them.
         """
         result: models.Estimation = self._http.request("Estimation", "POST", "/v1/estimations", expand=expand, options=options, body=params)
@@ -449,7 +449,7 @@ class Estimations:
 
 
 class Events:
-    """What happened, as webhook endpoints are told. Kept 30 days."""
+    """Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
@@ -517,7 +517,7 @@ class Fleets:
 
     def top_up(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.FleetTopUpParams]) -> models.Fleet:
         """Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of
-        its wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with
+        its wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503 with
         `transaction` means that it is not certain yet whether the payment method was charged: the service
         settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was
         charged. Repeating the request with the same `Idempotency-Key` never charges twice. `expand` takes
@@ -614,7 +614,7 @@ class PaymentMethods:
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedPaymentMethod:
-        """Deletes a payment method that is nobody's default and that no active session or open reservation pays
+        """Deletes a payment method that is not a default and that no active session or open reservation pays
         with. What fell due before is still charged to it.
         """
         result: models.DeletedPaymentMethod = self._http.request("DeletedPaymentMethod", "DELETE", f"/v1/payment_methods/{quote(id, safe='')}", options=options)
@@ -675,7 +675,7 @@ class Reports:
         return self._http.list("Report", "/v1/reports", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ReportCreateParams]) -> models.Report:
-        """Asks for a report; its file is made in the background. `expand` takes `account`, `fleet` and paths
+        """Creates a report. Its file is generated in the background. `expand` takes `account`, `fleet` and paths
         that go on from them.
         """
         result: models.Report = self._http.request("Report", "POST", "/v1/reports", expand=expand, options=options, body=params)
@@ -723,7 +723,7 @@ class Reservations:
         return result
 
     def cancel(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Reservation:
-        """Cancels a pending or confirmed reservation and gives its time back. `expand` takes `charging_station`,
+        """Cancels a pending or confirmed reservation and releases its window. `expand` takes `charging_station`,
         `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.Reservation = self._http.request("Reservation", "POST", f"/v1/reservations/{quote(id, safe='')}/cancel", expand=expand, options=options, body={})
@@ -772,14 +772,14 @@ class Vehicles:
         return self._http.list("Vehicle", "/v1/vehicles", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.VehicleCreateParams]) -> models.Vehicle:
-        """Makes a vehicle of a fleet, and tells its drivers. `expand` takes `drivers`, `fleet`, `policy_ids`,
-        `telemetry` and paths that go on from them.
+        """Creates a vehicle in a fleet, and adds it to its drivers. `expand` takes `drivers`, `fleet`,
+        `policy_ids`, `telemetry` and paths that go on from them.
         """
         result: models.Vehicle = self._http.request("Vehicle", "POST", "/v1/vehicles", expand=expand, options=options, body=params)
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedVehicle:
-        """Removes a vehicle that no reservation waits for and that is not charging, with its telemetry."""
+        """Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry."""
         result: models.DeletedVehicle = self._http.request("DeletedVehicle", "DELETE", f"/v1/vehicles/{quote(id, safe='')}", options=options)
         return result
 
@@ -924,7 +924,7 @@ class AsyncAccounts:
 
     async def top_up(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.AccountTopUpParams]) -> models.Account:
         """Charges a payment method and credits the wallet of the caller's account or of a child account. If the
-        currency of the wallet changes meanwhile, the charge is refunded and the answer is 409. A 500 or 503
+        currency of the wallet changes during the charge, it is refunded and the response is 409. A 500 or 503
         with `transaction` means that it is not certain yet whether the payment method was charged: the
         service settles this within minutes, and the transaction shows the outcome. Without `transaction`
         nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
@@ -1032,7 +1032,7 @@ class AsyncDrivers:
         return self._http.list("Driver", "/v1/drivers", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.DriverCreateParams]) -> models.Driver:
-        """Makes a driver, attached to no fleet yet. `expand` takes `fleets`, `policy_ids`,
+        """Creates a driver that is not attached to a fleet. `expand` takes `fleets`, `policy_ids`,
         `preferences.default_payment_method`, `preferences.preferred_charging_stations`, `vehicles` and paths
         that go on from them.
         """
@@ -1040,7 +1040,7 @@ class AsyncDrivers:
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedDriver:
-        """Removes a driver whom no reservation waits for, who is not charging and whose wallet is empty, from
+        """Deletes a driver without open reservations, without an active session and with an empty wallet, from
         fleets and vehicles too.
         """
         result: models.DeletedDriver = await self._http.request("DeletedDriver", "DELETE", f"/v1/drivers/{quote(id, safe='')}", options=options)
@@ -1078,7 +1078,7 @@ class AsyncDrivers:
 
     async def top_up(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.DriverTopUpParams]) -> models.Driver:
         """Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency
-        of the wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503
+        of the wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503
         with `transaction` means that it is not certain yet whether the payment method was charged: the
         service settles this within minutes, and the transaction shows the outcome. Without `transaction`
         nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
@@ -1096,7 +1096,7 @@ class AsyncEstimations:
         self._http = http
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.EstimationCreateParams]) -> models.Estimation:
-        """Tells what charging a vehicle at a station would take and cost. `expand` takes `charging_station`,
+        """Estimates the duration and cost of charging a vehicle at a station. `expand` takes `charging_station`,
         `vehicle` and paths that go on from them.
         """
         result: models.Estimation = await self._http.request("Estimation", "POST", "/v1/estimations", expand=expand, options=options, body=params)
@@ -1109,7 +1109,7 @@ class AsyncEstimations:
 
 
 class AsyncEvents:
-    """What happened, as webhook endpoints are told. Kept 30 days."""
+    """Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
@@ -1177,7 +1177,7 @@ class AsyncFleets:
 
     async def top_up(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.FleetTopUpParams]) -> models.Fleet:
         """Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of
-        its wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with
+        its wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503 with
         `transaction` means that it is not certain yet whether the payment method was charged: the service
         settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was
         charged. Repeating the request with the same `Idempotency-Key` never charges twice. `expand` takes
@@ -1274,7 +1274,7 @@ class AsyncPaymentMethods:
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedPaymentMethod:
-        """Deletes a payment method that is nobody's default and that no active session or open reservation pays
+        """Deletes a payment method that is not a default and that no active session or open reservation pays
         with. What fell due before is still charged to it.
         """
         result: models.DeletedPaymentMethod = await self._http.request("DeletedPaymentMethod", "DELETE", f"/v1/payment_methods/{quote(id, safe='')}", options=options)
@@ -1335,7 +1335,7 @@ class AsyncReports:
         return self._http.list("Report", "/v1/reports", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ReportCreateParams]) -> models.Report:
-        """Asks for a report; its file is made in the background. `expand` takes `account`, `fleet` and paths
+        """Creates a report. Its file is generated in the background. `expand` takes `account`, `fleet` and paths
         that go on from them.
         """
         result: models.Report = await self._http.request("Report", "POST", "/v1/reports", expand=expand, options=options, body=params)
@@ -1383,7 +1383,7 @@ class AsyncReservations:
         return result
 
     async def cancel(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Reservation:
-        """Cancels a pending or confirmed reservation and gives its time back. `expand` takes `charging_station`,
+        """Cancels a pending or confirmed reservation and releases its window. `expand` takes `charging_station`,
         `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.Reservation = await self._http.request("Reservation", "POST", f"/v1/reservations/{quote(id, safe='')}/cancel", expand=expand, options=options, body={})
@@ -1432,14 +1432,14 @@ class AsyncVehicles:
         return self._http.list("Vehicle", "/v1/vehicles", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.VehicleCreateParams]) -> models.Vehicle:
-        """Makes a vehicle of a fleet, and tells its drivers. `expand` takes `drivers`, `fleet`, `policy_ids`,
-        `telemetry` and paths that go on from them.
+        """Creates a vehicle in a fleet, and adds it to its drivers. `expand` takes `drivers`, `fleet`,
+        `policy_ids`, `telemetry` and paths that go on from them.
         """
         result: models.Vehicle = await self._http.request("Vehicle", "POST", "/v1/vehicles", expand=expand, options=options, body=params)
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedVehicle:
-        """Removes a vehicle that no reservation waits for and that is not charging, with its telemetry."""
+        """Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry."""
         result: models.DeletedVehicle = await self._http.request("DeletedVehicle", "DELETE", f"/v1/vehicles/{quote(id, safe='')}", options=options)
         return result
 
