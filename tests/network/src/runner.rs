@@ -136,7 +136,16 @@ impl Runner {
         self.advance(1).await;
         let network = self.networks().await.remove(0);
         let body = json!({"network": network["id"], "full": true});
-        self.operate("pull", body).await.ok();
+        // A worker may be writing the network's row at the same moment.
+        let mut response = self.operate("pull", body.clone()).await;
+        for _ in 0..5 {
+            if response.status == 200 {
+                break;
+            }
+            self.advance(1).await;
+            response = self.operate("pull", body.clone()).await;
+        }
+        response.ok();
         self.advance(1).await;
         self.networks().await.remove(0)["pull"].clone()
     }
