@@ -63,9 +63,14 @@ async fn serve_mock(version: &VersionNumber) -> (Child, String) {
         .spawn()
         .expect("the tool, which .ci/network installs");
     let mut lines = BufReader::new(child.stderr.take().expect("its log")).lines();
+    let mut url = None;
     while let Some(line) = lines.next_line().await.expect("a line") {
-        if let Some(url) = line.trim().strip_prefix("versions ") {
-            return (child, url.trim().to_owned());
+        if let Some(versions) = line.trim().strip_prefix("versions ") {
+            url = Some(versions.trim().to_owned());
+        }
+        // The last line. The program would end at the next one, which nobody reads.
+        if line.contains("conformance") {
+            return (child, url.expect("a versions URL"));
         }
     }
     panic!("serve-mock has ended");
