@@ -18,6 +18,7 @@ pub mod deployment;
 pub mod encryption;
 pub mod error;
 pub mod events;
+pub mod function_scope;
 pub mod http;
 pub mod id;
 pub mod metrics;

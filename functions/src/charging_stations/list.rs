@@ -38,7 +38,8 @@ pub const ROUTE: Route = Route::list(
     "until",
     "vehicle",
 ])
-.memory(512);
+.memory(512)
+.reading_side_by_side();
 
 /// The default distance from a route within which stations are searched, in metres.
 const BUFFER: u32 = 5_000;

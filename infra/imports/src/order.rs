@@ -5,6 +5,7 @@ const PARTS: &[&[&str]] = &[
     &[
         "encryption",
         "error",
+        "function_scope",
         "id",
         "money",
         "operation",

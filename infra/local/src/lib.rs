@@ -282,7 +282,7 @@ impl Running {
             clock.clone(),
         ));
         let settings = Settings {
-            page_secret: page_secret.clone(),
+            page_secret: Some(page_secret.clone()),
             encryption_keys: EncryptionKeys::new(&master_secrets)?,
             base_url: None,
             rates: Rates {

@@ -41,6 +41,21 @@ pub struct StreamRecord {
     pub new: Option<Item>,
 }
 
+impl StreamRecord {
+    /// The key of the row, for the log: its `pk` and `sk`.
+    pub fn key(&self) -> (&str, &str) {
+        let image = self.new.as_ref().or(self.old.as_ref());
+        let text = |name: &str| match image?.get(name)? {
+            AttributeValue::S(text) => Some(text.as_str()),
+            _ => None,
+        };
+        (
+            text("pk").unwrap_or_default(),
+            text("sk").unwrap_or_default(),
+        )
+    }
+}
+
 /// Works on one change. One that can never be relayed, such as a row that cannot be read or whose event is too large, goes to
 /// the failure destination at once: read again, it would hold up everything behind it in its shard.
 ///

@@ -184,6 +184,11 @@ impl SigningSecret {
         Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
     }
 
+    /// A secret that was read from a row.
+    pub(crate) fn from_row(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     /// The prefix, four asterisks and the last four characters: what is shown to readers who may not sign.
     pub fn masked(&self) -> Self {
         let last4 = &self.0[self.0.len().saturating_sub(4)..];

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::Partition;
-use super::row::{self, ById, Record};
+use super::row::{ById, Record};
 use super::{Item, Store, client, s, string};
 use crate::error::Result;
 use crate::id::{Id, Kind};
@@ -59,7 +59,6 @@ impl Among<'_> {
         names: &mut HashMap<String, String>,
         values: &mut HashMap<String, AttributeValue>,
     ) -> String {
-        names.insert("#object".into(), "object".into());
         names.insert("#among".into(), self.member.to_owned());
         let mut places = Vec::new();
         for (place, value) in self.values.iter().enumerate() {
@@ -203,7 +202,7 @@ impl Store {
         let found = self
             .page(partition, T::KIND, page_request, filter, None)
             .await?;
-        found.try_map(row::from_item)
+        found.try_map(|item| self.row_of(item))
     }
 
     /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
@@ -221,7 +220,7 @@ impl Store {
         let found = self
             .page(partition, T::KIND, page_request, filter, Some(among))
             .await?;
-        found.try_map(row::from_item)
+        found.try_map(|item| self.row_of(item))
     }
 
     /// All items of a partition, for one that holds few.
@@ -261,6 +260,7 @@ impl Store {
             .map(|row| Id::from(string(row, "list_sk"))))
     }
 
+    /// One page of items: their place in the list, and the attributes that [`row::from_item`] reads.
     pub(super) async fn page(
         &self,
         partition: Partition<'_>,
@@ -274,7 +274,14 @@ impl Store {
         let mut unread = false;
         if let Some((low, high)) = page_request.bounds(kind) {
             let (index, attribute, value) = partition.place();
-            let mut names = HashMap::from([("#pk".to_owned(), attribute.to_owned())]);
+            let mut names: HashMap<String, String> = [
+                ("#pk", attribute),
+                ("#object", "object"),
+                ("#internal", "internal"),
+                ("#version", "version"),
+            ]
+            .map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned()))
+            .into();
             let mut values = HashMap::from([
                 (":pk".to_owned(), s(value)),
                 (":low".to_owned(), s(low.as_str())),
@@ -303,6 +310,8 @@ impl Store {
                     .index_name(index);
                 let page = query
                     .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
+                    // The other attributes are index keys and what the relay reads: a third of a small row.
+                    .projection_expression("list_sk, #object, #internal, #version")
                     .set_filter_expression(condition.clone())
                     .set_expression_attribute_names(Some(names.clone()))
                     .set_expression_attribute_values(Some(values.clone()))
@@ -465,7 +474,6 @@ fn filter_expression(
 ) -> Option<String> {
     let mut terms = Vec::new();
     for (n, (member, value)) in filter.into_iter().enumerate() {
-        names.insert("#object".into(), "object".into());
         values.insert(format!(":f{n}"), s(value));
         let (member, among) = match member.strip_suffix("[]") {
             Some(list) => (list, true),
