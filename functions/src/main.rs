@@ -171,8 +171,12 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
         let done = match read {
             Ok(message) => {
                 let (tenant, object) = Message::subject(&message);
-                span.record("account.id", tracing::field::display(&tenant.account));
-                span.record("object.id", tracing::field::display(object));
+                if let Some(tenant) = tenant {
+                    span.record("account.id", tracing::field::display(&tenant.account));
+                }
+                if let Some(object) = object {
+                    span.record("object.id", tracing::field::display(object));
+                }
                 functions::work(app, &message)
                     .instrument(span.clone())
                     .await

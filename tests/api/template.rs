@@ -61,7 +61,9 @@ fn every_operation_of_the_document_is_deployed_at_its_place_and_no_other() {
     }
     let deployed = values("RouteKey: ");
     let pages = functions::docs::PAGES.map(|(_, path)| format!("GET {path}"));
-    let others = pages.into_iter().chain(["$default".to_owned(), "ANY /ocpi/{proxy+}".to_owned()]);
+    let others = pages
+        .into_iter()
+        .chain(["$default".to_owned(), "ANY /ocpi/{proxy+}".to_owned()]);
     documented.extend(others);
     assert_eq!(deployed.len(), documented.len());
     assert_eq!(deployed.into_iter().collect::<BTreeSet<_>>(), documented);
