@@ -75,7 +75,7 @@ fn deployed() -> Option<String> {
 
 /// The access key with which `shared::aws::config` signs.
 fn access_key() -> String {
-    shared::aws::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
+    shared::environment::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
 }
 
 /// Ends the process of a test that needs what a deployed service does not offer.

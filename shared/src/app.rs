@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::aws;
 use crate::deployment::CONNECTIONS;
 use crate::encryption::EncryptionKeys;
+use crate::environment::variable;
 use crate::error::{Error, Result};
 use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
@@ -14,10 +15,11 @@ use crate::metrics::Metrics;
 use crate::models::webhook_endpoint::Targets;
 use crate::ocpi::party::PartyId;
 use crate::ports::files::Files;
-use crate::ports::payments::Providers;
+use crate::ports::payments::{Payments, Providers, Simulated};
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
 use crate::store::networks::KnownNetworks;
+use crate::stripe::Stripe;
 use crate::time::Timestamp;
 use crate::version::Versions;
 
@@ -135,14 +137,13 @@ impl Settings {
     /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short; a number is malformed.
     pub fn from_env() -> Result<Self> {
         let endpoint = aws::endpoint();
-        let page_secret = page_secret(aws::variable("PAGE_SECRET"), endpoint.as_deref())?;
-        let encryption_keys =
-            encryption_keys(aws::variable("ENCRYPTION_KEYS"), endpoint.as_deref())?;
+        let page_secret = page_secret(variable("PAGE_SECRET"), endpoint.as_deref())?;
+        let encryption_keys = encryption_keys(variable("ENCRYPTION_KEYS"), endpoint.as_deref())?;
         let (standard, quotas) = (Rates::default(), Quotas::default());
         Ok(Self {
             page_secret,
             encryption_keys,
-            base_url: aws::variable("BASE_URL"),
+            base_url: variable("BASE_URL"),
             rates: Rates {
                 test: number("RATE_TEST")?.unwrap_or(standard.test),
                 live: number("RATE_LIVE")?.unwrap_or(standard.live),
@@ -159,12 +160,12 @@ impl Settings {
                 endpoints: number("MAX_ENDPOINTS")?.unwrap_or(quotas.endpoints),
             },
             slack: 1,
-            targets: match aws::variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
+            targets: match variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
                 Some("true") => Targets::PublicAndLoopback,
                 _ => Targets::Public,
             },
             versions: Versions::default(),
-            metrics: Metrics::new(aws::variable("METRICS_NAMESPACE")),
+            metrics: Metrics::new(variable("METRICS_NAMESPACE")),
         })
     }
 }
@@ -225,7 +226,7 @@ fn number<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
         text.parse()
             .map_err(|_| Error::internal(format!("{name} must be a number, not {text:?}")))
     };
-    aws::variable(name).map(read).transpose()
+    variable(name).map(read).transpose()
 }
 
 impl App {
@@ -272,7 +273,7 @@ impl App {
         aws::connect(&http, connections).await;
         let config = aws::config_over(http.clone());
         let of_table = aws::config_over(http.with_calls_at_once(CONNECTIONS));
-        let table = aws::variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
+        let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
         let store = Store::new(aws::dynamodb(&of_table), table);
         let queue = Arc::new(aws::Sqs::from_env(&config));
         let schedules = Arc::new(aws::Scheduler::from_env(&config));
@@ -281,7 +282,7 @@ impl App {
             Arc::new(aws::SystemClock),
             queue,
             schedules,
-            Providers::from_env(),
+            payment_providers(),
             Arc::new(aws::S3::from_env(http)),
             Settings::from_env()?,
         ))
@@ -306,6 +307,12 @@ impl Deref for App {
     fn deref(&self) -> &Parts {
         &self.0
     }
+}
+
+/// The payment providers: simulated in test mode, and in live mode Stripe if the environment has its key.
+pub fn payment_providers() -> Providers {
+    let live = Stripe::from_env().map(|stripe| Arc::new(stripe) as Arc<dyn Payments>);
+    Providers::new(Arc::new(Simulated), live)
 }
 
 #[cfg(test)]

@@ -16,8 +16,10 @@ pub mod aws;
 pub mod charging;
 pub mod deployment;
 pub mod encryption;
+pub mod environment;
 pub mod error;
 pub mod events;
+pub mod fields;
 pub mod function_scope;
 pub mod http;
 pub mod id;
@@ -35,6 +37,7 @@ pub mod store;
 pub mod stripe;
 pub mod time;
 pub mod version;
+pub mod window;
 
 pub use app::App;
 pub use error::{Code, Error};

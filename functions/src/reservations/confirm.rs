@@ -1,7 +1,6 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to move a confirmed one
 //! whose connector is out of order.
 
-use shared::charging::calendar::Window;
 use shared::charging::matching::best_first::IndexedStation;
 use shared::charging::matching::{self, MatchRequest, MatchSummary};
 use shared::charging::policies::{Limits, PolicyContext};
@@ -15,6 +14,7 @@ use shared::models::reservation::{
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
+use shared::window::Window;
 
 use shared::models::stored::Stored;
 use shared::store::access::Rows;

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use shared::charging::calendar::{CalendarOwner, Window};
+use shared::charging::calendar::CalendarOwner;
 use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
 use shared::charging::matching::{MatchRequest, MatchSummary};
 use shared::models::charging_station::ChargingStation;
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
+use shared::window::Window;
 use shared::{App, Error, Id};
 
 /// A search and what was read for it.

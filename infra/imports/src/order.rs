@@ -4,6 +4,7 @@
 const PARTS: &[&[&str]] = &[
     &[
         "encryption",
+        "environment",
         "error",
         "function_scope",
         "id",
@@ -14,6 +15,7 @@ const PARTS: &[&[&str]] = &[
         "size",
         "time",
         "version",
+        "window",
     ],
     &["fields"],
     &["metrics", "models"],

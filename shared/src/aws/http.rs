@@ -62,8 +62,11 @@ impl Default for Http {
 }
 
 fn tls() -> ClientConfig {
-    let in_lambda = super::variable("AWS_LAMBDA_FUNCTION_NAME").is_some();
-    let roots = roots(in_lambda, super::variable("SSL_CERT_FILE").is_some());
+    let in_lambda = crate::environment::variable("AWS_LAMBDA_FUNCTION_NAME").is_some();
+    let roots = roots(
+        in_lambda,
+        crate::environment::variable("SSL_CERT_FILE").is_some(),
+    );
     if roots.is_empty() {
         tracing::warn!("no certificate authority is trusted: calls over TLS will fail");
     }

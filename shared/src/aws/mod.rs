@@ -19,17 +19,13 @@ use aws_sdk_scheduler::types::{
 use aws_types::SdkConfig;
 use futures::future::BoxFuture;
 
+use crate::environment::variable;
 use crate::error::{Error, Result};
 use crate::ports::{Clock, FailedChange, Message, Queue, Schedules, Work};
 use crate::time::Timestamp;
 
 pub use http::Http;
 pub use s3::S3;
-
-/// A variable of the environment that is set to something.
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
 
 /// The settings all clients share. Credentials come from the environment alone, as Lambda sets them, and TLS is rustls on
 /// ring: both keep a cold start short.

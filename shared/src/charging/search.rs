@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use rust_decimal::Decimal;
 
-use super::calendar::Window;
 use super::geo::{Route, distance_meters};
 use super::opening_hours;
 use crate::id::Id;
@@ -13,6 +12,7 @@ use crate::models::charging_station::{
 };
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
+use crate::window::Window;
 
 /// The longest way along which stations are sought, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;

@@ -10,19 +10,19 @@ use super::charging_station::Point;
 use super::check_size;
 use super::driver::Driver;
 use super::event_type::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
 use super::stored::{Object, Stored};
 use super::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
 use super::vehicle::{ConnectorType, Vehicle};
-use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
 use crate::charging::search::Circle;
 use crate::error::{Code, Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
 use crate::id::{Id, Kind};
+use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
-use crate::ports::payments::PaymentOutcome;
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
+use crate::window::Window;
 
 /// How long before `ideal_start` the first attempt to confirm is made, in milliseconds.
 pub const LEAD: i64 = 30 * MINUTE;

@@ -81,7 +81,7 @@ pub struct Page<T> {
 impl<T> Page<T> {
     /// Makes a page of the rows that were read in the direction of the request. One row more than the limit means that more
     /// rows follow.
-    pub(super) fn page(rows: Vec<T>, page_request: &PageRequest) -> Self {
+    pub(super) fn from_rows(rows: Vec<T>, page_request: &PageRequest) -> Self {
         Self::cut(rows, page_request.limit, &page_request.from)
     }
 
@@ -387,7 +387,7 @@ impl Store {
                 Cursor::After(last)
             };
         }
-        Ok(Page::page(rows, page_request))
+        Ok(Page::from_rows(rows, page_request))
     }
 
     /// One page of the drivers attached to a fleet: their ids.
@@ -412,7 +412,7 @@ impl Store {
         page_request: &PageRequest,
     ) -> Result<Page<Item>> {
         let Some((low, high)) = page_request.bounds(kind) else {
-            return Ok(Page::page(Vec::new(), page_request));
+            return Ok(Page::from_rows(Vec::new(), page_request));
         };
         let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
         let query = self.client.query().table_name(&self.table);
@@ -426,7 +426,10 @@ impl Store {
             .send()
             .await
             .map_err(client::failure)?;
-        Ok(Page::page(page.items.unwrap_or_default(), page_request))
+        Ok(Page::from_rows(
+            page.items.unwrap_or_default(),
+            page_request,
+        ))
     }
 }
 
@@ -464,7 +467,7 @@ pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, page_request: &PageRequest) -> 
     if !matches!(page_request.from, Cursor::Before(_)) {
         ids.reverse();
     }
-    Page::page(ids, page_request)
+    Page::from_rows(ids, page_request)
 }
 
 fn filter_expression(

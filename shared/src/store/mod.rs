@@ -9,6 +9,7 @@ pub mod deliveries;
 pub mod fleets;
 pub mod idempotency;
 pub mod invoices;
+mod item;
 pub mod keys;
 pub mod list;
 pub mod networks;
@@ -24,7 +25,7 @@ pub mod wallets;
 
 use std::collections::{BTreeSet, HashMap};
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::KeysAndAttributes;
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
@@ -37,10 +38,9 @@ use keys::Key;
 use row::{ById, Record};
 
 pub use idempotency::Recalled;
+pub use item::Item;
+use item::{key_item, n, number, s, string};
 pub use unit_of_work::UnitOfWork;
-
-/// A row as the table holds it.
-pub type Item = HashMap<String, AttributeValue>;
 
 /// The table.
 #[derive(Debug, Clone)]
@@ -277,36 +277,4 @@ impl FoundTogether {
     pub fn require<T: ById>(&mut self, id: &Id) -> Result<Stored<T>> {
         self.take(id)?.ok_or_else(|| Error::not_found(T::KIND))
     }
-}
-
-/// A key as the attributes `pk` and `sk`.
-fn key_item(key: Key<'_>) -> Item {
-    let (pk, sk) = key.pair();
-    HashMap::from([
-        ("pk".to_owned(), AttributeValue::S(pk)),
-        ("sk".to_owned(), AttributeValue::S(sk)),
-    ])
-}
-
-/// A string attribute, or "".
-fn string<'a>(item: &'a Item, name: &str) -> &'a str {
-    item.get(name)
-        .and_then(|value| value.as_s().ok())
-        .map_or("", String::as_str)
-}
-
-/// A numeric attribute, or 0.
-fn number(item: &Item, name: &str) -> i64 {
-    item.get(name)
-        .and_then(|value| value.as_n().ok())
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0)
-}
-
-fn s(text: impl Into<String>) -> AttributeValue {
-    AttributeValue::S(text.into())
-}
-
-fn n(number: impl ToString) -> AttributeValue {
-    AttributeValue::N(number.to_string())
 }

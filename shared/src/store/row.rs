@@ -4,8 +4,8 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
+use super::item::{Item, key_item, n, number, s, string};
 use super::keys::{self, Key, Partition};
-use super::{Item, key_item, n, number, s, string};
 use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -653,10 +653,10 @@ mod tests {
         let waiting = Stored::with_internal(event.clone(), EventInternal::unplanned(origin().now));
         let item = to_item(&waiting, &origin()).unwrap();
         assert_eq!(
-            super::super::string(&item, "next_action_at"),
+            super::super::item::string(&item, "next_action_at"),
             "2026-03-01T08:00:00.000Z"
         );
-        assert!(super::super::string(&item, "next_action_pk").starts_with("DUE#"));
+        assert!(super::super::item::string(&item, "next_action_pk").starts_with("DUE#"));
         assert_eq!(
             number(&item, "ttl"),
             event.created.plus_millis(event::KEPT).unix_seconds()

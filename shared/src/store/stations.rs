@@ -11,7 +11,7 @@ use super::list::{Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::calendar::{CalendarOwner, Window};
+use crate::charging::calendar::CalendarOwner;
 use crate::charging::cells::{self, CellKey, CellRange};
 use crate::charging::matching::best_first::IndexedStation;
 use crate::charging::matching::outline::Outline;
@@ -22,6 +22,7 @@ use crate::models::charging_station::{ChargingStation, ConnectorStatus, Point};
 use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::time::Timestamp;
+use crate::window::Window;
 
 /// How many stations a narrowed search reads at a time.
 const AT_A_TIME: usize = 100;

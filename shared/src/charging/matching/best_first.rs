@@ -25,11 +25,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::outline::{ConnectorKind, Outline, operator_checksum};
 use super::score::{Merits, POINTS_PER_MINOR_UNIT, Price};
 use super::{Assignment, Candidate, MatchRequest, MatchSummary};
-use crate::charging::calendar::{CalendarOwner, Window};
+use crate::charging::calendar::CalendarOwner;
 use crate::charging::geo::distance_meters;
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, Point};
 use crate::money::Currency;
+use crate::window::Window;
 
 /// How many stations are read at first, and at most at a time. In between, each time as many as have been read.
 const STATIONS: (usize, usize) = (20, 200);

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use self::score::{Merits, SpeedClass, energy_price};
-use super::calendar::{CalendarOwner, Window};
+use super::calendar::CalendarOwner;
 use super::geo::distance_meters;
 use super::opening_hours;
 use super::policies::Limits;
@@ -50,6 +50,7 @@ use crate::models::reservation::{LEAD, Reservation, ReservationStatus};
 use crate::models::vehicle::ConnectorType;
 use crate::origin::Mode;
 use crate::time::{MINUTE, Timestamp};
+use crate::window::Window;
 
 /// The steps in which a window may be shifted, in milliseconds.
 const STEP: i64 = 5 * MINUTE;
