@@ -494,8 +494,8 @@ def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
     aws.client("dynamodb").update_item(
         TableName=resources["Table"],
         Key={"pk": {"S": f"{account}#test#{far}"}, "sk": {"S": "#"}},
-        UpdateExpression="SET #internal.next_action_at = :now",
-        ConditionExpression="attribute_exists(#internal.next_action_at)",
+        UpdateExpression="SET #internal.next = :now",
+        ConditionExpression="attribute_exists(#internal.next)",
         ExpressionAttributeNames={"#internal": "internal"},
         ExpressionAttributeValues={":now": {"S": moment(0).replace("Z", ".000Z")}},
     )

@@ -150,9 +150,9 @@ impl Settings {
             },
             network_rate: number("RATE_NETWORK")?.unwrap_or(NETWORK_RATE),
             own_party: OwnParty::new(
-                aws::variable("OCPI_COUNTRY_CODE").as_deref(),
-                aws::variable("OCPI_PARTY_ID").as_deref(),
-                aws::variable("OCPI_NAME"),
+                variable("OCPI_COUNTRY_CODE").as_deref(),
+                variable("OCPI_PARTY_ID").as_deref(),
+                variable("OCPI_NAME"),
             )?,
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
             quotas: Quotas {

@@ -291,9 +291,9 @@ impl Running {
             },
             network_rate: NETWORK_RATE,
             own_party: OwnParty::new(
-                aws::variable("OCPI_COUNTRY_CODE").as_deref(),
-                aws::variable("OCPI_PARTY_ID").as_deref(),
-                aws::variable("OCPI_NAME"),
+                shared::environment::variable("OCPI_COUNTRY_CODE").as_deref(),
+                shared::environment::variable("OCPI_PARTY_ID").as_deref(),
+                shared::environment::variable("OCPI_NAME"),
             )?,
             reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,

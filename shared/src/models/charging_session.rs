@@ -263,6 +263,7 @@ pub struct SessionInternal {
     pub tax: i64,
     /// When the session has to be processed next. While it is active: the end of its hold. Afterwards: since
     /// when its charge is to be taken; until that is settled no invoice may have it.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// What driver, vehicle and station were called when the session started.
     #[serde(default)]

@@ -124,6 +124,7 @@ pub struct FleetInternal {
     /// The same for reports; none while the fleet has none.
     pub reporting: Option<Window>,
     /// When one of them is over.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
 }
 

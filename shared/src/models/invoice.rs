@@ -197,6 +197,7 @@ pub struct InvoiceInternal {
     #[serde(default)]
     pub sessions_unpaid: bool,
     /// When the next [`Concern`] of the invoice is due.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
 }
 

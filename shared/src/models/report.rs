@@ -202,6 +202,7 @@ pub struct ReportInternal {
     /// Tries begun so far.
     pub tries: u32,
     /// When the next attempt starts, or the running one counts as lost.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// Where the file is kept.
     pub file: Option<String>,

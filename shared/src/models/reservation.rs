@@ -93,6 +93,7 @@ impl Object for Reservation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
     /// When the reservation has to be processed next.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     pub charging_standard: ConnectorType,
@@ -104,7 +105,7 @@ pub struct ReservationInternal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evse: Option<String>,
     /// Whether the reserved connector is out of order, so that the next action is to find another.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaiting_rematch: bool,
     /// When the reservation ended, if its fee is due since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -58,6 +58,7 @@ pub struct TransactionInternal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<Id>,
     /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// Of a top-up: what it needs to be finished without its request.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -474,7 +474,7 @@ impl UnitOfWork<'_> {
             .table_name(&self.store.table)
             .set_key(Some(key_item(key)))
             .update_expression(format!(
-                "SET #internal.#invoice = :invoice, #version = #version + :one{shows} REMOVE pending_events",
+                "SET #internal.#invoice = :invoice, #version = #version + :one{shows} REMOVE events",
             ))
             .condition_expression("#version = :read OR #internal.#invoice = :invoice")
             .expression_attribute_names("#internal", "internal")

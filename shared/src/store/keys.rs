@@ -30,7 +30,7 @@
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
-//! Rows that wait for something carry `next_action_pk` and `next_action_at`, the keys of the index `due` that the sweeper reads.
+//! Rows that wait for something carry `next_pk` and `next_at`, the keys of the index `due` that the sweeper reads.
 //!
 //! Reservations have no index by driver or vehicle: each would add two write units to every reservation, so those lists
 //! filter the account's. Sessions have one by fleet only, for the same reason.

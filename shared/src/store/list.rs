@@ -310,8 +310,9 @@ impl Store {
                     .index_name(index);
                 let page = query
                     .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
-                    // The other attributes are index keys and what the relay reads: a third of a small row.
-                    .projection_expression("list_sk, #object, #internal, #version")
+                    // The other attributes are index keys and what the relay reads: a third of a small row. Secrets are encrypted
+                    // in the context of the row's key.
+                    .projection_expression("pk, sk, list_sk, #object, #internal, #version")
                     .set_filter_expression(condition.clone())
                     .set_expression_attribute_names(Some(names.clone()))
                     .set_expression_attribute_values(Some(values.clone()))

@@ -230,8 +230,8 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         item.insert(attribute.into(), s(value));
     }
     if let Some(at) = T::next_action_at(&row.internal) {
-        item.insert("next_action_pk".into(), s(keys::next_action_partition(at)));
-        item.insert("next_action_at".into(), s(at.to_string()));
+        item.insert("next_pk".into(), s(keys::next_action_partition(at)));
+        item.insert("next_at".into(), s(at.to_string()));
     }
     if let Some(at) = row.object.expires() {
         item.insert("ttl".into(), n(at.unix_seconds()));
@@ -246,7 +246,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     item.insert("written".into(), s(origin.now.to_string()));
     if !row.events().is_empty() {
         let names = row.events().iter().map(|kind| s(kind.as_str()));
-        item.insert("pending_events".into(), AttributeValue::L(names.collect()));
+        item.insert("events".into(), AttributeValue::L(names.collect()));
     }
     let mut object = without_nulls(&row.object)?;
     T::compact(&mut object);
@@ -627,9 +627,9 @@ mod tests {
         // Null members are left out, and a whole number is one.
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
-        let internal = json!({"billing": null, "reporting": null, "next_action_at": null});
+        let internal = json!({"billing": null, "reporting": null, "next": null});
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
-            "version": 1, "written": "2026-03-01T08:00:00.000Z", "pending_events": ["fleet.created"], "object": object,
+            "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
             "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
     }
@@ -640,7 +640,7 @@ mod tests {
         let read = from_item::<Fleet>(to_item(&row, &origin()).unwrap()).unwrap();
         assert_eq!(read, Stored::read(row.object, row.internal, 1));
         let item = to_item(&read, &origin()).unwrap();
-        assert!(!item.contains_key("pending_events"));
+        assert!(!item.contains_key("events"));
         assert_eq!(from_item::<Fleet>(item).unwrap().version, 2);
     }
 
@@ -653,17 +653,17 @@ mod tests {
         let waiting = Stored::with_internal(event.clone(), EventInternal::unplanned(origin().now));
         let item = to_item(&waiting, &origin()).unwrap();
         assert_eq!(
-            super::super::item::string(&item, "next_action_at"),
+            super::super::item::string(&item, "next_at"),
             "2026-03-01T08:00:00.000Z"
         );
-        assert!(super::super::item::string(&item, "next_action_pk").starts_with("DUE#"));
+        assert!(super::super::item::string(&item, "next_pk").starts_with("DUE#"));
         assert_eq!(
             number(&item, "ttl"),
             event.created.plus_millis(event::KEPT).unix_seconds()
         );
         let done = Stored::with_internal(event, EventInternal::planned(Default::default()));
         let done = to_item(&done, &origin()).unwrap();
-        assert!(!done.contains_key("next_action_pk") && !done.contains_key("next_action_at"));
+        assert!(!done.contains_key("next_pk") && !done.contains_key("next_at"));
     }
 
     #[test]
