@@ -40,8 +40,11 @@ fn main() -> Result<(), Error> {
 
 /// The level of the function's logging configuration, which Lambda hands on.
 fn log_level() -> LevelFilter {
-    let named = std::env::var("AWS_LAMBDA_LOG_LEVEL").unwrap_or_default();
-    named.parse().unwrap_or(LevelFilter::INFO)
+    // An empty text would be parsed as ERROR.
+    let named = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok();
+    let named = named.filter(|name| !name.is_empty());
+    let level = named.and_then(|name| name.parse().ok());
+    level.unwrap_or(LevelFilter::INFO)
 }
 
 async fn serve() -> Result<(), Error> {
@@ -131,7 +134,7 @@ async fn on_stream(
             new: image(change.new_image),
         };
         let (pk, sk) = change.key();
-        let span = tracing::info_span!(
+        let span = tracing::error_span!(
             "change",
             row.pk = pk,
             row.sk = sk,
@@ -161,7 +164,7 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
         } = message;
         let read = serde_json::from_str(body.as_deref().unwrap_or_default())
             .map_err(shared::Error::internal);
-        let span = tracing::info_span!(
+        let span = tracing::error_span!(
             "message",
             message.id = message_id,
             account.id = tracing::field::Empty,

@@ -65,7 +65,8 @@ pub async fn around(State(app): State<App>, request: Request, next: Next) -> Res
         gateway_request,
         trace,
     } = correlation.unwrap_or_default();
-    let span = tracing::info_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
+    // A span of the highest level, so that it is there whatever level of lines is logged.
+    let span = tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
     identified(app, request, next, id).instrument(span).await
 }
 
