@@ -37,6 +37,7 @@ use function::{Function, Trigger};
 use futures::future::BoxFuture;
 use request_spec::RequestParts;
 use shared::deployment::Deployment;
+use shared::function_scope;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
@@ -199,18 +200,21 @@ pub fn router(app: App) -> Router {
     }))
 }
 
-/// A router of the route with that name, if there is one.
-pub fn router_of(app: App, name: &str) -> Option<Router> {
-    if name == docs::NAME {
-        return Some(docs::router(app));
-    }
-    if name == ocpi::NAME {
-        return Some(ocpi::router(app));
-    }
-    let endpoint = endpoints()
-        .into_iter()
-        .find(|endpoint| endpoint.route.name == name)?;
-    Some(serve(app, vec![endpoint]))
+/// The route with that name, if there is one.
+pub fn endpoint_named(name: &str) -> Option<Endpoint> {
+    let mut endpoints = endpoints().into_iter();
+    endpoints.find(|endpoint| endpoint.route.name == name)
+}
+
+/// A router of one route.
+pub fn router_of(app: App, endpoint: Endpoint) -> Router {
+    serve(app, vec![endpoint])
+}
+
+/// What a function is given that is not a route.
+pub fn deployment_named(name: &str) -> Option<Deployment> {
+    let function = FUNCTIONS.iter().find(|function| function.name == name)?;
+    Some(function.deployment)
 }
 
 fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
@@ -296,5 +300,5 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             Box::pin(reports::generate::handle(app, tenant, report))
         }
     };
-    done.await
+    function_scope::within(message.work().function(), done).await
 }

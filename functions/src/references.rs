@@ -1,10 +1,10 @@
 //! Checks that what a body names is there, and what follows from it.
 
+use shared::fields::patch::Change;
 use shared::models::account::Account;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::driver::{Driver, DriverPreferencesChange};
 use shared::models::fleet::Fleet;
-use shared::models::patch::Change;
 use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use shared::models::report::ReportFilters;
 use shared::models::reservation::{Reservation, ReservationStatus};

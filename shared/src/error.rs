@@ -130,7 +130,7 @@ impl Error {
         Self::refused(
             404,
             ErrorType::InvalidRequest,
-            kind.not_found(),
+            Code::not_found(kind),
             message,
             Some(kind.name().into()),
         )
@@ -314,6 +314,13 @@ macro_rules! codes {
         pub enum Code { $($variant,)* }
 
         impl Code {
+    /// The code of a 404 about this kind of object, if the specification names one.
+    pub fn not_found(kind: Kind) -> Option<Self> {
+        let name = kind.name();
+        let is_about = |code: &&Self| code.as_str().strip_suffix("_not_found") == Some(name);
+        Self::ALL.iter().find(is_about).copied()
+    }
+
             /// Every code of the specification.
             pub const ALL: &[Code] = &[$(Code::$variant,)*];
 

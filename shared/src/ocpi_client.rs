@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::error::{Error, Result};
-use crate::models::text::WebUrl;
+use crate::fields::text::WebUrl;
 use crate::models::webhook_endpoint::Targets;
 use crate::ocpi::credentials::CredentialsToken;
 use crate::ocpi::envelope::{Received, StatusCode};

@@ -14,13 +14,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded::Serializer;
 
-use crate::aws::variable;
+use crate::environment::variable;
 use crate::error::{Error, Result};
-use crate::models::payment_method::Card;
+use crate::fields::card::Card;
+use crate::models::payment_method::ProviderMethod;
+use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
-use crate::ports::payments::{
-    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Refund,
-};
+use crate::ports::payments::{Charge, ChargeResult, Payments, Refund};
 
 const API: &str = "https://api.stripe.com";
 /// The version of Stripe's interface that this was written for.

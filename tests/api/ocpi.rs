@@ -163,18 +163,24 @@ mod edge {
             })
             .await,
         );
-        // The clock stands still, and the bucket holds two seconds' worth.
         let limiter = &app.app().network_rates;
         let tenant = shared::Tenant {
             account: shared::Id::from(cpo.network.as_str()),
             mode: shared::Mode::Test,
         };
-        while limiter
-            .admit(&app.app().store, std::slice::from_ref(&tenant), app.now())
-            .await
-            .is_ok()
-        {}
-        let answer = cpo.send(&app, "GET", "/tokens", None).await;
+        // The bucket refills by one request each millisecond, so it is emptied until a request finds it empty.
+        let mut answer = cpo.send(&app, "GET", "/tokens", None).await;
+        for _ in 0..100 {
+            if answer.status == 429 {
+                break;
+            }
+            while limiter
+                .admit(&app.app().store, std::slice::from_ref(&tenant), app.now())
+                .await
+                .is_ok()
+            {}
+            answer = cpo.send(&app, "GET", "/tokens", None).await;
+        }
         assert_eq!((answer.status, answer.header("retry-after")), (429, "1"));
         assert_eq!(
             codes(&other.send(&app, "GET", "/tokens", None).await),
@@ -819,6 +825,8 @@ mod tariffs {
     async fn a_tariff_that_changes_gives_new_prices_to_the_connectors_that_name_it() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
+        // The full pull that follows the handshake would remove a location that the platform does not list.
+        app.drain().await;
         // The location comes first: its prices are unknown until the tariff arrives.
         cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;

@@ -776,7 +776,7 @@ async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_no
     // Somebody else may have what it was promised first, as far as the calendars go.
     let connector = made["connector"].as_str().expect("a connector");
     let window = |name: &str| shared::Timestamp::parse(made[name].as_str().expect("a time"));
-    let promised = shared::charging::calendar::Window {
+    let promised = shared::window::Window {
         from: window("reserved_start").expect("a time"),
         until: window("reserved_end").expect("a time"),
     };

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
+use shared::function_scope;
 use shared::models::charging_station::ChargingStation;
 use shared::models::stored::Stored;
 use shared::ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
@@ -80,6 +81,10 @@ pub struct Imported {
 /// # Errors
 /// A file is not there or is no JSON of the right shape, or the table cannot be reached.
 pub async fn handle(app: &App, import: Import) -> Result<Imported, Error> {
+    function_scope::within(NAME, load(app, import)).await
+}
+
+async fn load(app: &App, import: Import) -> Result<Imported, Error> {
     let locations = app.files.get(&import.key).await?;
     let tariffs = match &import.tariffs {
         Some(key) => Some(app.files.get(key).await?),

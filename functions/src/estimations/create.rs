@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use shared::Response;
-use shared::charging::calendar::Window;
 use shared::charging::policies::{PolicyContext, judge};
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -11,6 +10,7 @@ use shared::models::estimation::{Estimation, NewEstimation};
 use shared::models::fleet::Fleet;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
+use shared::window::Window;
 use shared::{App, Code, Error};
 
 use crate::policies;

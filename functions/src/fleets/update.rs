@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::fields::patch::Change;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::fleet::{Fleet, FleetChange};
-use shared::models::patch::Change;
 use shared::models::payment_method::Payer;
 use shared::{App, Code, Error};
 

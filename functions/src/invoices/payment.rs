@@ -6,8 +6,8 @@ use shared::http::RequestContext;
 use shared::models::invoice::{Attempt, Invoice};
 use shared::models::payment_method::PaymentMethod;
 use shared::models::stored::Stored;
+use shared::models::transaction::PaymentOutcome;
 use shared::origin::Origin;
-use shared::ports::payments::PaymentOutcome;
 use shared::store::UnitOfWork;
 use shared::{App, Error};
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use shared::charging::calendar::Window;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, NewInvoice};
 use shared::money::Currency;
 use shared::operation::Operation;
 use shared::origin::Origin;
+use shared::window::Window;
 
 use shared::time::DAY;
 use shared::{App, Error, Id, Kind};

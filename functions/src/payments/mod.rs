@@ -42,14 +42,16 @@ pub use interrupted::{Progress, within_limit};
 
 use shared::Response;
 use shared::models::event::EventType;
+use shared::models::payment_method::ProviderMethod;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
 use shared::models::stored::Stored;
+use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{
     ChargeSource, Transaction, TransactionInternal, TransactionStatus,
 };
 use shared::money::Currency;
 use shared::origin::{Mode, Origin};
-use shared::ports::payments::{Charge, KEY_REMEMBERED, PaymentOutcome, ProviderMethod, Refund};
+use shared::ports::payments::{Charge, KEY_REMEMBERED, Refund};
 use shared::store::UnitOfWork;
 use shared::store::wallets::{Funds, Wallet};
 use shared::{App, Code, Error, Id, Timestamp};

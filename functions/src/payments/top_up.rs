@@ -8,12 +8,13 @@ use shared::Response;
 use shared::http::RequestContext;
 use shared::models::payment_method::{Payer, PaymentMethodType};
 use shared::models::stored::Stored;
+use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{
     Movement, RefundReason, TopUp, TopUpStage, TopUpState, Transaction, TransactionInternal,
     TransactionStatus, TransactionType,
 };
 use shared::origin::Origin;
-use shared::ports::payments::{Charge, ChargeResult, PaymentOutcome, Refund};
+use shared::ports::payments::{Charge, ChargeResult, Refund};
 use shared::store::Recalled;
 use shared::store::wallets::{Wallet, WalletOwner};
 use shared::{App, Code, Error, Kind};
@@ -297,7 +298,7 @@ impl Ending<'_> {
         let stage = row.internal.top_up.as_ref().map(|top_up| &top_up.stage);
         let kind = kind(self.wallet);
         let name = kind.name();
-        let gone = |message: String| match kind.not_found() {
+        let gone = |message: String| match Code::not_found(kind) {
             Some(code) => code.because(message).at(name),
             None => Error::not_found(kind),
         };

@@ -1,10 +1,10 @@
 //! The report of a fleet's reporting period.
 
-use shared::charging::calendar::Window;
 use shared::models::account::Account;
 use shared::models::fleet::Fleet;
 use shared::models::report::{Grouping, NewReport, NewReportParameters, Report, ReportType};
 use shared::origin::Origin;
+use shared::window::Window;
 
 use shared::{App, Error, Id, Kind};
 

@@ -1,10 +1,9 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to move a confirmed one
 //! whose connector is out of order.
 
-use shared::charging::calendar::Window;
+use shared::charging::matching::best_first::IndexedStation;
 use shared::charging::matching::{self, MatchRequest, MatchSummary};
 use shared::charging::policies::{Limits, PolicyContext};
-use shared::charging::search::NearbyStation;
 use shared::deployment::Deployment;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
@@ -13,25 +12,29 @@ use shared::models::reservation::{
     FailedReason, Reservation, ReservationRequest, ReservationStatus,
 };
 use shared::models::vehicle::Vehicle;
-use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
+use shared::window::Window;
 
 use shared::models::stored::Stored;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
-use super::book::book;
+use super::book::{Booking, book};
+use super::matcher::{Matcher, first_stations};
 use crate::function::Function;
 use crate::policies;
 
 pub const FUNCTION: Function = Function::quick_worker(
     Work::ConfirmReservation,
-    Deployment::in_background().memory(512).writing(&[
-        Rows::Of(Kind::Reservation),
-        Rows::Of(Kind::Event),
-        Rows::Calendars,
-    ]),
+    Deployment::in_background()
+        .memory(512)
+        .reading_side_by_side()
+        .writing(&[
+            Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::Event),
+            Rows::Calendars,
+        ]),
 );
 
 /// How often one piece of work moves a reservation whose connectors go out of order one after the other.
@@ -82,7 +85,8 @@ struct Seen {
     driver: Option<Driver>,
     vehicle: Option<Vehicle>,
     fleet: Option<Fleet>,
-    spots: Vec<NearbyStation>,
+    /// The stations of the radius by their entries in the index.
+    stations: Vec<IndexedStation>,
 }
 
 async fn look_ahead(
@@ -97,24 +101,23 @@ async fn look_ahead(
 }
 
 async fn look(app: &App, tenant: &Tenant, wish: ReservationRequest) -> Result<Seen, Error> {
-    let fleet = async {
-        match &wish.fleet {
-            Some(fleet) => app.store.find::<Fleet>(tenant, fleet).await,
-            None => Ok(None),
-        }
-    };
-    let (driver, vehicle, fleet, spots) = tokio::try_join!(
-        app.store.find::<Driver>(tenant, &wish.driver),
-        app.store.find::<Vehicle>(tenant, &wish.vehicle),
-        fleet,
-        app.store.spots_in(tenant, wish.location.circle()),
+    let ids = [&wish.driver, &wish.vehicle].into_iter().chain(&wish.fleet);
+    let (mut found, stations) = tokio::try_join!(
+        app.store.find_together(tenant, ids),
+        app.store.indexed_stations(tenant, wish.location.circle()),
     )?;
+    let driver = found.take::<Driver>(&wish.driver)?;
+    let vehicle = found.take::<Vehicle>(&wish.vehicle)?;
+    let fleet = match &wish.fleet {
+        Some(fleet) => found.take::<Fleet>(fleet)?,
+        None => None,
+    };
     Ok(Seen {
         wish,
         driver: driver.map(|row| row.object),
         vehicle: vehicle.map(|row| row.object),
         fleet: fleet.map(|row| row.object),
-        spots,
+        stations,
     })
 }
 
@@ -187,36 +190,38 @@ async fn attempt(
             .await?
             .map(|row| row.object),
     };
-    let preferred = &driver.preferences.preferred_charging_stations;
-    let ((stations, in_radius), rules) = tokio::try_join!(
-        app.store.nearest(tenant, &seen.spots, preferred),
-        policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
-    )?;
-    let plan = PolicyContext {
+    let context = PolicyContext {
         station: None,
         area: None,
         windows: &windows,
         currency: row.object.currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
-    let request = MatchRequest {
+    let without_policies = MatchRequest {
         reservation: &row.object,
         standard: vehicle.charging_standard,
         preferences: &driver.preferences,
         windows: &windows,
-        limits: &Limits::new(&rules, &plan),
+        limits: &Limits::new(&[], &context),
         mode: tenant.mode,
     };
-    // Stations that nothing operates are not matched.
-    let operated = Operation::of(tenant.mode).is_operated();
-    let read = if operated { stations.len() } else { 0 };
-    let not_connected = stations.len() - read;
-    let (candidates, mut summary) =
-        matching::candidates(&stations[..read], in_radius - not_connected, &request);
-    let not_connected = u32::try_from(not_connected).unwrap_or(u32::MAX);
-    summary.stations_in_radius += not_connected;
-    summary.refused.not_connected = not_connected;
-    book(app, origin, row, &windows, &candidates, summary).await
+    let first = first_stations(tenant, &without_policies, &seen.stations);
+    let (rules, stations) = tokio::try_join!(
+        policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
+        app.store.published_stations(tenant, &first),
+    )?;
+    let request = MatchRequest {
+        limits: &Limits::new(&rules, &context),
+        ..without_policies
+    };
+    let mut matcher = Matcher::new(app, tenant, &request, &seen.stations, 1);
+    matcher.add_stations(&first, stations);
+    match book(app, origin, &row, matcher).await? {
+        Booking::Settled => Ok(false),
+        Booking::NoMatch(reason, summary) => {
+            record_failure(app, origin, row, reason, Some(summary)).await
+        }
+    }
 }
 
 /// Notes that the attempt found nothing. A confirmed reservation that fails gives back the time it was promised.

@@ -38,10 +38,10 @@ pub async fn handle(
     let tenant = context.tenant();
     context.check_charge(new.payment_method.as_ref())?;
     new.check(context.now())?;
-    let (driver, vehicle) = tokio::try_join!(
-        app.store.load::<Driver>(tenant, &new.driver),
-        app.store.load::<Vehicle>(tenant, &new.vehicle),
-    )?;
+    let ids = [&new.driver, &new.vehicle];
+    let mut found = app.store.find_together(tenant, ids).await?;
+    let driver = found.require::<Driver>(&new.driver)?;
+    let vehicle = found.require::<Vehicle>(&new.vehicle)?;
     let payer = Payer::of_drive(&driver.object, &vehicle.object.fleet);
     let (method, param) = (new.payment_method.as_ref(), Kind::PaymentMethod.name());
     let (fleet, _) = tokio::try_join!(

@@ -1,10 +1,10 @@
 //! `settle-transaction`: sends a pending refund, once. Top-ups whose requests did not finish them come by the same queue.
 
 use shared::deployment::{Deployment, Need};
+use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::ports::payments::PaymentOutcome;
 use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;

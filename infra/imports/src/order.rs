@@ -4,7 +4,9 @@
 const PARTS: &[&[&str]] = &[
     &[
         "encryption",
+        "environment",
         "error",
+        "function_scope",
         "id",
         "money",
         "operation",
@@ -13,6 +15,7 @@ const PARTS: &[&[&str]] = &[
         "size",
         "time",
         "version",
+        "window",
     ],
     &["fields"],
     &["metrics", "models"],

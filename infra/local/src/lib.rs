@@ -288,7 +288,7 @@ impl Running {
             clock.clone(),
         ));
         let settings = Settings {
-            page_secret: page_secret.clone(),
+            page_secret: Some(page_secret.clone()),
             encryption_keys: EncryptionKeys::new(&master_secrets)?,
             base_url: None,
             rates: Rates {
@@ -297,9 +297,9 @@ impl Running {
             },
             network_rate: NETWORK_RATE,
             own_party: OwnParty::new(
-                aws::variable("OCPI_COUNTRY_CODE").as_deref(),
-                aws::variable("OCPI_PARTY_ID").as_deref(),
-                aws::variable("OCPI_NAME"),
+                shared::environment::variable("OCPI_COUNTRY_CODE").as_deref(),
+                shared::environment::variable("OCPI_PARTY_ID").as_deref(),
+                shared::environment::variable("OCPI_NAME"),
             )?,
             reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use local::{Options, Running, SECRET_KEY};
-use shared::ports::payments::Providers;
+use shared::app::payment_providers;
 
 fn main() -> ExitCode {
     let options = Options {
-        payments: Providers::from_env(),
+        payments: payment_providers(),
         ..Options::parse()
     };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();

@@ -7,7 +7,6 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::calendar::Window;
 use super::geo::distance_meters;
 use super::opening_hours;
 use super::search::{Circle, joined};
@@ -17,6 +16,7 @@ use crate::models::charging_station::{ChargingStation, Connector, Price, PriceTy
 use crate::models::policy::{DayOfWeek, Policy, PolicyMode, PriceCap, Rules, TimeWindow};
 use crate::money::Currency;
 use crate::origin::Mode;
+use crate::window::Window;
 
 /// A rule of a policy, by its name in `rules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -221,7 +221,7 @@ fn broken_by<'a>(
     rules: &'a Rules,
     currency: Currency,
 ) -> impl Iterator<Item = Rule> + 'a {
-    let names = |operators: &[crate::models::text::Text<256>]| {
+    let names = |operators: &[crate::fields::text::Text<256>]| {
         operators
             .iter()
             .any(|operator| operator.as_str() == station.operator)

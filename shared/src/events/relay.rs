@@ -41,6 +41,21 @@ pub struct StreamRecord {
     pub new: Option<Item>,
 }
 
+impl StreamRecord {
+    /// The key of the row, for the log: its `pk` and `sk`.
+    pub fn key(&self) -> (&str, &str) {
+        let image = self.new.as_ref().or(self.old.as_ref());
+        let text = |name: &str| match image?.get(name)? {
+            AttributeValue::S(text) => Some(text.as_str()),
+            _ => None,
+        };
+        (
+            text("pk").unwrap_or_default(),
+            text("sk").unwrap_or_default(),
+        )
+    }
+}
+
 /// Works on one change. One that can never be relayed, such as a row that cannot be read or whose event is too large, goes to
 /// the failure destination at once: read again, it would hold up everything behind it in its shard.
 ///
@@ -147,7 +162,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
     if before == Some(version) {
         return Ok(());
     }
-    let announced: Vec<EventType> = read(new, "pending_events")?.unwrap_or_default();
+    let announced: Vec<EventType> = read(new, "events")?.unwrap_or_default();
     if announced.is_empty() {
         return Ok(());
     }
@@ -294,7 +309,7 @@ fn relay_of_network<'a>(
     if let Some((mode, network)) = keys::parse_network(pk) {
         return Some(Box::pin(async move {
             let at = |item: &Option<Item>| {
-                let text = text(item.as_ref()?, "next_action_at")?;
+                let text = text(item.as_ref()?, "next_at")?;
                 Timestamp::parse(text).ok()
             };
             match at(&change.new) {
@@ -439,8 +454,7 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
 
 /// What a row waits for, and until when.
 fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, Message)>> {
-    let Some(due) = text(item, "next_action_at").and_then(|text| Timestamp::parse(text).ok())
-    else {
+    let Some(due) = text(item, "next_at").and_then(|text| Timestamp::parse(text).ok()) else {
         return Ok(None);
     };
     let message = match id.kind() {

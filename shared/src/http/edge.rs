@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
+use tracing::Instrument as _;
 
 use super::auth::{Principal, authenticate};
 use super::body::MAX_BODY;
@@ -24,6 +25,7 @@ use super::request_context::RequestContext;
 use super::route::{Method, PATIENCE, Route};
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::function_scope;
 use crate::id::{Id, Kind};
 use crate::models::api_key::ActingKey;
 use crate::models::webhook_endpoint::Targets;
@@ -45,16 +47,37 @@ struct AuthenticatedRequest {
 #[derive(Clone)]
 struct Rendered(String);
 
+/// By what API Gateway and X-Ray know a request: an extension of requests that come from there.
+#[derive(Debug, Clone, Default)]
+pub struct Correlation {
+    /// The id of the request in the access log of API Gateway.
+    pub gateway_request: String,
+    /// The id of the trace in X-Ray, if there is one.
+    pub trace: Option<String>,
+}
+
 /// Middleware around the router: the request id, authentication, the headers of every response, the rendering of errors, and
-/// one log line per request.
-pub async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// one log line per request. Every line that is logged on the way has the ids of the request.
+pub async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+    let id = Id::new(Kind::Request, app.now());
+    let correlation = request.extensions().get::<Correlation>().cloned();
+    let Correlation {
+        gateway_request,
+        trace,
+    } = correlation.unwrap_or_default();
+    // A span of the highest level, so that it is there whatever level of lines is logged.
+    let span = tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
+    identified(app, request, next, id).instrument(span).await
+}
+
+async fn identified(app: App, mut request: Request, next: Next, id: Id) -> Response {
     let now = app.now();
-    let id = Id::new(Kind::Request, now);
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let base_url = base_url(&app, request.headers());
     let mut tenant = None;
     let authenticated = authenticate(&app, request.headers(), now);
+    let authenticated = function_scope::within(function_scope::EVERY_REQUEST, authenticated);
     let authenticated = timeout(PATIENCE * app.settings.slack, authenticated).await;
     let response = match authenticated.unwrap_or_else(|_| Err(too_long())) {
         Err(error) => error.into_response(),
@@ -93,7 +116,9 @@ pub async fn admit(
         return Error::internal("a route outside the edge").into_response();
     };
     let until = authenticated.started + route.patience * app.settings.slack;
-    let answered = timeout_at(until, admitted(app, route, authenticated, request, next)).await;
+    let answered = admitted(app, route, authenticated, request, next);
+    let answered = function_scope::within(route.name, answered);
+    let answered = timeout_at(until, answered).await;
     answered.unwrap_or_else(|_| too_long().into_response())
 }
 

@@ -106,6 +106,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
         status,
         body: Value::Object(body).to_string().into_bytes(),
         remembered: None,
+        confidential: false,
         replayed: false,
     }
 }

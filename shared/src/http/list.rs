@@ -60,7 +60,7 @@ impl FromRequestParts<App> for ListQuery {
             path,
             limit,
             page,
-            page_secret: app.settings.page_secret.clone(),
+            page_secret: app.settings.page_secret()?.to_owned(),
         })
     }
 }

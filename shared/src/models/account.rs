@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::address::Address;
 use super::body::RequestBody;
-use super::fleet::{BillingCycle, ReportFrequency};
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
 use super::stored::{Object, Stored};
-use super::text::{Description, Email, Name, Phone, Text};
 use super::transaction::check_currency;
 use super::{check_size, sized};
 use crate::error::Result;
+use crate::fields::address::Address;
+use crate::fields::cycle::{BillingCycle, ReportFrequency};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Description, Email, Name, Phone, Text};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;

@@ -28,7 +28,6 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::address::Country;
 use super::body::RequestBody;
 use super::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
@@ -39,18 +38,20 @@ use super::fleet::Fleet;
 use super::payment_method::PaymentMethod;
 use super::reservation::Reservation;
 use super::stored::{Object, Stored};
-use super::text::ZoneName;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::vehicle::Vehicle;
-use crate::charging::calendar::{Entry, Window};
+use crate::charging::calendar::Entry;
 use crate::charging::tariff::{self, Cost, Course, Line, Usage};
 use crate::charging::{opening_hours, simulation};
 use crate::error::{Code, Error, Result};
+use crate::fields::address::Country;
+use crate::fields::text::ZoneName;
 use crate::id::{Id, Kind};
+use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
 use crate::operation::{Operation, Simulation};
-use crate::ports::payments::PaymentOutcome;
 use crate::time::{DAY, MINUTE, SECOND, Timestamp};
+use crate::window::Window;
 
 /// How long before its reserved start a vehicle counts as come for its reservation, in milliseconds.
 const EARLY: i64 = 15 * MINUTE;
@@ -262,6 +263,7 @@ pub struct SessionInternal {
     pub tax: i64,
     /// When the session has to be processed next. While it is active: the end of its hold. Afterwards: since
     /// when its charge is to be taken; until that is settled no invoice may have it.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// What driver, vehicle and station were called when the session started.
     #[serde(default)]

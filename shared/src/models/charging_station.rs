@@ -6,10 +6,10 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use super::address::Address;
 use super::stored::Object;
-use super::text::ZoneName;
 use super::vehicle::ConnectorType;
+use crate::fields::address::Address;
+use crate::fields::text::ZoneName;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;

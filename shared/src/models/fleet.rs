@@ -7,20 +7,21 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::account::Account;
-use super::address::Address;
 use super::body::RequestBody;
 use super::event_type::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
 use super::stored::{Object, Stored};
-use super::text::{Email, Memo, Name, Phone, ZoneName};
 use super::transaction::check_currency;
 use super::{Distinct, check_size, sized};
-use crate::charging::calendar::Window;
 use crate::error::Result;
+use crate::fields::address::Address;
+use crate::fields::cycle::{BillingCycle, ReportFrequency};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Email, Memo, Name, Phone, ZoneName};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::{DAY, MINUTE, Timestamp};
+use crate::window::Window;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fleet {
@@ -90,27 +91,6 @@ impl FleetStatus {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BillingCycle {
-    Weekly,
-    #[default]
-    Monthly,
-    Quarterly,
-    Yearly,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReportFrequency {
-    Never,
-    Daily,
-    #[default]
-    Weekly,
-    Monthly,
-    Quarterly,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FleetPreferences {
     pub billing_cycle: BillingCycle,
@@ -144,6 +124,7 @@ pub struct FleetInternal {
     /// The same for reports; none while the fleet has none.
     pub reporting: Option<Window>,
     /// When one of them is over.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
 }
 

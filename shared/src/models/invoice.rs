@@ -13,15 +13,15 @@ use super::body::RequestBody;
 use super::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
 use super::charging_station::PriceType;
 use super::event_type::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
 use super::reservation::{Fee, Reservation};
 use super::stored::{Object, Stored};
-use super::text::Description;
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::Description;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::operation::Operation;
@@ -197,6 +197,7 @@ pub struct InvoiceInternal {
     #[serde(default)]
     pub sessions_unpaid: bool,
     /// When the next [`Concern`] of the invoice is due.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
 }
 

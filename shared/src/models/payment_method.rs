@@ -6,13 +6,14 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::driver::Driver;
-use super::metadata::{Metadata, MetadataChange};
 use super::stored::Object;
+use super::test_token::{is_test_token, test_tokens};
 use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
+use crate::fields::card::Card;
+use crate::fields::metadata::{Metadata, MetadataChange};
 use crate::id::{Id, Kind};
 use crate::origin::Mode;
-use crate::ports::payments::{ProviderMethod, is_test_token, test_tokens};
 use crate::time::{DAY, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -28,6 +29,18 @@ pub struct PaymentMethod {
     #[serde(rename = "type")]
     pub kind: PaymentMethodType,
     pub updated: Timestamp,
+}
+
+/// A card or bank account as the provider shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderMethod {
+    /// `None` for a bank account.
+    pub card: Option<Card>,
+    /// The provider's customer that the method is attached to.
+    pub customer: Option<String>,
+    /// The provider's ids that may be used by one account only: the customer and the token. Empty for test tokens, which
+    /// every account uses.
+    pub exclusive: Vec<String>,
 }
 
 impl Object for PaymentMethod {
@@ -47,17 +60,6 @@ pub enum PaymentMethodType {
     BankAccount,
     /// Pays from its owner's `wallet_balance`, never below zero.
     Wallet,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Card {
-    pub brand: String,
-    /// 1 to 12.
-    pub exp_month: u8,
-    pub exp_year: u16,
-    /// The same for the same card, whatever its token.
-    pub fingerprint: String,
-    pub last4: String,
 }
 
 /// What the payment method's row keeps to itself.

@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 use super::body::RequestBody;
 use super::charging_station::Point;
 use super::event_type::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
 use super::stored::{Object, Stored};
-use super::text::{Description, Name, Text};
 use super::{Distinct, MAX_LIST, check_size, sized};
 use crate::error::{Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Description, Name, Text};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 

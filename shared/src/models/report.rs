@@ -24,11 +24,11 @@ use super::charging_session::{ChargingSession, SessionStatus};
 use super::event_type::EventType;
 use super::reservation::{Fee, Reservation};
 use super::stored::{Object, Stored};
-use crate::charging::calendar::Window;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::{MINUTE, SECOND, Timestamp};
+use crate::window::Window;
 
 /// How often a report is tried to be made.
 pub const TRIES: u32 = 3;
@@ -202,6 +202,7 @@ pub struct ReportInternal {
     /// Tries begun so far.
     pub tries: u32,
     /// When the next attempt starts, or the running one counts as lost.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// Where the file is kept.
     pub file: Option<String>,

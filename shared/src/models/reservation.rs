@@ -10,19 +10,19 @@ use super::charging_station::Point;
 use super::check_size;
 use super::driver::Driver;
 use super::event_type::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
 use super::stored::{Object, Stored};
 use super::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
 use super::vehicle::{ConnectorType, Vehicle};
-use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
 use crate::charging::search::Circle;
 use crate::error::{Code, Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
 use crate::id::{Id, Kind};
+use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
-use crate::ports::payments::PaymentOutcome;
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
+use crate::window::Window;
 
 /// How long before `ideal_start` the first attempt to confirm is made, in milliseconds.
 pub const LEAD: i64 = 30 * MINUTE;
@@ -93,6 +93,7 @@ impl Object for Reservation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
     /// When the reservation has to be processed next.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     pub charging_standard: ConnectorType,
@@ -104,7 +105,7 @@ pub struct ReservationInternal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evse: Option<String>,
     /// Whether the reserved connector is out of order, so that the next action is to find another.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaiting_rematch: bool,
     /// When the reservation ended, if its fee is due since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]

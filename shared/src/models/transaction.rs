@@ -5,9 +5,9 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::event_type::EventType;
-use super::patch::Change;
 use super::stored::{Object, Stored};
 use crate::error::{Error, Result};
+use crate::fields::patch::Change;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::{MINUTE, Timestamp};
@@ -58,6 +58,7 @@ pub struct TransactionInternal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<Id>,
     /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// Of a top-up: what it needs to be finished without its request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -298,6 +299,14 @@ impl Stored<Transaction> {
         self.object.status = TransactionStatus::Failed;
         self.internal.advance(TopUpStage::Refunded { reason }, None);
     }
+}
+
+/// How a charge or refund ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaymentOutcome {
+    Succeeded,
+    /// Refused, with the provider's word for why: `card_declined`, `insufficient_funds`, `expired_card`.
+    Declined(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

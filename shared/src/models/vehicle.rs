@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::event_type::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::Change;
 use super::stored::{Object, Stored};
-use super::text::{Memo, Text};
 use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::Change;
+use crate::fields::text::{Memo, Text};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 

@@ -10,12 +10,12 @@ use utoipa::ToSchema;
 use super::api_key::ActingKey;
 use super::body::RequestBody;
 use super::event::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
 use super::stored::{Object, Stored};
-use super::text::{Description, Text, WebUrl};
 use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Description, Text, WebUrl};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
 use crate::time::{DAY, HOUR, Timestamp};
@@ -182,6 +182,11 @@ impl SigningSecret {
         let mut random = [0; 24];
         getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
         Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
+    }
+
+    /// A secret that was read from a row.
+    pub(crate) fn from_row(text: &str) -> Self {
+        Self(text.to_owned())
     }
 
     /// The prefix, four asterisks and the last four characters: what is shown to readers who may not sign.

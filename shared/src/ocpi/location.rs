@@ -11,13 +11,13 @@ use super::reader::{
     moment, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
 };
 use super::tariff::{Supply, Tariffs};
+use crate::fields::address::Address;
+use crate::fields::text::{Memo, Text, ZoneName};
 use crate::id::{Id, Kind};
-use crate::models::address::Address;
 use crate::models::charging_station::{
     Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug,
     Point, Price, Range, StationNetwork, StationStatus, Weekday,
 };
-use crate::models::text::{Memo, Text, ZoneName};
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
 

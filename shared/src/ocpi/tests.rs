@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::charging::calendar::Window;
 use crate::charging::opening_hours;
 use crate::charging::tariff::{self, Course, Usage};
 use crate::models::charging_station::{
@@ -12,6 +11,7 @@ use crate::models::charging_station::{
 };
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
+use crate::window::Window;
 
 fn location() -> serde_json::Value {
     json!({"country_code": "GB", "party_id": "ABC", "id": "L1", "publish": true, "name": "Bow Road", "address": "1 Bow Road",

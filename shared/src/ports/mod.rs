@@ -170,6 +170,41 @@ impl Message {
         }
     }
 
+    /// What the message is about: an object of a tenant, or a charging network, which belongs to none.
+    pub fn subject(&self) -> (Option<&Tenant>, Option<&Id>) {
+        let (tenant, id) = match self {
+            Self::Confirm {
+                tenant,
+                reservation,
+                ..
+            }
+            | Self::Expire {
+                tenant,
+                reservation,
+            }
+            | Self::ChargeFee {
+                tenant,
+                reservation,
+            } => (tenant, reservation),
+            Self::StopSession { tenant, session } | Self::SettleSession { tenant, session } => {
+                (tenant, session)
+            }
+            Self::GenerateReport { tenant, report } => (tenant, report),
+            Self::CheckInvoice { tenant, invoice } => (tenant, invoice),
+            Self::SettleTransaction {
+                tenant,
+                transaction,
+            } => (tenant, transaction),
+            Self::BillFleet { tenant, fleet } => (tenant, fleet),
+            Self::Deliver { tenant, event, .. } => (tenant, event),
+            Self::SyncNetwork { network, .. } | Self::PushToken { network, .. } => {
+                return (None, Some(network));
+            }
+            Self::ApplyTariff { .. } => return (None, None),
+        };
+        (Some(tenant), Some(id))
+    }
+
     /// The name of the message's schedule: the id of what it is about, or a digest of several names, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {

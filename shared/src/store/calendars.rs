@@ -21,7 +21,7 @@ use jiff::tz::TimeZone;
 use super::keys::Key;
 use super::unit_of_work::{CommitFailure, UnitOfWork, Write};
 use super::{Store, key_item, n, number, string};
-use crate::charging::calendar::{Calendar, CalendarOwner, Entry, Window};
+use crate::charging::calendar::{Calendar, CalendarOwner, Entry};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::charging_session::ChargingSession;
@@ -29,6 +29,7 @@ use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin};
 use crate::time::{DAY, Timestamp};
+use crate::window::Window;
 
 /// One document: the owner of the calendar, and the day.
 pub type Page = (CalendarOwner, Date);

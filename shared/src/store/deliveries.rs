@@ -79,9 +79,9 @@ impl Store {
         });
         let due = deliveries.values().map(|delivery| delivery.next_at).min();
         let set = if due.is_some() {
-            ", next_action_pk = :next_action_pk, next_action_at = :next_action_at"
+            ", next_pk = :next_pk, next_at = :next_at"
         } else {
-            " REMOVE next_action_pk, next_action_at"
+            " REMOVE next_pk, next_at"
         };
         let mut call = self
             .client
@@ -103,8 +103,8 @@ impl Store {
             .expression_attribute_values(":null", s("NULL"));
         if let Some(due) = due {
             call = call
-                .expression_attribute_values(":next_action_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_action_at", s(due.to_string()));
+                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
+                .expression_attribute_values(":next_at", s(due.to_string()));
         }
         match call.send().await {
             Ok(_) => Ok(()),
@@ -130,7 +130,7 @@ impl Store {
                 tenant: &origin.tenant,
                 id: event.object.id(),
             })))
-            .update_expression("REMOVE next_action_pk, next_action_at")
+            .update_expression("REMOVE next_pk, next_at")
             .condition_expression("#internal.deliveries = :deliveries")
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_values(
@@ -231,8 +231,8 @@ impl Store {
         }
         let due = internal.next_action_at();
         expression += match due {
-            Some(_) => ", next_action_pk = :next_action_pk, next_action_at = :next_action_at",
-            None => " REMOVE next_action_pk, next_action_at",
+            Some(_) => ", next_pk = :next_pk, next_at = :next_at",
+            None => " REMOVE next_pk, next_at",
         };
         let mut update = Update::builder()
             .table_name(&self.table)
@@ -252,8 +252,8 @@ impl Store {
         }
         if let Some(due) = due {
             update = update
-                .expression_attribute_values(":next_action_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_action_at", s(due.to_string()));
+                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
+                .expression_attribute_values(":next_at", s(due.to_string()));
         }
         let mut tx = self.begin(origin);
         tx.push(
@@ -356,11 +356,9 @@ impl UnitOfWork<'_> {
         let set = "SET #internal.deliveries = :deliveries, #object.pending_webhooks = :pending";
         update = match EventInternal::planned(deliveries.clone()).next_action_at() {
             Some(due) => update
-                .update_expression(format!(
-                    "{set}, next_action_pk = :next_action_pk, next_action_at = :next_action_at"
-                ))
-                .expression_attribute_values(":next_action_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_action_at", s(due.to_string())),
+                .update_expression(format!("{set}, next_pk = :next_pk, next_at = :next_at"))
+                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
+                .expression_attribute_values(":next_at", s(due.to_string())),
             None => update.update_expression(set),
         };
         self.push(

@@ -52,7 +52,7 @@ impl UnitOfWork<'_> {
         let mut update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: fleet })))
-            .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE pending_events")
+            .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE events")
             .condition_expression(condition)
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#counter", counter.member())
@@ -85,7 +85,7 @@ impl UnitOfWork<'_> {
             .update_expression(
                 "SET #object.total_sessions = #object.total_sessions + :one, \
                  #object.total_energy_consumed_kwh = #object.total_energy_consumed_kwh + :energy, \
-                 #version = #version + :one REMOVE pending_events",
+                 #version = #version + :one REMOVE events",
             )
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_names("#object", "object")
@@ -115,10 +115,10 @@ impl UnitOfWork<'_> {
                 id: &row.object.id,
             })))
             .update_expression(
-                "SET #internal = :internal, next_action_pk = :next_action_pk, next_action_at = :next_action_at, #version = #version + :one \
-                 REMOVE pending_events",
+                "SET #internal = :internal, next_pk = :next_pk, next_at = :next_at, #version = #version + :one \
+                 REMOVE events",
             )
-            .condition_expression("next_action_at = :read AND #object.#updated = :updated")
+            .condition_expression("next_at = :read AND #object.#updated = :updated")
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#updated", "updated")
@@ -127,8 +127,8 @@ impl UnitOfWork<'_> {
                 ":internal",
                 serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
             )
-            .expression_attribute_values(":next_action_pk", s(next_action_partition(due)))
-            .expression_attribute_values(":next_action_at", s(due.to_string()))
+            .expression_attribute_values(":next_pk", s(next_action_partition(due)))
+            .expression_attribute_values(":next_at", s(due.to_string()))
             .expression_attribute_values(":read", time(read))
             .expression_attribute_values(":updated", s(row.object.updated.to_string()))
             .expression_attribute_values(":one", n(1));
@@ -189,7 +189,7 @@ impl UnitOfWork<'_> {
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: driver })))
             .update_expression(
-                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE pending_events",
+                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE events",
             )
             .condition_expression("attribute_exists(pk) AND size(#object.vehicles) < :most")
             .expression_attribute_names("#object", "object")

@@ -21,7 +21,6 @@ use super::list::{Cursor, Page, PageRequest, page_of_ids};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::calendar::Window;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
@@ -31,6 +30,7 @@ use crate::money::Currency;
 use crate::operation::Operation;
 use crate::origin::{Origin, Tenant};
 use crate::time::{SECOND, Timestamp};
+use crate::window::Window;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
 /// idempotency record are two.
@@ -212,7 +212,7 @@ impl Store {
             });
         }
         let Some((low, high)) = page_request.bounds(Kind::LineItem) else {
-            return Ok(Page::page(Vec::new(), page_request));
+            return Ok(Page::from_rows(Vec::new(), page_request));
         };
         let (pk, _) = Key::Object {
             tenant,
@@ -231,7 +231,7 @@ impl Store {
             .await
             .map_err(client::failure)?;
         let lines = page.items.unwrap_or_default().into_iter().map(read_line);
-        Ok(Page::page(lines.collect::<Result<_>>()?, page_request))
+        Ok(Page::from_rows(lines.collect::<Result<_>>()?, page_request))
     }
 
     /// Removes the lines of an invoice that does not exist and is not in the making.
@@ -474,7 +474,7 @@ impl UnitOfWork<'_> {
             .table_name(&self.store.table)
             .set_key(Some(key_item(key)))
             .update_expression(format!(
-                "SET #internal.#invoice = :invoice, #version = #version + :one{shows} REMOVE pending_events",
+                "SET #internal.#invoice = :invoice, #version = #version + :one{shows} REMOVE events",
             ))
             .condition_expression("#version = :read OR #internal.#invoice = :invoice")
             .expression_attribute_names("#internal", "internal")

@@ -17,7 +17,7 @@
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
-//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
+//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
 //! | network | `<mode>#<net>` | `#` | `list`: `<mode>#network` by id; `due` |
 //! | state of a pull from a network | `<mode>#<net>` | `PULL` | |
 //! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
@@ -30,7 +30,7 @@
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
-//! Rows that wait for something carry `next_action_pk` and `next_action_at`, the keys of the index `due` that the sweeper reads.
+//! Rows that wait for something carry `next_pk` and `next_at`, the keys of the index `due` that the sweeper reads.
 //!
 //! Reservations have no index by driver or vehicle: each would add two write units to every reservation, so those lists
 //! filter the account's. Sessions have one by fleet only, for the same reason.
@@ -263,10 +263,8 @@ pub enum Partition<'a> {
     Children { parent: &'a Id },
     /// All stations of a mode.
     Stations { mode: Mode },
-    /// The stations in a small cell.
-    Fine { mode: Mode, cell: &'a str },
-    /// The stations in a large cell.
-    Coarse { mode: Mode, cell: &'a str },
+    /// The stations in a region, in the order of their cells.
+    Region { mode: Mode, region: &'a str },
     /// All networks of a mode.
     Networks { mode: Mode },
     /// The locations of a party.
@@ -298,8 +296,7 @@ impl Partition<'_> {
                 "list_pk",
                 format!("{mode}#{}", Kind::ChargingStation.name()),
             ),
-            Self::Fine { mode, cell } => ("fine", "fine_pk", format!("{mode}#{cell}")),
-            Self::Coarse { mode, cell } => ("coarse", "coarse_pk", format!("{mode}#{cell}")),
+            Self::Region { mode, region } => ("cell", "cell_pk", format!("{mode}#{region}")),
             Self::Networks { mode } => {
                 let kind = Kind::Network.name();
                 ("list", "list_pk", format!("{mode}#{kind}"))
@@ -378,6 +375,10 @@ pub fn parse_network(pk: &str) -> Option<(Mode, Id)> {
     let mode = mode.parse().ok()?;
     id.is(Kind::Network).then_some((mode, id))
 }
+
+/// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. Stations of one cell have the
+/// same, because entries of an index need not differ in their keys, and the id is in `pk` already.
+pub const CELL: &str = "cell_sk";
 
 /// The mode and id of a station's `pk`.
 pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {

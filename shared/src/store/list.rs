@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::Partition;
-use super::row::{self, ById, Record};
+use super::row::{ById, Record};
 use super::{Item, Store, client, s, string};
 use crate::error::Result;
 use crate::id::{Id, Kind};
@@ -59,7 +59,6 @@ impl Among<'_> {
         names: &mut HashMap<String, String>,
         values: &mut HashMap<String, AttributeValue>,
     ) -> String {
-        names.insert("#object".into(), "object".into());
         names.insert("#among".into(), self.member.to_owned());
         let mut places = Vec::new();
         for (place, value) in self.values.iter().enumerate() {
@@ -82,7 +81,7 @@ pub struct Page<T> {
 impl<T> Page<T> {
     /// Makes a page of the rows that were read in the direction of the request. One row more than the limit means that more
     /// rows follow.
-    pub(super) fn page(rows: Vec<T>, page_request: &PageRequest) -> Self {
+    pub(super) fn from_rows(rows: Vec<T>, page_request: &PageRequest) -> Self {
         Self::cut(rows, page_request.limit, &page_request.from)
     }
 
@@ -203,7 +202,7 @@ impl Store {
         let found = self
             .page(partition, T::KIND, page_request, filter, None)
             .await?;
-        found.try_map(row::from_item)
+        found.try_map(|item| self.row_of(item))
     }
 
     /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
@@ -221,7 +220,7 @@ impl Store {
         let found = self
             .page(partition, T::KIND, page_request, filter, Some(among))
             .await?;
-        found.try_map(row::from_item)
+        found.try_map(|item| self.row_of(item))
     }
 
     /// All items of a partition, for one that holds few.
@@ -261,6 +260,7 @@ impl Store {
             .map(|row| Id::from(string(row, "list_sk"))))
     }
 
+    /// One page of items: their place in the list, and the attributes that [`row::from_item`] reads.
     pub(super) async fn page(
         &self,
         partition: Partition<'_>,
@@ -274,7 +274,14 @@ impl Store {
         let mut unread = false;
         if let Some((low, high)) = page_request.bounds(kind) {
             let (index, attribute, value) = partition.place();
-            let mut names = HashMap::from([("#pk".to_owned(), attribute.to_owned())]);
+            let mut names: HashMap<String, String> = [
+                ("#pk", attribute),
+                ("#object", "object"),
+                ("#internal", "internal"),
+                ("#version", "version"),
+            ]
+            .map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned()))
+            .into();
             let mut values = HashMap::from([
                 (":pk".to_owned(), s(value)),
                 (":low".to_owned(), s(low.as_str())),
@@ -303,6 +310,9 @@ impl Store {
                     .index_name(index);
                 let page = query
                     .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
+                    // The other attributes are index keys and what the relay reads: a third of a small row. Secrets are encrypted
+                    // in the context of the row's key.
+                    .projection_expression("pk, sk, list_sk, #object, #internal, #version")
                     .set_filter_expression(condition.clone())
                     .set_expression_attribute_names(Some(names.clone()))
                     .set_expression_attribute_values(Some(values.clone()))
@@ -378,7 +388,7 @@ impl Store {
                 Cursor::After(last)
             };
         }
-        Ok(Page::page(rows, page_request))
+        Ok(Page::from_rows(rows, page_request))
     }
 
     /// One page of the drivers attached to a fleet: their ids.
@@ -403,7 +413,7 @@ impl Store {
         page_request: &PageRequest,
     ) -> Result<Page<Item>> {
         let Some((low, high)) = page_request.bounds(kind) else {
-            return Ok(Page::page(Vec::new(), page_request));
+            return Ok(Page::from_rows(Vec::new(), page_request));
         };
         let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
         let query = self.client.query().table_name(&self.table);
@@ -417,7 +427,10 @@ impl Store {
             .send()
             .await
             .map_err(client::failure)?;
-        Ok(Page::page(page.items.unwrap_or_default(), page_request))
+        Ok(Page::from_rows(
+            page.items.unwrap_or_default(),
+            page_request,
+        ))
     }
 }
 
@@ -455,7 +468,7 @@ pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, page_request: &PageRequest) -> 
     if !matches!(page_request.from, Cursor::Before(_)) {
         ids.reverse();
     }
-    Page::page(ids, page_request)
+    Page::from_rows(ids, page_request)
 }
 
 fn filter_expression(
@@ -465,7 +478,6 @@ fn filter_expression(
 ) -> Option<String> {
     let mut terms = Vec::new();
     for (n, (member, value)) in filter.into_iter().enumerate() {
-        names.insert("#object".into(), "object".into());
         values.insert(format!(":f{n}"), s(value));
         let (member, among) = match member.strip_suffix("[]") {
             Some(list) => (list, true),

@@ -27,7 +27,7 @@ impl Store {
                 .query()
                 .table_name(&self.table)
                 .index_name("due")
-                .key_condition_expression("next_action_pk = :pk AND next_action_at < :before")
+                .key_condition_expression("next_pk = :pk AND next_at < :before")
                 .expression_attribute_values(":pk", s(keys::due_partition(partition)))
                 .expression_attribute_values(":before", s(moment.to_string()))
                 .into_paginator()
@@ -41,7 +41,7 @@ impl Store {
                     Some((networks::nobody(mode), id))
                 };
                 let (tenant, id) = keys::parse_object(pk).or_else(of_network)?;
-                let due = Timestamp::parse(string(item, "next_action_at")).ok()?;
+                let due = Timestamp::parse(string(item, "next_at")).ok()?;
                 Some(Waiting { tenant, id, due })
             }));
         }

@@ -239,7 +239,7 @@ impl UnitOfWork<'_> {
             .set_key(Some(key_item(wallet.key(&self.origin.tenant))))
             .update_expression(
                 "SET #place.#balance = if_not_exists(#place.#balance, :zero) + :by, #object.#updated = :now, \
-                 #version = #version + :one REMOVE pending_events",
+                 #version = #version + :one REMOVE events",
             )
             .condition_expression(condition)
             .expression_attribute_names("#object", "object")

@@ -204,11 +204,13 @@ export type LineItemType = Schemas["LineItemType"];
 
 /** How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
  * JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
- * station is counted at most once: at the first filter that none of its connectors passes. */
+ * station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
+ * considered every station, and the counts say why each was refused. If it found a connector, the stations that could not be
+ * better are `not_considered`. */
 export type MatchRefusals = Schemas["MatchRefusals"];
 
 /** What the last attempt to confirm found: how many stations are in the radius, and how many of them each filter refused.
- * The stations in the radius that no filter refused are those that could be booked, the one chosen included. */
+ * The stations in the radius that are not counted in `refused` are those that could be booked, the one chosen included. */
 export type MatchSummary = Schemas["MatchSummary"];
 
 export type MetricSystem = Schemas["MetricSystem"];

@@ -3813,7 +3813,9 @@ export interface components {
         /**
          * @description How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
          *     JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
-         *     station is counted at most once: at the first filter that none of its connectors passes.
+         *     station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
+         *     considered every station, and the counts say why each was refused. If it found a connector, the stations that could not be
+         *     better are `not_considered`.
          */
         MatchRefusals: {
             /** @description In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging. */
@@ -3825,8 +3827,8 @@ export interface components {
             /** @description The station is not connected to a charging network, in live mode. This filter is applied before the others. */
             not_connected: number;
             /**
-             * @description Not examined: only the 200 nearest stations and the driver's preferred ones are read, and the 300 best connectors are
-             *     compared; or every window has begun already.
+             * @description The attempt did not finish examining the station, because none of its connectors could have a lower score than the
+             *     one chosen: the station is further away, more expensive or less preferred. Or every window has begun already.
              */
             not_considered: number;
             /** @description The station is not `active`, or none of its EVSEs can be reserved. */
@@ -3843,7 +3845,7 @@ export interface components {
         };
         /**
          * @description What the last attempt to confirm found: how many stations are in the radius, and how many of them each filter refused.
-         *     The stations in the radius that no filter refused are those that could be booked, the one chosen included.
+         *     The stations in the radius that are not counted in `refused` are those that could be booked, the one chosen included.
          */
         MatchSummary: {
             refused: components["schemas"]["MatchRefusals"];

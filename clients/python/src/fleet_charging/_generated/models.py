@@ -1041,7 +1041,8 @@ class MatchRefusals(ApiObject):
     """How many stations each filter refused. The filters are applied in the order of these members, which is not
     that of the JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`,
     `policy`, `booked`. Each station is counted at most once: at the first filter that none of its connectors
-    passes.
+    passes. If the attempt found nothing, it considered every station, and the counts say why each was
+    refused. If it found a connector, the stations that could not be better are `not_considered`.
     """
     __slots__ = ()
 
@@ -1056,8 +1057,9 @@ class MatchRefusals(ApiObject):
     others.
     """
     not_considered: int
-    """Not examined: only the 200 nearest stations and the driver's preferred ones are read, and the 300 best
-    connectors are compared; or every window has begun already.
+    """The attempt did not finish examining the station, because none of its connectors could have a lower score
+    than the one chosen: the station is further away, more expensive or less preferred. Or every window has
+    begun already.
     """
     not_reservable: int
     """The station is not `active`, or none of its EVSEs can be reserved."""
@@ -1073,8 +1075,8 @@ class MatchRefusals(ApiObject):
 
 class MatchSummary(ApiObject):
     """What the last attempt to confirm found: how many stations are in the radius, and how many of them each
-    filter refused. The stations in the radius that no filter refused are those that could be booked, the one
-    chosen included.
+    filter refused. The stations in the radius that are not counted in `refused` are those that could be
+    booked, the one chosen included.
     """
     __slots__ = ()
     _types: ClassVar[Mapping[str, str]] = {"refused": "MatchRefusals"}
