@@ -8,6 +8,7 @@ pub mod faulty;
 pub mod ledger;
 pub mod localstripe;
 pub mod meter;
+pub mod platform;
 pub mod recorder;
 pub mod records;
 pub mod samples;
@@ -133,6 +134,7 @@ impl TestApp {
             tiles: None,
             tiles_attribution: None,
             stations: None,
+            network: false,
             rate: 100_000,
             reservation_fee: 0,
             json: true,

@@ -12,6 +12,8 @@ use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::docs;
 use functions::gateway;
+use functions::networks::manage::{self, Manage};
+use functions::ocpi;
 use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
 use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
@@ -78,6 +80,15 @@ async fn serve() -> Result<(), Error> {
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
+        manage::NAME => {
+            let own_url = app.settings.base_url.as_deref();
+            let handle = async |event: LambdaEvent<Manage>| {
+                manage::handle(&app, event.payload, own_url)
+                    .await
+                    .map_err(told)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
         name if Work::ALL.iter().any(|work| work.function() == name) => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
         }
@@ -85,6 +96,7 @@ async fn serve() -> Result<(), Error> {
             let router = match endpoint {
                 Some(endpoint) => functions::router_of(app, endpoint),
                 None if name == docs::NAME => docs::router(app),
+                None if name == ocpi::NAME => ocpi::router(app),
                 None => functions::router(app),
             };
             let handle = async |event: LambdaEvent<gateway::Event>| {
@@ -162,8 +174,12 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
         let done = match read {
             Ok(message) => {
                 let (tenant, object) = Message::subject(&message);
-                span.record("account.id", tracing::field::display(&tenant.account));
-                span.record("object.id", tracing::field::display(object));
+                if let Some(tenant) = tenant {
+                    span.record("account.id", tracing::field::display(&tenant.account));
+                }
+                if let Some(object) = object {
+                    span.record("object.id", tracing::field::display(object));
+                }
                 functions::work(app, &message)
                     .instrument(span.clone())
                     .await

@@ -13,10 +13,12 @@ use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
 use crate::metrics::Metrics;
 use crate::models::webhook_endpoint::Targets;
+use crate::ocpi::party::PartyId;
 use crate::ports::files::Files;
 use crate::ports::payments::{Payments, Providers, Simulated};
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
+use crate::store::networks::KnownNetworks;
 use crate::stripe::Stripe;
 use crate::time::Timestamp;
 use crate::version::Versions;
@@ -35,6 +37,9 @@ pub struct Parts {
     pub settings: Settings,
     pub keys: KeyRing,
     pub rates: RateLimiter,
+    /// The rates of requests of charging networks.
+    pub network_rates: RateLimiter,
+    pub networks: KnownNetworks,
     pub sender: Sender,
 }
 
@@ -65,6 +70,39 @@ impl Default for Quotas {
     }
 }
 
+/// The party that this service is to charging networks: an eMSP.
+#[derive(Debug, Clone)]
+pub struct OwnParty {
+    pub id: PartyId,
+    pub name: String,
+}
+
+impl OwnParty {
+    /// The party of a deployment that has not set its own: a party id that is not registered anywhere.
+    const COUNTRY_CODE: &str = "GB";
+    const PARTY_ID: &str = "FCS";
+    const NAME: &str = "Fleet Charging Service";
+
+    /// # Errors
+    /// `Internal` if the country code or the party id is malformed.
+    pub fn new(
+        country_code: Option<&str>,
+        party_id: Option<&str>,
+        name: Option<String>,
+    ) -> Result<Self> {
+        let country_code = country_code.unwrap_or(Self::COUNTRY_CODE);
+        let id = PartyId::new(country_code, party_id.unwrap_or(Self::PARTY_ID));
+        let wrong = |why| Error::internal(format!("OCPI_COUNTRY_CODE and OCPI_PARTY_ID: {why}"));
+        Ok(Self {
+            id: id.map_err(wrong)?,
+            name: name.unwrap_or_else(|| Self::NAME.to_owned()),
+        })
+    }
+}
+
+/// Requests per second of one charging network, unless it is set: a large operator reports that many changes of status.
+pub const NETWORK_RATE: u32 = 1_000;
+
 /// What differs from one deployment to the next.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -76,6 +114,10 @@ pub struct Settings {
     /// The address clients use, such as `https://api.example.com`; without it, the request's host.
     pub base_url: Option<String>,
     pub rates: Rates,
+    /// Requests per second of one charging network.
+    pub network_rate: u32,
+    /// As whom this service takes part in roaming.
+    pub own_party: OwnParty,
     /// Minor units, fixed at a reservation's creation.
     pub reservation_fee: i64,
     /// Where webhooks may go.
@@ -89,7 +131,7 @@ pub struct Settings {
 
 impl Settings {
     /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `ENCRYPTION_KEYS`, `BASE_URL`, `RATE_TEST`,
-    /// `RATE_LIVE`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// # Errors
     /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short; a number is malformed.
@@ -108,6 +150,12 @@ impl Settings {
                 test: number("RATE_TEST")?.unwrap_or(standard.test),
                 live: number("RATE_LIVE")?.unwrap_or(standard.live),
             },
+            network_rate: number("RATE_NETWORK")?.unwrap_or(NETWORK_RATE),
+            own_party: OwnParty::new(
+                variable("OCPI_COUNTRY_CODE").as_deref(),
+                variable("OCPI_PARTY_ID").as_deref(),
+                variable("OCPI_NAME"),
+            )?,
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
             quotas: Quotas {
                 children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),
@@ -195,6 +243,10 @@ impl App {
     ) -> Self {
         let store = store.with_encryption_keys(settings.encryption_keys.clone());
         let rates = RateLimiter::new(settings.rates);
+        let network_rates = RateLimiter::new(Rates {
+            test: settings.network_rate,
+            live: settings.network_rate,
+        });
         let sender = Sender::new(settings.targets);
         Self(Arc::new(Parts {
             store,
@@ -206,6 +258,8 @@ impl App {
             settings,
             keys: KeyRing::default(),
             rates,
+            network_rates,
+            networks: KnownNetworks::default(),
             sender,
         }))
     }

@@ -44,6 +44,8 @@ kinds! {
     Fleet "fleet" "flt_",
     Invoice "invoice" "inv_",
     LineItem "line_item" "li_",
+    Network "network" "net_",
+    NetworkCommand "network_command" "cmd_",
     PaymentMethod "payment_method" "pm_",
     Policy "policy" "pol_",
     Report "report" "rpt_",

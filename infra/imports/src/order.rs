@@ -25,7 +25,7 @@ const PARTS: &[&[&str]] = &[
     &["deployment"],
     &["http"],
     &["app", "aws", "stripe"],
-    &["events"],
+    &["events", "ocpi_client"],
 ];
 
 /// How high a file is in the order; nothing for the root of a library, which only lists its modules.

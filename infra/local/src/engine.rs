@@ -44,6 +44,8 @@ pub struct Engine {
     deliveries: Arc<Deliveries>,
     nudged: Notify,
     failures: std::sync::Mutex<BTreeMap<String, u32>>,
+    /// The charging network on this machine, which goes by the same clock.
+    network: Option<cpo::Pace>,
     /// Held while the time is being moved.
     moving: Mutex<()>,
 }
@@ -64,6 +66,7 @@ impl Engine {
         clock: Arc<LocalClock>,
         timeline: Arc<Timeline>,
         streams: Streams,
+        network: Option<cpo::Pace>,
     ) -> Self {
         Self {
             app,
@@ -74,6 +77,7 @@ impl Engine {
             deliveries: Deliveries::new(),
             nudged: Notify::new(),
             failures: std::sync::Mutex::default(),
+            network,
             moving: Mutex::new(()),
         }
     }
@@ -204,6 +208,11 @@ impl Engine {
                     continue;
                 }
                 drop(streams);
+                if let Some(network) = &self.network
+                    && network.settle().await
+                {
+                    continue;
+                }
                 let (Some(until), false) = (until, patience.is_zero()) else {
                     return Ok(());
                 };
@@ -223,6 +232,13 @@ impl Engine {
         }
     }
 
+    /// When something falls due next, here or at the charging network.
+    fn next(&self) -> Option<Timestamp> {
+        let network = self.network.as_ref().and_then(cpo::Pace::next);
+        let dues = [self.timeline.next(), network.map(Timestamp::from)];
+        dues.into_iter().flatten().min()
+    }
+
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -236,7 +252,7 @@ impl Engine {
         let mut patience = self.receivers_patience();
         let target = self.clock.now().plus_seconds(seconds.into());
         self.settle_within(&mut patience).await?;
-        while let Some(at) = self.timeline.next().filter(|at| *at <= target) {
+        while let Some(at) = self.next().filter(|at| *at <= target) {
             self.clock.move_to(at)?;
             self.settle_within(&mut patience).await?;
         }

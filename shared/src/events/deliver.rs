@@ -256,7 +256,12 @@ impl Sender {
         }
     }
 
-    fn client(&self) -> Result<&reqwest::Client> {
+    /// The HTTP client of requests to addresses that others have given: it connects to public addresses only (and to this machine in
+    /// local runs), and follows no redirects.
+    ///
+    /// # Errors
+    /// `Internal` if it cannot be made.
+    pub fn client(&self) -> Result<&reqwest::Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }

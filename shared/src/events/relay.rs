@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
 
@@ -25,6 +26,8 @@ use crate::models::stored::Stored;
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
+use crate::ocpi::network::NetworkStatus;
+use crate::ocpi::object::Module;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::{FailedChange, Message};
 use crate::store::keys;
@@ -93,6 +96,11 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
     };
     if let Some((mode, station)) = text(new, "pk").and_then(keys::parse_station) {
         return relay_station(app, mode, &station, change).await;
+    }
+    if let Some(pk) = text(new, "pk")
+        && let Some(relayed) = relay_of_network(app, pk, change)
+    {
+        return relayed.await;
     }
     let Some((tenant, id)) = text(new, "pk").and_then(keys::parse_object) else {
         return Ok(());
@@ -291,6 +299,63 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
+/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, and that it is sent a token. None
+/// for any other row.
+fn relay_of_network<'a>(
+    app: &'a App,
+    pk: &str,
+    change: &'a StreamRecord,
+) -> Option<BoxFuture<'a, Result<()>>> {
+    if let Some((mode, network)) = keys::parse_network(pk) {
+        return Some(Box::pin(async move {
+            let at = |item: &Option<Item>| {
+                let text = text(item.as_ref()?, "next_at")?;
+                Timestamp::parse(text).ok()
+            };
+            match at(&change.new) {
+                Some(due) if at(&change.old) != Some(due) => {
+                    let message = Message::SyncNetwork { mode, network };
+                    app.send_at(due, &message).await
+                }
+                _ => Ok(()),
+            }
+        }));
+    }
+    if let Some((mode, tariff)) = keys::parse_ocpi_object(pk) {
+        return Some(Box::pin(async move {
+            let is_object = change
+                .new
+                .as_ref()
+                .is_some_and(|new| new.contains_key("raw"));
+            if tariff.module != Module::Tariffs || !is_object {
+                return Ok(());
+            }
+            let message = Message::ApplyTariff {
+                mode,
+                tariff,
+                after: None,
+            };
+            app.queue.send(&message, 0).await
+        }));
+    }
+    let (mode, kind, uid) = keys::parse_charge_token(pk)?;
+    Some(Box::pin(async move {
+        for network in app.store.networks(mode).await? {
+            if network.object.status != NetworkStatus::Connected {
+                continue;
+            }
+            let message = Message::PushToken {
+                mode,
+                network: network.object.id,
+                kind,
+                uid: uid.clone(),
+            };
+            app.queue.send(&message, 0).await?;
+        }
+        Ok(())
+    }))
+}
+
 /// Requests a rematch of the reservations whose connectors are now out of order or no longer published.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
@@ -473,6 +538,13 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
                 Some(message) => app.send_at(*due, &message).await.map(|()| true),
                 None => Ok(false),
             }
+        }
+        Some(Kind::Network) => {
+            let message = Message::SyncNetwork {
+                mode: tenant.mode,
+                network: id.clone(),
+            };
+            app.send_at(*due, &message).await.map(|()| true)
         }
         Some(Kind::Event) => {
             let Some(row) = app.store.find::<Event>(tenant, id).await? else {

@@ -33,6 +33,9 @@ pub struct ChargingStation {
     #[serde(default)]
     pub location_id: Option<String>,
     pub name: String,
+    /// The charging network that operates the station; null for a station that was loaded from a file.
+    #[serde(default)]
+    pub network: Option<StationNetwork>,
     pub operator: String,
     pub operator_contact: String,
     /// The `pricing` of the station's cheapest connector: the one with the lowest highest ENERGY price, tax included. A
@@ -41,6 +44,16 @@ pub struct ChargingStation {
     pub status: StationStatus,
     pub timezone: ZoneName,
     pub updated: Timestamp,
+}
+
+/// A party of a charging network, by its OCPI identifiers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StationNetwork {
+    /// Two-letter ISO 3166-1 code.
+    pub country_code: String,
+    /// Three characters.
+    pub party_id: String,
+    pub name: String,
 }
 
 impl Object for ChargingStation {

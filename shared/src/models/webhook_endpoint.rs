@@ -436,7 +436,10 @@ pub enum Targets {
 impl Targets {
     /// Checks the URL of an endpoint as far as that is possible without resolving its host. The addresses behind a name
     /// are checked at each delivery.
-    fn check(self, url: &WebUrl) -> Result<()> {
+    ///
+    /// # Errors
+    /// 400 with the parameter `url` if the address is not public, or not `https`.
+    pub fn check(self, url: &WebUrl) -> Result<()> {
         let Some(url) = url.parts() else {
             return Err(Error::invalid("url", "expected an absolute https URL"));
         };

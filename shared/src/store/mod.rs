@@ -12,6 +12,7 @@ pub mod invoices;
 mod item;
 pub mod keys;
 pub mod list;
+pub mod networks;
 pub mod payment_methods;
 pub mod rates;
 pub mod row;

@@ -15,6 +15,7 @@ pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("fleet", "fleet_pk", "list_sk", &["*"]),
     ("due", "next_pk", "next_at", &[]),
     ("cell", "cell_pk", "cell_sk", &["outline", "place"]),
+    ("network", "network_pk", "network_sk", &[]),
 ];
 
 impl Store {

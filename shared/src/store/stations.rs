@@ -352,7 +352,7 @@ impl Store {
     }
 
     /// The row of a station with its entry in the index of stations by place.
-    fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
+    pub(super) fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
         let mut item = row::to_item(row, origin)?;
         if !row.internal.published {
             return Ok(item);

@@ -1,6 +1,6 @@
 //! Finding what is due, for work whose trigger was lost.
 
-use super::{Item, Store, client, keys, s, string};
+use super::{Item, Store, client, keys, networks, s, string};
 use crate::error::Result;
 use crate::id::Id;
 use crate::origin::Tenant;
@@ -35,7 +35,12 @@ impl Store {
                 .send();
             let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
             waiting.extend(items.iter().filter_map(|item| {
-                let (tenant, id) = keys::parse_object(string(item, "pk"))?;
+                let pk = string(item, "pk");
+                let of_network = || {
+                    let (mode, id) = keys::parse_network(pk)?;
+                    Some((networks::nobody(mode), id))
+                };
+                let (tenant, id) = keys::parse_object(pk).or_else(of_network)?;
                 let due = Timestamp::parse(string(item, "next_at")).ok()?;
                 Some(Waiting { tenant, id, due })
             }));

@@ -138,7 +138,10 @@ fn event(one: &Function) -> String {
     RetryPolicy: {{ MaximumRetryAttempts: 0 }}
 "
         ),
-        None | Some(Trigger::Pages | Trigger::Otherwise | Trigger::Invocation) => String::new(),
+        None
+        | Some(
+            Trigger::Ocpi(_) | Trigger::Pages | Trigger::Otherwise | Trigger::Invocation,
+        ) => String::new(),
     }
 }
 

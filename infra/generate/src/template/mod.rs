@@ -162,6 +162,7 @@ impl Function {
                     let pages = functions::docs::PAGES.iter();
                     pages.map(|(_, path)| format!("GET {path}")).collect()
                 }
+                Trigger::Ocpi(paths) => paths.iter().map(|path| format!("ANY {path}")).collect(),
                 Trigger::Otherwise => vec!["$default".to_owned()],
                 _ => Vec::new(),
             },
@@ -174,6 +175,7 @@ impl Function {
             Self::Route(route) => pascal(route.resource()),
             Self::Other(other) => match other.trigger {
                 Trigger::Queue { .. } => "Workers".into(),
+                Trigger::Ocpi(_) => "Networks".into(),
                 Trigger::Pages | Trigger::Otherwise => "Pages".into(),
                 Trigger::Stream | Trigger::Rate(_) => "Triggers".into(),
                 Trigger::Invocation => "Operators".into(),

@@ -44,7 +44,8 @@ const COMMON: &[(&str, &str, &str)] = &[
     (
         "Settings",
         TEXT,
-        "!Join [/, [!Ref Table, !Ref RateTest, !Ref RateLive, !Ref MaxChildren, !Ref MaxEndpoints, !Ref ReservationFee, \
+        "!Join [/, [!Ref Table, !Ref RateTest, !Ref RateLive, !Ref MaxChildren, !Ref MaxEndpoints, !Ref RateNetwork, \
+         !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, \
          !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
     ),
     ("TableName", TEXT, "!Ref Table"),
@@ -58,6 +59,10 @@ const COMMON: &[(&str, &str, &str)] = &[
     ("RateLive", NUMBER, "!Ref RateLive"),
     ("MaxChildren", NUMBER, "!Ref MaxChildren"),
     ("MaxEndpoints", NUMBER, "!Ref MaxEndpoints"),
+    ("RateNetwork", NUMBER, "!Ref RateNetwork"),
+    ("OcpiCountryCode", TEXT, "!Ref OcpiCountryCode"),
+    ("OcpiPartyId", TEXT, "!Ref OcpiPartyId"),
+    ("OcpiName", TEXT, "!Ref OcpiName"),
     ("ReservationFee", NUMBER, "!Ref ReservationFee"),
 ];
 

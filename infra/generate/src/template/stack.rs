@@ -28,6 +28,10 @@ Globals:
         RATE_LIVE: !Ref RateLive
         MAX_CHILDREN: !Ref MaxChildren
         MAX_ENDPOINTS: !Ref MaxEndpoints
+        RATE_NETWORK: !Ref RateNetwork
+        OCPI_COUNTRY_CODE: !Ref OcpiCountryCode
+        OCPI_PARTY_ID: !Ref OcpiPartyId
+        OCPI_NAME: !Ref OcpiName
         RESERVATION_FEE: !Ref ReservationFee
         METRICS_NAMESPACE: !Sub FleetCharging/${Service}
         # A version keeps its variables, and CloudFormation publishes another one when its description changes.
