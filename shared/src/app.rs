@@ -137,7 +137,7 @@ impl Settings {
     /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short; a number is malformed.
     pub fn from_env() -> Result<Self> {
         // A deployed function, which has SETTINGS, has the secrets that it needs and no others, wherever its table is.
-        let deployed = aws::variable("SETTINGS").is_some();
+        let deployed = variable("SETTINGS").is_some();
         let endpoint = aws::endpoint().filter(|_| !deployed);
         let page_secret = page_secret(variable("PAGE_SECRET"), endpoint.as_deref())?;
         let encryption_keys = encryption_keys(variable("ENCRYPTION_KEYS"), endpoint.as_deref())?;
