@@ -494,9 +494,9 @@ def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
     aws.client("dynamodb").update_item(
         TableName=resources["Table"],
         Key={"pk": {"S": f"{account}#test#{far}"}, "sk": {"S": "#"}},
-        UpdateExpression="SET #internal.next = :now",
-        ConditionExpression="attribute_exists(#internal.next)",
-        ExpressionAttributeNames={"#internal": "internal"},
+        UpdateExpression="SET #internal.#next = :now",
+        ConditionExpression="attribute_exists(#internal.#next)",
+        ExpressionAttributeNames={"#internal": "internal", "#next": "next"},
         ExpressionAttributeValues={":now": {"S": moment(0).replace("Z", ".000Z")}},
     )
     wanted = ("Name", "GroupName", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target", "ActionAfterCompletion")
@@ -638,10 +638,14 @@ class Samples:
         return made[kind]
 
     def check(self, hook):
-        self.hook, checked = hook, 0
+        self.hook, checked, networks = hook, 0, 0
         for file in sorted((ROOT / "events").glob("*.json")):
             route, event = file.stem, json.loads(file.read_text())
             if "rawPath" not in event or event["routeKey"] == "$default":
+                continue
+            if route.startswith("ocpi-"):
+                self.check_network_request(route, event)
+                networks += 1
                 continue
             self.made = {}
             text = " ".join([event["rawPath"], event["rawQueryString"], event.get("body") or ""])
@@ -660,7 +664,16 @@ class Samples:
             if "wh" in self.made and route != "delete-webhook-endpoint":
                 self.api.expect(200, "DELETE", f"/v1/webhook_endpoints/{self.made['wh']}")
             checked += 1
-        say(f"{checked} functions answered their sample events")
+        say(f"{checked} routes answered their sample events; {networks} of OCPI refused an unknown party")
+
+    def check_network_request(self, route, event):
+        """No charging network has registered here, so its request is refused, in the shape of OCPI."""
+        nobody = Api.__new__(Api)
+        nobody.__dict__.update(self.api.__dict__, key=None)
+        http_request = event["requestContext"]["http"]
+        headers = {"Authorization": event["headers"]["authorization"]}
+        status, shown, _ = nobody.send(http_request["method"], event["rawPath"], None, headers)
+        assert status == 401 and "status_code" in shown, f"{route}: {status} {shown}"
 
 
 # How a test ends that needs more than a deployed service offers to its clients: tests/lib.rs.
