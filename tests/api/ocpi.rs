@@ -1796,6 +1796,8 @@ mod manage_networks {
     #[tokio::test]
     async fn the_local_runner_offers_the_same() {
         let app = TestApp::start().await;
+        // A deployment has no such path.
+        app.running();
         let body = json!({"action": "issue_token", "mode": "test", "name": "Example"});
         let issued = app
             .anon
