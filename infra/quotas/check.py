@@ -26,11 +26,16 @@ from samtranslator.yaml_helper import yaml_parse  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parent.parent
 
-# Values of parameters with which the templates expand to most resources.
+# How long the name of the root stack may be: the names of functions and log groups begin with it.
+STACK_NAME = "x" * 24
+
+# Values of parameters with which the templates expand to most resources, and the longest of texts.
 VALUES = {
+    "Table": f"{STACK_NAME}-Table-0123456789ABC",
+    "OcpiName": "x" * 64,
     "Canary": "Canary10Percent5Minutes",
     "CanaryEnabled": "true",
-    "DomainName": "api.fleet-charging.example.com",
+    "DomainName": f"{'x' * 52}.example.com",
     "Tracing": "Active",
     "KeyArn": "arn:aws:kms:eu-central-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
     "StripeSecret": "arn:aws:secretsmanager:eu-central-1:123456789012:secret:stripe-AbCdEf",
@@ -39,9 +44,6 @@ VALUES = {
 
 # How long a value that is known only after the deployment is taken to be: longer than any ARN and URL of the templates.
 UNKNOWN = "x" * 160
-
-# How long the name of the root stack may be: the names of functions and log groups begin with it.
-STACK_NAME = "x" * 24
 
 
 @dataclass

@@ -56,6 +56,10 @@ export interface FleetChargingProps {
   readonly rateTest?: number;
   /** The same in live mode. */
   readonly rateLive?: number;
+  /** Requests per second that each charging network may send. */
+  readonly rateNetwork?: number;
+  /** Who this service is among charging networks (OCPI). */
+  readonly party?: { readonly countryCode: string; readonly partyId: string; readonly name?: string };
   /** Accounts that one account may have below it. */
   readonly maxChildren?: number;
   /** Webhook endpoints in one mode that one account may have together with all accounts below it. */
@@ -96,6 +100,10 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     ApiBurst: text(props.apiBurst),
     RateTest: text(props.rateTest),
     RateLive: text(props.rateLive),
+    RateNetwork: text(props.rateNetwork),
+    OcpiCountryCode: props.party?.countryCode,
+    OcpiPartyId: props.party?.partyId,
+    OcpiName: props.party?.name,
     MaxChildren: text(props.maxChildren),
     MaxEndpoints: text(props.maxEndpoints),
     ReservationFee: text(props.reservationFee),

@@ -119,6 +119,9 @@ test("the root stack has the resources of its template, and sets the same parame
 test("props are values of the template, not parameters that a later deployment would keep", () => {
   const { root } = synthesized(() => ({ stage: "live", rateLive: 500, deletionProtection: false, reportRetention: Duration.days(7) }));
   assert.deepEqual(Object.keys((root["Parameters"] ?? {}) as object), ["BootstrapVersion"]);
+  const declared = Object.keys(written("template.yaml")["Parameters"] as object);
+  const text = JSON.stringify(root);
+  for (const name of declared) assert.ok(!text.includes(`{"Ref":"${name}"}`), `${name} is no value`);
   const handed = root.Resources["FleetsStack"]?.Properties["Parameters"] as Record<string, unknown>;
   assert.equal(handed["Stage"], "live");
   assert.equal(String(handed["RateLive"]), "500");
