@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::fields::text::WebUrl;
+use crate::id::{Id, Kind};
 use crate::models::webhook_endpoint::Targets;
 use crate::ocpi::credentials::CredentialsToken;
 use crate::ocpi::envelope::{Received, StatusCode};
@@ -177,7 +178,8 @@ impl Platform<'_> {
             .timeout(TIMEOUT)
             .header("authorization", self.token.header());
         for name in ["x-request-id", "x-correlation-id"] {
-            request = request.header(name, uuid::Uuid::now_v7().to_string());
+            let id = Id::new(Kind::Request, self.app.now());
+            request = request.header(name, id.to_string());
         }
         if let Some(to) = &self.to {
             let own = &self.app.settings.own_party.id;

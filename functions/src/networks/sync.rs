@@ -208,6 +208,9 @@ fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
     format!("{endpoint}{separator}limit={PAGE}{from}")
 }
 
+/// A stored object: its id, whether it changed, and why the service cannot use it.
+type StoredObject = (ObjectId, bool, Option<String>);
+
 /// Stores the objects of a page.
 async fn store_page(
     app: &App,
@@ -216,7 +219,7 @@ async fn store_page(
     module: Module,
     objects: Vec<Value>,
 ) -> Result<(), Error> {
-    let stored: Vec<Result<(ObjectId, bool, Option<String>), String>> = stream::iter(objects)
+    let stored: Vec<Result<StoredObject, String>> = stream::iter(objects)
         .map(|object| store(app, network, module, object))
         .buffer_unordered(WRITERS)
         .try_collect()
@@ -250,7 +253,7 @@ async fn store(
     network: &Network,
     module: Module,
     object: Value,
-) -> Result<Result<(ObjectId, bool, Option<String>), String>, Error> {
+) -> Result<Result<StoredObject, String>, Error> {
     let id = match identify(network, module, &object) {
         Ok(id) => id,
         Err(why) => return Ok(Err(why)),

@@ -1,6 +1,6 @@
 //! Top-ups of the wallets of accounts, drivers and fleets: a payment method is charged, and the wallet is credited.
 //!
-//! [`handle`] is behind the three routes. [`finish`] finishes a top-up without its request. Both run [`settle`], which can be
+//! [`handle`] is behind the three routes. [`finish`] finishes a top-up without its request. Both run `settle`, which can be
 //! run at any stage, by several at once and any number of times: the provider's answer is the same for all of them, and one of
 //! them commits.
 

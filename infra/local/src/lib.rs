@@ -113,7 +113,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
         value_parser = clap::value_parser!(i64).range(0..=MAX_FEE))]
     pub reservation_fee: i64,
-    /// Map tiles for the console, for example https://tiles.example/{z}/{x}/{y}.png. Without them its map is a coastline that
+    /// Map tiles for the console, for example `https://tiles.example/{z}/{x}/{y}.png`. Without them its map is a coastline that
     /// is part of the executable, and no request leaves this machine.
     #[arg(long, value_name = "URL", value_parser = console::tile_url)]
     pub tiles: Option<String>,

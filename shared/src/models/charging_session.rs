@@ -13,7 +13,7 @@
 //! - *Charging time* is the time until the limit is reached or the battery is full; the rest is *parking time*.
 //!
 //! Invariants: holds never overlap other sessions or reservations of the connector. Energy, times and cost of an active
-//! session are functions of its row and the time ([`ChargingSession::live`]); they are stored when the session ends. `net`
+//! session are functions of its row and the time (`Stored::<ChargingSession>::live`); they are stored when the session ends. `net`
 //! plus `tax` is the gross amount, `amount_due` plus `amount_paid` is the gross amount, and the lines of `cost_breakdown`
 //! add up to all three.
 //!

@@ -54,6 +54,7 @@ export type BatteryReading = Schemas["BatteryReading"];
 
 export type BatteryStatus = Schemas["BatteryStatus"];
 
+/** How often a fleet is invoiced. */
 export type BillingCycle = Schemas["BillingCycle"];
 
 export type BillingDetails = Schemas["BillingDetails"];
@@ -289,6 +290,7 @@ export type ReportFilters = Schemas["ReportFilters"];
 
 export type ReportFormat = Schemas["ReportFormat"];
 
+/** How often the reports of a fleet are created. */
 export type ReportFrequency = Schemas["ReportFrequency"];
 
 /** What each row of a report stands for. */
@@ -337,6 +339,9 @@ export type SessionCostLine = Schemas["SessionCostLine"];
 export type SessionStatus = Schemas["SessionStatus"];
 
 export type SignatureTimestamp = Schemas["SignatureTimestamp"];
+
+/** A party of a charging network, by its OCPI identifiers. */
+export type StationNetwork = Schemas["StationNetwork"];
 
 export type StationStatus = Schemas["StationStatus"];
 

@@ -2168,7 +2168,10 @@ export interface components {
         };
         /** @enum {string} */
         BatteryStatus: "charging" | "discharging" | "idle" | "full" | "unknown";
-        /** @enum {string} */
+        /**
+         * @description How often a fleet is invoiced.
+         * @enum {string}
+         */
         BillingCycle: "weekly" | "monthly" | "quarterly" | "yearly";
         BillingDetails: {
             billing_address: components["schemas"]["Address"] | null;
@@ -2511,6 +2514,8 @@ export interface components {
             /** @description The id that the operator gives the location (OCPI `Location.id`); null for a station that does not come from OCPI. */
             location_id: string | null;
             name: string;
+            /** @description The charging network that operates the station; null for a station that was loaded from a file. */
+            network: components["schemas"]["StationNetwork"] | null;
             /** @constant */
             object: "charging_station";
             operator: string;
@@ -4544,7 +4549,10 @@ export interface components {
         };
         /** @enum {string} */
         ReportFormat: "csv" | "json";
-        /** @enum {string} */
+        /**
+         * @description How often the reports of a fleet are created.
+         * @enum {string}
+         */
         ReportFrequency: "never" | "daily" | "weekly" | "monthly" | "quarterly";
         /**
          * @description What each row of a report stands for.
@@ -5132,6 +5140,14 @@ export interface components {
         SessionStatus: "active" | "completed" | "cancelled" | "failed";
         /** @enum {string} */
         SignatureTimestamp: "rfc3339" | "unix";
+        /** @description A party of a charging network, by its OCPI identifiers. */
+        StationNetwork: {
+            /** @description Two-letter ISO 3166-1 code. */
+            country_code: string;
+            name: string;
+            /** @description Three characters. */
+            party_id: string;
+        };
         /** @enum {string} */
         StationStatus: "active" | "maintenance" | "inactive" | "planned" | "removed";
         /**

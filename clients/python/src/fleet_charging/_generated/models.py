@@ -258,6 +258,7 @@ class BatteryReading(TypedDict):
 BatteryStatus = Literal["charging", "discharging", "idle", "full", "unknown"]
 
 BillingCycle = Literal["weekly", "monthly", "quarterly", "yearly"]
+"""How often a fleet is invoiced."""
 
 class BillingDetails(ApiObject):
     __slots__ = ()
@@ -435,7 +436,7 @@ ChargingSpeed = Literal["any", "slow", "fast", "ultra_fast"]
 class ChargingStation(ApiObject):
     """Read and written through the implementations below, which complete the rows of earlier releases."""
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"address": "Address", "availability": "Availability", "capabilities": "Capabilities", "connectors": "Connector", "location": "Point", "pricing": "Price"}
+    _types: ClassVar[Mapping[str, str]] = {"address": "Address", "availability": "Availability", "capabilities": "Capabilities", "connectors": "Connector", "location": "Point", "network": "StationNetwork", "pricing": "Price"}
 
     address: Address
     availability: Availability
@@ -454,6 +455,8 @@ class ChargingStation(ApiObject):
     from OCPI.
     """
     name: str
+    network: StationNetwork | None
+    """The charging network that operates the station; null for a station that was loaded from a file."""
     object: Literal["charging_station"]
     operator: str
     operator_contact: str
@@ -1426,6 +1429,7 @@ class ReportFilters(ApiObject):
 ReportFormat = Literal["csv", "json"]
 
 ReportFrequency = Literal["never", "daily", "weekly", "monthly", "quarterly"]
+"""How often the reports of a fleet are created."""
 
 ReportGrouping = Literal["vehicle", "driver", "fleet", "station", "session"]
 """What each row of a report stands for."""
@@ -1709,6 +1713,17 @@ class SessionCostLine(ApiObject):
 SessionStatus = Literal["active", "completed", "cancelled", "failed"]
 
 SignatureTimestamp = Literal["rfc3339", "unix"]
+
+class StationNetwork(ApiObject):
+    """A party of a charging network, by its OCPI identifiers."""
+    __slots__ = ()
+
+    country_code: str
+    """Two-letter ISO 3166-1 code."""
+    name: str
+    party_id: str
+    """Three characters."""
+
 
 StationStatus = Literal["active", "maintenance", "inactive", "planned", "removed"]
 
@@ -2269,6 +2284,7 @@ __all__ = [
     "SessionCostLine",
     "SessionStatus",
     "SignatureTimestamp",
+    "StationNetwork",
     "StationStatus",
     "Subscription",
     "Tax",
