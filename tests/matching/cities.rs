@@ -222,8 +222,7 @@ impl City {
             .iter()
             .map(|body| Policy::new(read(body), at(-60)).expect("a policy").object)
             .collect();
-        let stations: Vec<ChargingStation> =
-            self.stations.iter().map(read).collect();
+        let stations: Vec<ChargingStation> = self.stations.iter().map(read).collect();
         let windows = matching::windows(&reservation, at(0));
         let context = PolicyContext {
             station: None,

@@ -2,8 +2,7 @@
 //!
 //! Permissions for the table come from `infra/access.json`, which says what each function was seen to call while the tests
 //! ran: the action, the table or index, and the pattern of the partition keys (the condition `dynamodb:LeadingKeys`). A
-//! function that is not in that file yet may read everything and write the rows that its deployment names; a check in CI
-//! fails until the file is complete.
+//! function that is not in that file may read everything and write the rows that its deployment names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
