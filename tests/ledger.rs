@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use local::Options;
 use shared::error::{Error, Result};
-use shared::ports::payments::{
-    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Providers, Refund, Simulated,
-};
+use shared::models::payment_method::ProviderMethod;
+use shared::models::transaction::PaymentOutcome;
+use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
 use tokio::sync::watch;
 
 pub struct Ledger {

@@ -1,5 +1,6 @@
 //! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
 
+pub mod access;
 pub mod capacity;
 pub mod clock;
 pub mod contract;
@@ -7,6 +8,7 @@ pub mod faulty;
 pub mod ledger;
 pub mod localstripe;
 pub mod meter;
+pub mod platform;
 pub mod recorder;
 pub mod records;
 pub mod samples;
@@ -73,7 +75,7 @@ fn deployed() -> Option<String> {
 
 /// The access key with which `shared::aws::config` signs.
 fn access_key() -> String {
-    shared::aws::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
+    shared::environment::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
 }
 
 /// Ends the process of a test that needs what a deployed service does not offer.
@@ -132,6 +134,7 @@ impl TestApp {
             tiles: None,
             tiles_attribution: None,
             stations: None,
+            network: false,
             rate: 100_000,
             reservation_fee: 0,
             json: true,

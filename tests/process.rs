@@ -718,6 +718,10 @@ async fn runtime_api(event: &'static str) -> (String, Reports) {
                 ("lambda-runtime-aws-request-id", "1"),
                 ("lambda-runtime-deadline-ms", "4102444800000"),
                 (
+                    "lambda-runtime-trace-id",
+                    "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=1;Sampled=1",
+                ),
+                (
                     "lambda-runtime-invoked-function-arn",
                     "arn:aws:lambda:us-east-1:1:function:all",
                 ),
@@ -796,14 +800,15 @@ async fn a_function_reaches_the_table_with_the_environment_that_is_printed_and_w
             .env("AWS_LAMBDA_FUNCTION_NAME", "all")
             .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
             .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
-            .stdout(Stdio::null());
+            .stdout(Stdio::piped());
         let mut function = command.spawn().expect("the functions start");
         until("the function reports", || {
             !reports.lock().expect("the reports").is_empty()
         })
         .await;
         drop(function.kill());
-        drop(function.wait());
+        let log = function.wait_with_output().expect("the log").stdout;
+        assert_every_line_is_correlated(&String::from_utf8_lossy(&log));
         let (kind, answer) = reports.lock().expect("the reports")[0].clone();
         assert_eq!(kind, "response", "{answer}");
         if succeeds {
@@ -815,6 +820,23 @@ async fn a_function_reaches_the_table_with_the_environment_that_is_printed_and_w
     }
     drop(runner.kill());
     drop(runner.wait());
+}
+
+/// Checks that each line that a function logged has the ids of the request in the service, in API Gateway and in X-Ray.
+fn assert_every_line_is_correlated(log: &str) {
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    assert!(!lines.is_empty());
+    for line in lines {
+        let span = &line["span"];
+        let request = span["request.id"].as_str().expect("an id");
+        assert!(request.starts_with("req_"), "{line}");
+        assert_eq!(span["gateway.request_id"], "sample", "{line}");
+        let trace = "1-5bef4de7-ad49b0e87f6ef6c87fc2e700";
+        assert_eq!(span["trace.id"], trace, "{line}");
+    }
 }
 
 /// The commands of the README from a reservation to its bill, with the URL and key of this process.

@@ -21,6 +21,8 @@ pub enum Trigger {
     Pages,
     /// Requests that no route takes.
     Otherwise,
+    /// Requests of charging networks, at these paths of API Gateway and with any method, so that the function refuses a wrong one. A network authenticates with a token of OCPI.
+    Ocpi(&'static [&'static str]),
     /// Messages of a queue, at most so many at a time.
     Queue { work: Work, batch: u32 },
     /// Changes of the table.

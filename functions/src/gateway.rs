@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use shared::Error;
+use shared::http::edge::Correlation;
 use tower::ServiceExt as _;
 
 /// What of an event makes the request.
@@ -29,8 +30,11 @@ pub struct Event {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Context {
     http: Http,
+    #[serde(default)]
+    request_id: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -47,12 +51,22 @@ pub struct GatewayResponse {
     is_base64_encoded: bool,
 }
 
-/// Answers an event.
+/// Answers an event of this trace.
 ///
 /// # Errors
 /// The event is none of an HTTP API.
-pub async fn answer(router: Router, event: Event) -> Result<GatewayResponse, Error> {
-    let Ok(response) = router.oneshot(event.request()?).await;
+pub async fn answer(
+    router: Router,
+    event: Event,
+    trace: Option<String>,
+) -> Result<GatewayResponse, Error> {
+    let correlation = Correlation {
+        gateway_request: event.request_context.request_id.clone(),
+        trace,
+    };
+    let mut request = event.request()?;
+    request.extensions_mut().insert(correlation);
+    let Ok(response) = router.oneshot(request).await;
     GatewayResponse::of(response).await
 }
 

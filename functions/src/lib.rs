@@ -12,6 +12,8 @@ pub mod fleets;
 pub mod function;
 pub mod gateway;
 pub mod invoices;
+pub mod networks;
+pub mod ocpi;
 mod page;
 pub mod payment_methods;
 pub mod payments;
@@ -27,6 +29,7 @@ pub mod webhook_endpoints;
 pub mod webhooks;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -34,9 +37,11 @@ use function::{Function, Trigger};
 use futures::future::BoxFuture;
 use request_spec::RequestParts;
 use shared::deployment::Deployment;
+use shared::function_scope;
 use shared::http::{Method, Route, edge};
 use shared::ports::Message;
 use shared::{App, Error};
+use tower::{ServiceExt as _, service_fn};
 
 /// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
 /// does: 401, 404, or 405 with the methods there are.
@@ -48,7 +53,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 16] = [
+pub const FUNCTIONS: [Function; 19] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -63,6 +68,9 @@ pub const FUNCTIONS: [Function; 16] = [
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
     charging_stations::import::FUNCTION,
+    networks::manage::FUNCTION,
+    networks::sync::FUNCTION,
+    ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
 ];
@@ -183,18 +191,30 @@ pub fn endpoints() -> Vec<Endpoint> {
 
 /// A router of every route, and of the pages.
 pub fn router(app: App) -> Router {
-    docs::router(app.clone()).fallback_service(serve(app, endpoints()))
+    let networks = ocpi::router(app.clone());
+    let api = docs::router(app.clone()).fallback_service(serve(app, endpoints()));
+    Router::new().fallback_service(service_fn(move |request: Request| {
+        let is_of_network = request.uri().path().starts_with("/ocpi/");
+        let router = if is_of_network { &networks } else { &api };
+        router.clone().oneshot(request)
+    }))
 }
 
-/// A router of the route with that name, if there is one.
-pub fn router_of(app: App, name: &str) -> Option<Router> {
-    if name == docs::NAME {
-        return Some(docs::router(app));
-    }
-    let endpoint = endpoints()
-        .into_iter()
-        .find(|endpoint| endpoint.route.name == name)?;
-    Some(serve(app, vec![endpoint]))
+/// The route with that name, if there is one.
+pub fn endpoint_named(name: &str) -> Option<Endpoint> {
+    let mut endpoints = endpoints().into_iter();
+    endpoints.find(|endpoint| endpoint.route.name == name)
+}
+
+/// A router of one route.
+pub fn router_of(app: App, endpoint: Endpoint) -> Router {
+    serve(app, vec![endpoint])
+}
+
+/// What a function is given that is not a route.
+pub fn deployment_named(name: &str) -> Option<Deployment> {
+    let function = FUNCTIONS.iter().find(|function| function.name == name)?;
+    Some(function.deployment)
 }
 
 fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
@@ -254,10 +274,31 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tenant,
             transaction,
         } => Box::pin(transactions::settle::handle(app, tenant, transaction)),
+        Message::SyncNetwork { mode, network } => {
+            Box::pin(networks::sync::handle(app, *mode, network))
+        }
+        Message::ApplyTariff {
+            mode,
+            tariff,
+            after,
+        } => Box::pin(networks::apply_tariff::handle(
+            app,
+            *mode,
+            tariff,
+            after.as_deref(),
+        )),
+        Message::PushToken {
+            mode,
+            network,
+            kind,
+            uid,
+        } => Box::pin(networks::push_token::handle(
+            app, *mode, network, *kind, uid,
+        )),
         Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
         Message::GenerateReport { tenant, report } => {
             Box::pin(reports::generate::handle(app, tenant, report))
         }
     };
-    done.await
+    function_scope::within(message.work().function(), done).await
 }

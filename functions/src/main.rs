@@ -10,13 +10,17 @@ use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventR
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
+use functions::docs;
 use functions::gateway;
+use functions::networks::manage::{self, Manage};
+use functions::ocpi;
 use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use shared::App;
-use shared::ports::Work;
+use shared::ports::{Message, Work};
+use tracing::Instrument as _;
 use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> Result<(), Error> {
@@ -24,7 +28,9 @@ fn main() -> Result<(), Error> {
         .json()
         .with_max_level(log_level())
         .with_target(false)
-        .with_current_span(false)
+        // Every line has the ids of the request, message or change that it is about.
+        .with_current_span(true)
+        .with_span_list(false)
         .init();
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -34,13 +40,21 @@ fn main() -> Result<(), Error> {
 
 /// The level of the function's logging configuration, which Lambda hands on.
 fn log_level() -> LevelFilter {
-    let named = std::env::var("AWS_LAMBDA_LOG_LEVEL").unwrap_or_default();
-    named.parse().unwrap_or(LevelFilter::INFO)
+    // An empty text would be parsed as ERROR.
+    let named = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok();
+    let named = named.filter(|name| !name.is_empty());
+    let level = named.and_then(|name| name.parse().ok());
+    level.unwrap_or(LevelFilter::INFO)
 }
 
 async fn serve() -> Result<(), Error> {
-    let app = App::from_env().await?;
     let handler = std::env::var("_HANDLER").unwrap_or_default();
+    let endpoint = functions::endpoint_named(&handler);
+    let deployment = match &endpoint {
+        Some(endpoint) => endpoint.route.deployment,
+        None => functions::deployment_named(&handler).unwrap_or(functions::UNKNOWN.deployment),
+    };
+    let app = App::from_env(deployment.connections).await?;
     match handler.as_str() {
         relay::NAME => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_stream(&app, event)))).await
@@ -66,14 +80,27 @@ async fn serve() -> Result<(), Error> {
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
+        manage::NAME => {
+            let own_url = app.settings.base_url.as_deref();
+            let handle = async |event: LambdaEvent<Manage>| {
+                manage::handle(&app, event.payload, own_url)
+                    .await
+                    .map_err(told)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
         name if Work::ALL.iter().any(|work| work.function() == name) => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
         }
         name => {
-            let router = functions::router_of(app.clone(), name);
-            let router = router.unwrap_or_else(|| functions::router(app));
+            let router = match endpoint {
+                Some(endpoint) => functions::router_of(app, endpoint),
+                None if name == docs::NAME => docs::router(app),
+                None if name == ocpi::NAME => ocpi::router(app),
+                None => functions::router(app),
+            };
             let handle = async |event: LambdaEvent<gateway::Event>| {
-                gateway::answer(router.clone(), event.payload)
+                gateway::answer(router.clone(), event.payload, trace_of(&event.context))
                     .await
                     .map_err(told)
             };
@@ -82,12 +109,22 @@ async fn serve() -> Result<(), Error> {
     }
 }
 
+/// The id of an invocation's trace in X-Ray: the root of `Root=1-…;Parent=…;Sampled=…`.
+fn trace_of(context: &Context) -> Option<String> {
+    let header = context.xray_trace_id.as_deref()?;
+    let root = header
+        .split(';')
+        .find_map(|part| part.strip_prefix("Root="));
+    Some(root.unwrap_or(header).to_owned())
+}
+
 /// Records of the stream, in order. The first that fails is reported: it and those after it come again.
 async fn on_stream(
     app: &App,
     event: LambdaEvent<StreamEvent>,
 ) -> Result<DynamoDbEventResponse, Error> {
     let mut failures = Vec::new();
+    let trace = trace_of(&event.context);
     for record in event.payload.records {
         let EventRecord { change, .. } = record;
         let number = change.sequence_number.clone();
@@ -96,8 +133,16 @@ async fn on_stream(
             old: image(change.old_image),
             new: image(change.new_image),
         };
-        if let Err(error) = relay::handle(app, &change).await {
-            tracing::error!(%error, "a change was not relayed");
+        let (pk, sk) = change.key();
+        let span = tracing::error_span!(
+            "change",
+            row.pk = pk,
+            row.sk = sk,
+            sequence_number = number,
+            trace.id = trace
+        );
+        if let Err(error) = relay::handle(app, &change).instrument(span.clone()).await {
+            span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
             let mut failure = DynamoDbBatchItemFailure::default();
             failure.item_identifier = number;
             failures.push(failure);
@@ -112,18 +157,37 @@ async fn on_stream(
 /// Messages of a queue. Those that fail are reported, and come again.
 async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
     let mut failures = Vec::new();
+    let trace = trace_of(&event.context);
     for message in event.payload.records {
         let SqsMessage {
             message_id, body, ..
         } = message;
         let read = serde_json::from_str(body.as_deref().unwrap_or_default())
             .map_err(shared::Error::internal);
+        let span = tracing::error_span!(
+            "message",
+            message.id = message_id,
+            account.id = tracing::field::Empty,
+            object.id = tracing::field::Empty,
+            trace.id = trace
+        );
         let done = match read {
-            Ok(message) => functions::work(app, &message).await,
+            Ok(message) => {
+                let (tenant, object) = Message::subject(&message);
+                if let Some(tenant) = tenant {
+                    span.record("account.id", tracing::field::display(&tenant.account));
+                }
+                if let Some(object) = object {
+                    span.record("object.id", tracing::field::display(object));
+                }
+                functions::work(app, &message)
+                    .instrument(span.clone())
+                    .await
+            }
             Err(error) => Err(error),
         };
         if let Err(error) = done {
-            tracing::error!(%error, "a message was not worked on");
+            span.in_scope(|| tracing::error!(%error, "a message was not worked on"));
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = message_id.unwrap_or_default();
             failures.push(failure);
@@ -140,7 +204,7 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
     Ok(serde_json::json!({"resent": resent}))
 }
 
-/// The error of an operator's invocation, which is told to them and the log.
+/// The error of an operator's invocation, which is returned and logged.
 fn told(error: shared::Error) -> Error {
     tracing::error!(%error, "an invocation failed");
     error.into()

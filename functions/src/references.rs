@@ -1,10 +1,10 @@
 //! Checks that what a body names is there, and what follows from it.
 
+use shared::fields::patch::Change;
 use shared::models::account::Account;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::driver::{Driver, DriverPreferencesChange};
 use shared::models::fleet::Fleet;
-use shared::models::patch::Change;
 use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use shared::models::report::ReportFilters;
 use shared::models::reservation::{Reservation, ReservationStatus};
@@ -129,7 +129,7 @@ pub async fn driver_and_fleet(
     }
 }
 
-/// 409 while a payment method is somebody's default, or a reservation or session that is under way pays with it.
+/// 409 while a payment method is a default, or an open reservation or an active session is paid with it.
 pub async fn unused_payment_method(
     app: &App,
     tenant: &Tenant,
@@ -174,7 +174,7 @@ pub async fn unnamed_policy(app: &App, tenant: &Tenant, id: &Id) -> Result<(), E
 }
 
 /// Some driver, fleet or vehicle whose member at that path holds the id. The lists of these kinds are read for it, so
-/// this is for what is rare, such as removing what they name; somebody may name it just afterwards.
+/// this is for rare operations, such as deleting what they name. A request that follows immediately may name it again.
 async fn named_by(
     app: &App,
     tenant: &Tenant,
@@ -291,11 +291,11 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
     Err(Error::conflict(message, Some(kind.name())))
 }
 
-/// How far back a session may have started that is still under way, in milliseconds: it lasts a day at most, and whoever
+/// How far back an active session may have started, in milliseconds: it lasts a day at most, and whoever
 /// ends it may come late.
 const UNDER_WAY: i64 = 2 * DAY;
 
-/// The session of a driver or vehicle that is under way, if there is one.
+/// The active session of a driver or vehicle, if there is one.
 pub async fn charging(
     app: &App,
     origin: &Origin,
@@ -328,11 +328,11 @@ pub async fn charging(
     Ok(found.rows.into_iter().next().map(|row| row.object.id))
 }
 
-/// 409 while a session of this driver or vehicle is under way.
+/// 409 while a session of this driver or vehicle is active.
 pub async fn not_charging(app: &App, origin: &Origin, kind: Kind, id: &Id) -> Result<(), Error> {
     match charging(app, origin, kind, id, None).await? {
         Some(session) => {
-            let message = format!("The session {session} is under way.");
+            let message = format!("The session {session} is active.");
             Err(Error::conflict(message, Some(kind.name())))
         }
         None => Ok(()),

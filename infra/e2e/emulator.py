@@ -1,9 +1,11 @@
-"""Runs ministack, the local AWS, with two things about IAM that the template needs and ministack lacks: the condition key
-dynamodb:LeadingKeys, the partition keys of the rows a request names, and the group in the name of a schedule."""
+"""Runs ministack, the local AWS, with what the templates need and it lacks: in IAM the condition key dynamodb:LeadingKeys, which
+has the partition keys of the rows a request names, and the group in the name of a schedule; in CloudFormation alarms that add
+metrics up, of which only the first metric is watched, and numbers that come from parameters."""
 
 import json
 
 from ministack.core import iam_actions
+from ministack.services.cloudformation import provisioners
 from ministack.app import main
 
 known = iam_actions.dynamodb_service_context
@@ -24,10 +26,10 @@ def leading_keys(request):
             for one in requests:
                 keys += [one.get("PutRequest", {}).get("Item"), one.get("DeleteRequest", {}).get("Key")]
     found = sorted({key["pk"]["S"] for key in keys if key and "pk" in key})
-    query = request.get("KeyConditionExpression", "").split("=")
-    if query[0].strip() == "pk":
-        name = query[1].split()[0]
-        found.append(request["ExpressionAttributeValues"][name]["S"])
+    # The partition key of a query: that of the table or of the index.
+    name, _, rest = request.get("KeyConditionExpression", "").partition("=")
+    if rest:
+        found.append(request["ExpressionAttributeValues"][rest.split()[0]]["S"])
     return found
 
 
@@ -52,6 +54,34 @@ def with_schedule_group(service, method, path, headers, body, *more):
 
 iam_actions.dynamodb_service_context = with_leading_keys
 iam_actions.extract_resource_arn = with_schedule_group
+
+put_alarm = provisioners._cw_metric_alarm_put
+
+
+def with_metrics(name, props):
+    """The alarm; one that adds metrics up watches the first of them."""
+    metrics = [one["MetricStat"] for one in props.get("Metrics", []) if "MetricStat" in one]
+    if metrics:
+        first = metrics[0]
+        props = {key: value for key, value in props.items() if key != "Metrics"}
+        props |= first["Metric"] | {"Period": first["Period"], "Statistic": "Sum"}
+    return put_alarm(name, props)
+
+
+provisioners._cw_metric_alarm_put = with_metrics
+
+mapping = provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"]
+create_mapping = mapping["create"]
+
+
+def with_number(logical_id, props, stack_name):
+    scaling = props.get("ScalingConfig")
+    if scaling:
+        scaling["MaximumConcurrency"] = int(scaling["MaximumConcurrency"])
+    return create_mapping(logical_id, props, stack_name)
+
+
+mapping["create"] = with_number
 
 if __name__ == "__main__":
     main()

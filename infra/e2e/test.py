@@ -1,4 +1,4 @@
-"""Deploys infra/template.yaml with an executable on a local AWS and holds the service to what it promises, over HTTP.
+"""Deploys infra/template.yaml and its nested stacks with an executable on a local AWS, and tests the service over HTTP.
 
 python test.py path/to/executable path/to/tests/of/the/api
 """
@@ -115,50 +115,156 @@ class Aws:
             pass
 
 
-def deploy(aws, executable):
-    artifact = io.BytesIO()
-    with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        entry = zipfile.ZipInfo("bootstrap")
-        entry.external_attr = 0o755 << 16
-        entry.compress_type = zipfile.ZIP_DEFLATED
-        archive.writestr(entry, pathlib.Path(executable).read_bytes(), compresslevel=1)
-    s3 = aws.client("s3")
-    s3.create_bucket(Bucket="artifacts", CreateBucketConfiguration={"LocationConstraint": REGION})
-    s3.put_object(Bucket="artifacts", Key="functions.zip", Body=artifact.getvalue())
-    template, routes = stack.plain(ROOT / "infra/template.yaml", "artifacts", "functions.zip")
-    parameters = {"RateTest": "1000", "DeletionProtection": "false", "Architecture": "x86_64"}
-    if os.uname().machine == "aarch64":
-        parameters["Architecture"] = "arm64"
-    resources, outputs = create(aws, "fleet", template, parameters)
-    create(aws, "routes", stack.routing(routes, resources), {})
-    return resources, outputs, template
+class Deployment:
+    """The root stack and its nested stacks on the local AWS."""
+
+    def __init__(self, aws, executable):
+        self.aws, self.executable = aws, executable
+        s3 = aws.client("s3")
+        s3.create_bucket(Bucket="artifacts", CreateBucketConfiguration={"LocationConstraint": REGION})
+        self.upload("functions.zip")
+        parameters = {"RateTest": "1000", "DeletionProtection": "false", "Architecture": "x86_64"}
+        if os.uname().machine == "aarch64":
+            parameters["Architecture"] = "arm64"
+        template, self.nested = stack.root(ROOT / "infra/template.yaml")
+        self.resources, self.outputs = self.create("fleet", template, parameters)
+        # The functions of all nested stacks, by their logical names.
+        self.functions = {}
+        self.handed = {}
+        for name, (path, expressions) in self.nested.items():
+            made = stack.child(path, "artifacts", "functions.zip")
+            self.handed[name] = stack.handed(self.outputs, expressions)
+            check_agreement(name, made, expressions)
+            resources, _ = self.create(name, made, self.handed[name])
+            self.resources |= {key: id for key, id in resources.items() if key not in self.resources}
+            self.functions |= {key: one for key, one in made["Resources"].items() if one["Type"] == "AWS::Lambda::Function"}
+
+    def upload(self, key, note=""):
+        """The package of all functions under that key. With a note it is another package of the same executable."""
+        artifact = io.BytesIO()
+        with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            entry = zipfile.ZipInfo("bootstrap")
+            entry.external_attr = 0o755 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, pathlib.Path(self.executable).read_bytes(), compresslevel=1)
+            if note:
+                archive.writestr("note.txt", note)
+        self.aws.client("s3").put_object(Bucket="artifacts", Key=key, Body=artifact.getvalue())
+
+    def create(self, name, template, parameters):
+        cloudformation = self.aws.client("cloudformation")
+        cloudformation.create_stack(**self.described(name, template, parameters))
+        return self.finished(name, "CREATE_COMPLETE")
+
+    def update(self, name, template, parameters):
+        cloudformation = self.aws.client("cloudformation")
+        cloudformation.update_stack(**self.described(name, template, parameters))
+        return self.finished(name, "UPDATE_COMPLETE")
+
+    def described(self, name, template, parameters):
+        self.aws.client("s3").put_object(Bucket="artifacts", Key=f"{name}.json", Body=json.dumps(template).encode())
+        return {
+            "StackName": name,
+            "TemplateURL": f"{self.aws.url}/artifacts/{name}.json",
+            "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
+            "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
+        }
+
+    def finished(self, name, wanted):
+        cloudformation = self.aws.client("cloudformation")
+
+        def ended():
+            found = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+            return found if not found["StackStatus"].endswith("IN_PROGRESS") else None
+
+        made = until(f"the stack {name}", ended, 240)
+        if made["StackStatus"] != wanted:
+            for event in cloudformation.describe_stack_events(StackName=name)["StackEvents"]:
+                if "FAILED" in event["ResourceStatus"]:
+                    say(f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason')}")
+            raise AssertionError(f"the stack {name} is {made['StackStatus']}: {made.get('StackStatusReason')}")
+        pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
+        resources = {
+            one["LogicalResourceId"]: one["PhysicalResourceId"] for page in pages for one in page["StackResourceSummaries"]
+        }
+        return resources, {one["OutputKey"]: one["OutputValue"] for one in made.get("Outputs", [])}
 
 
-def create(aws, name, template, parameters):
-    aws.client("s3").put_object(Bucket="artifacts", Key=f"{name}.json", Body=json.dumps(template).encode())
-    cloudformation = aws.client("cloudformation")
-    cloudformation.create_stack(
-        StackName=name,
-        TemplateURL=f"{aws.url}/artifacts/{name}.json",
-        Capabilities=["CAPABILITY_IAM"],
-        Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
-    )
+def check_agreement(name, template, expressions):
+    """The root sets every parameter of a nested stack, and none that the stack does not have."""
+    declared = set(template["Parameters"])
+    assert declared == set(expressions), f"{name}: {sorted(declared ^ set(expressions))}"
 
-    def finished():
-        found = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
-        return found if not found["StackStatus"].endswith("IN_PROGRESS") else None
 
-    made = until(f"the stack {name}", finished, 240)
-    if made["StackStatus"] != "CREATE_COMPLETE":
-        for event in cloudformation.describe_stack_events(StackName=name)["StackEvents"]:
-            if "FAILED" in event["ResourceStatus"]:
-                say(f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason')}")
-        raise AssertionError(f"the stack {name} is {made['StackStatus']}: {made.get('StackStatusReason')}")
-    pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
-    resources = {
-        one["LogicalResourceId"]: one["PhysicalResourceId"] for page in pages for one in page["StackResourceSummaries"]
-    }
-    return resources, {one["OutputKey"]: one["OutputValue"] for one in made.get("Outputs", [])}
+class Traffic:
+    """Requests that go on while something else happens, by several clients at once."""
+
+    def __init__(self, api, path, clients=4):
+        self.api, self.path = api, path
+        self.answers = collections.Counter()
+        self.ended = threading.Event()
+        self.threads = [threading.Thread(target=self.send) for _ in range(clients)]
+
+    def send(self):
+        while not self.ended.is_set():
+            try:
+                status, _, headers = self.api.send("GET", self.path)
+                limit = headers.get("RateLimit-Limit")
+            except OSError as error:
+                status, limit = type(error).__name__, None
+            self.answers[(status, limit)] += 1
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        for thread in self.threads:
+            thread.join()
+
+    def statuses(self):
+        return {status for status, _ in self.answers}
+
+
+def check_upgrade(aws, deployment, api):
+    """A deployment publishes a new version of each function and moves its alias; the alias can be moved back. The new version has
+    another setting, which its answers show. Requests go on all the time, and none fails."""
+    name = "FleetsStack"
+    path, _ = deployment.nested[name]
+    functions = aws.client("lambda")
+    function = "fleet-list-fleets"
+
+    def limit():
+        return api.send("GET", "/v1/fleets")[2]["RateLimit-Limit"]
+
+    def version():
+        return functions.get_alias(FunctionName=function, Name="live")["FunctionVersion"]
+
+    def setting(rate):
+        """Parameters with another limit of requests per second, of which the header shows twice as much."""
+        handed = deployment.handed[name]
+        settings = handed["Settings"].replace(f"/{handed['RateTest']}/", f"/{rate}/")
+        assert settings != handed["Settings"], settings
+        return handed | {"RateTest": str(rate), "Settings": settings}
+
+    before, old = version(), limit()
+    deployment.upload("functions-2.zip", "another release")
+    template = stack.child(path, "artifacts", "functions-2.zip")
+    with Traffic(api, "/v1/fleets") as traffic:
+        deployment.update(name, template, setting(777))
+        until("the new version", lambda: limit() == "1554")
+        after = version()
+        assert after != before, f"the alias is at version {after} still"
+        # Only a setting changes, not the code: that is a new version, too.
+        deployment.update(name, template, setting(778))
+        until("the version of the setting", lambda: limit() == "1556")
+        # Back to the first version, as infra/README.md describes it.
+        functions.update_alias(FunctionName=function, Name="live", FunctionVersion=before)
+        until("the old version", lambda: limit() == old)
+    assert traffic.statuses() == {200}, traffic.answers
+    say(f"versions {before}, {after} and {int(after) + 1} and back by alias: {traffic.answers.total()} requests, none failed")
 
 
 class Api:
@@ -388,8 +494,8 @@ def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
     aws.client("dynamodb").update_item(
         TableName=resources["Table"],
         Key={"pk": {"S": f"{account}#test#{far}"}, "sk": {"S": "#"}},
-        UpdateExpression="SET #internal.next_action_at = :now",
-        ConditionExpression="attribute_exists(#internal.next_action_at)",
+        UpdateExpression="SET #internal.next = :now",
+        ConditionExpression="attribute_exists(#internal.next)",
         ExpressionAttributeNames={"#internal": "internal"},
         ExpressionAttributeValues={":now": {"S": moment(0).replace("Z", ".000Z")}},
     )
@@ -622,7 +728,7 @@ def attempt(table, database, action, pk):
     return True
 
 
-def check_access(aws, resources, template, account):
+def check_access(aws, resources, functions, account):
     """The roles themselves, without the functions that have them."""
     identities, tokens, table = aws.client("iam"), aws.client("sts"), resources["Table"]
     owner = tokens.get_caller_identity()["Account"]
@@ -645,9 +751,8 @@ def check_access(aws, resources, template, account):
     prefix = f"{account}#test#"
     rows = [f"{prefix}flt_1", f"{prefix}drv_1", f"{prefix}IDEM#1", f"ACCOUNT#{account}", "test#chst_1", "test#CAL#1"]
     reading = []
-    for id, resource in template["Resources"].items():
-        is_function = resource["Type"] == "AWS::Lambda::Function"
-        if is_function and resource["Properties"]["Description"].startswith("GET /v1/"):
+    for id, function in functions.items():
+        if function["Properties"]["Description"].startswith("GET /v1/"):
             reading.append(id)
     for id in reading:
         database = as_role(id)
@@ -682,8 +787,9 @@ def main():
         aws = Aws(log)
         say(f"a local AWS at {aws.url}")
         try:
-            resources, outputs, template = deploy(aws, executable)
-            say(f"the stack has {len(resources)} resources")
+            deployment = Deployment(aws, executable)
+            resources, outputs = deployment.resources, deployment.outputs
+            say(f"{1 + len(deployment.nested)} stacks with {len(deployment.functions)} functions")
             key, account = operate(aws, resources, outputs)
             say("an account with its key, and stations")
             api = Api(aws, outputs["ApiUrl"], key)
@@ -697,7 +803,8 @@ def main():
             stations = [one["id"] for one in api.get("/v1/charging_stations?limit=30")["data"]]
             Samples(api, account, stations[:-1]).check(receiver.url)
             check_api(aws, outputs, key, tests)
-            check_access(aws, resources, template, account)
+            check_upgrade(aws, deployment, api)
+            check_access(aws, resources, deployment.functions, account)
             check_troubles(aws, resources, log)
         except BaseException:
             log.flush()

@@ -2,6 +2,10 @@
 TLS, with the share of a processor that Lambda gives to a function of so much memory. Prints the table of infra/speed/README.md.
 
 python measure.py path/to/functions path/to/local [--update] [--cold N] [--warm N]
+
+With --peer, another executable of a Lambda function that reads one item is measured in turns with ours, on the same table
+engine: --peer-seed is a JSON file of the calls that make its table, such as [["CreateTable", {...}], ["PutItem", {...}]], and
+--peer-event the event that it answers with status 200. Its TABLE_NAME is that of the table.
 """
 
 import argparse
@@ -30,7 +34,7 @@ README = ROOT / "infra/speed/README.md"
 MARKS = ("<!-- speed -->\n", "<!-- /speed -->")
 # How much memory makes one processor, and the period in which Lambda hands it out.
 MEGABYTES_PER_CPU, PERIOD_US = 1769, 20_000
-# The system's roots: reading them is part of a cold start.
+# The system's roots: reading them is part of the cold start of an executable that does not compile them in.
 ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
@@ -58,7 +62,8 @@ def message(buffer):
 
 
 def certificates(folder):
-    """An authority, a certificate of localhost, and the system's roots with that authority among them."""
+    """Makes an authority and a certificate of localhost. Returns two files of roots: the authority alone, which an executable
+    adds to the roots that it compiles in, and the authority among the roots of the system."""
 
     def openssl(*arguments):
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -72,7 +77,7 @@ def certificates(folder):
     roots = next((pathlib.Path(path).read_text() for path in ROOTS if os.path.exists(path)), "")
     bundle = folder / "roots.pem"
     bundle.write_text(roots + (folder / "ca.pem").read_text())
-    return bundle
+    return folder / "ca.pem", bundle
 
 
 class Table(multiprocessing.Process):
@@ -247,8 +252,8 @@ class Share:
 class Measured:
     """The executable with everything around it."""
 
-    def __init__(self, executable, table, bundle, service):
-        self.executable, self.table, self.name, self.runtime = executable, table, service.name, Runtime()
+    def __init__(self, executable, table, roots, service, table_name=None):
+        self.executable, self.table, self.runtime = executable, table, Runtime()
         self.environment = {
             "AWS_LAMBDA_RUNTIME_API": self.runtime.address(), "_HANDLER": "", "AWS_REGION": "eu-west-1",
             "AWS_LAMBDA_FUNCTION_NAME": "speed", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128",
@@ -257,8 +262,8 @@ class Measured:
             "AWS_LAMBDA_LOG_FORMAT": "JSON", "AWS_LAMBDA_LOG_LEVEL": "INFO", "LANG": "en_US.UTF-8",
             "PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": ":UTC",
             "AWS_ACCESS_KEY_ID": service.access_key, "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "local" * 200,
-            "AWS_ENDPOINT_URL_DYNAMODB": f"https://localhost:{table.port}", "SSL_CERT_FILE": str(bundle),
-            "TABLE_NAME": service.name, "RATE_TEST": "1000000",
+            "AWS_ENDPOINT_URL_DYNAMODB": f"https://localhost:{table.port}", "SSL_CERT_FILE": str(roots),
+            "TABLE_NAME": table_name or service.name, "RATE_TEST": "1000000",
         }  # fmt: skip
 
     @contextlib.contextmanager
@@ -329,6 +334,16 @@ class Service:
         told = json.loads(self.process.stdout.readline())
         self.url, self.key, self.store, self.name = told["base_url"], told["api_key"], told["store"], told["table"]
         self.access_key = told["store_access_key"]
+
+    def call(self, operation, body):
+        """Calls the table's engine directly."""
+        headers = {
+            "Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"DynamoDB_20120810.{operation}",
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={self.access_key}/20260101/eu-west-1/dynamodb/aws4_request, "
+            "SignedHeaders=host, Signature=0",
+        }  # fmt: skip
+        with urllib.request.urlopen(urllib.request.Request(self.store, json.dumps(body).encode(), headers)) as answer:
+            return json.load(answer)
 
     def post(self, path, body):
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
@@ -417,48 +432,83 @@ def told(noted):
     return " + ".join(counted), ", ".join(units)
 
 
-def figures(options, service, measured):
+class Peer:
+    """Another executable, to compare with: it answers one event, and has a table of its own."""
+
+    def __init__(self, options, table, bundle, service):
+        calls = json.loads(pathlib.Path(options.peer_seed).read_text())
+        for operation, body in calls:
+            service.call(operation, body)
+        name = next(body["TableName"] for operation, body in calls if operation == "CreateTable")
+        event = json.loads(pathlib.Path(options.peer_event).read_text())
+        self.measured, self.event = Measured(options.peer, table, bundle, service, name), lambda: event
+
+
+def medians(rounds):
+    return [statistics.median(column) for column in zip(*rounds)]
+
+
+def figures(options, service, measured, peer):
     kinds = classes(service)
     _, handler, event = kinds[0]
-    shares = {}
+    shares = {None: None}
     try:
         for memory in (128, 256):
             shares[memory] = Share(memory)
     except OSError as error:
         print(f"no quota of processor time can be set here, so there is no cold start with one: {error}", file=sys.stderr)
-    measured.cold(handler, event)
-    rounds = {None: [], **{memory: [] for memory in shares}}
+    both = [(measured, handler, event)] + ([(peer.measured, "peer", peer.event)] if peer else [])
+    rounds = {(number, memory): [] for memory in shares for number in range(len(both))}
+    for each in both:
+        each[0].cold(*each[1:])
     # In turns, so that what else the machine does hits all alike.
     for _ in range(options.cold):
-        for memory, found in rounds.items():
-            found.append(measured.cold(handler, event, shares.get(memory)))
-    for share in shares.values():
-        share.close()
-    medians = {memory: [statistics.median(column) for column in zip(*found)] for memory, found in rounds.items()}
-    wall, ready, used = medians[None]
-    lines = [
-        "| The executable | |",
-        "|---|---|",
-        f"| cold start of a retrieve, processor time | {used:.1f} ms |",
-        f"| cold start, wall time on a whole processor (until it is ready) | {wall:.1f} ms ({ready:.1f} ms) |",
-    ]
-    for memory in shares:
-        lines.append(f"| cold start, wall time with {memory} MB | {medians[memory][0]:.1f} ms |")
+        for (number, memory), found in rounds.items():
+            one, name, made = both[number]
+            found.append(one.cold(name, made, shares[memory]))
+    cold = {key: medians(found) for key, found in rounds.items()}
+    warm = [one.warm(name, made, options.warm) for one, name, made in both]
+
+    def row(name, figure):
+        shown = [figure(number) for number in range(len(both))]
+        ratio = [f"{shown[0][0] / shown[1][0]:.2f}"] if peer else []
+        return "| " + " | ".join([name, *(text for _, text in shown), *ratio]) + " |"
+
+    def milliseconds(number, memory=None, column=0):
+        found = cold[number, memory]
+        ready = f" ({found[1]:.1f} ms)" if memory is None and column == 0 else ""
+        return found[column], f"{found[column]:.1f} ms{ready}"
+
+    lines = ["| The executable | " + ("| the peer | ratio |" if peer else "|"), "|---|" + "---|" * (3 if peer else 1)]
+    lines.append(row("cold start of a retrieve, processor time", lambda number: milliseconds(number, column=2)))
+    lines.append(row("cold start, wall time on a whole processor (until it is ready)", milliseconds))
+    for memory in filter(None, shares):
+        lines.append(row(f"cold start, wall time with {memory} MB", lambda number: milliseconds(number, memory)))
+    if peer:
+        lines.append(row("warm retrieve, processor time", lambda number: (warm[number][0], f"{warm[number][0]:.0f} µs")))
     rows = []
     for name, handler, event in kinds:
-        used, median, peak = measured.warm(handler, event, options.warm)
+        used, median, peak = measured.warm(handler, event, options.warm) if rows else warm[0]
+        starts = [measured.cold(handler, event) for _ in range(options.cold // 2)]
+        slow = [measured.cold(handler, event, shares[128])[0] for _ in range(options.cold // 2)] if 128 in shares else []
         noted, connections = measured.calls(handler, event)
         calls, units = told(noted)
         rows.append(
-            f"| {name} | {used:.0f} µs | {median / 1000:.2f} ms | {peak:.1f} MB | {connections} | {calls} | {units} |"
+            f"| {name} | {used:.0f} µs | {used / warm[0][0]:.2f} | {median / 1000:.2f} ms | {medians(starts)[2]:.1f} ms "
+            f"| {f'{statistics.median(slow):.0f} ms' if slow else '–'} | {peak:.1f} MB | {connections} | {calls} | {units} |"
         )
-    for path in (measured.executable, pathlib.Path(measured.executable).parent.parent / "lambda/functions/bootstrap"):
+    for share in filter(None, shares.values()):
+        share.close()
+    executables = [(measured.executable, "executable")]
+    executables.append((pathlib.Path(measured.executable).parent.parent / "lambda/functions/bootstrap", "executable"))
+    for path, name in executables:
         if os.path.exists(path):
-            lines.append(f"| executable, {machine(path)} | {megabytes(os.path.getsize(path))}, {megabytes(zipped(path))} zipped |")
+            empty = " | |" if peer else ""
+            lines.append(f"| {name}, {machine(path)} | {megabytes(os.path.getsize(path))}, {megabytes(zipped(path))} zipped |{empty}")
     lines += [
         "",
-        "| Request | Processor | Wall | Memory | Connections | Calls of the table | Capacity |",
-        "|---|---|---|---|---|---|---|",
+        "| Request | Processor | × retrieve | Wall | Cold: processor | Cold: wall, 128 MB | Memory | Connections | Calls of the table | Capacity |",
+        "|---|---|---|---|---|---|---|---|---|---|",
         *rows,
     ]
     return "\n".join(lines) + "\n"
@@ -471,15 +521,19 @@ def main():
     parser.add_argument("--update", action="store_true", help="write the figures into infra/speed/README.md")
     parser.add_argument("--cold", type=int, default=30, help="how many cold starts of each kind")
     parser.add_argument("--warm", type=int, default=1000, help="how many requests of each class")
+    parser.add_argument("--peer", help="another executable, to compare with")
+    parser.add_argument("--peer-seed", help="the calls that make its table")
+    parser.add_argument("--peer-event", help="the event that it answers")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        bundle = certificates(folder)
+        authority, bundle = certificates(folder)
         service = Service(options.local)
         try:
             table = Table(service.store, folder)
             table.start()
-            found = figures(options, service, Measured(options.executable, table, bundle, service))
+            peer = Peer(options, table, bundle, service) if options.peer else None
+            found = figures(options, service, Measured(options.executable, table, authority, service), peer)
         finally:
             service.process.terminate()
             service.process.wait()

@@ -4,17 +4,22 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::aws;
+use crate::deployment::CONNECTIONS;
 use crate::encryption::EncryptionKeys;
+use crate::environment::variable;
 use crate::error::{Error, Result};
 use crate::events::deliver::Sender;
 use crate::http::auth::KeyRing;
 use crate::http::rate_limit::{RateLimiter, Rates};
 use crate::metrics::Metrics;
 use crate::models::webhook_endpoint::Targets;
+use crate::ocpi::party::PartyId;
 use crate::ports::files::Files;
-use crate::ports::payments::Providers;
+use crate::ports::payments::{Payments, Providers, Simulated};
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
 use crate::store::Store;
+use crate::store::networks::KnownNetworks;
+use crate::stripe::Stripe;
 use crate::time::Timestamp;
 use crate::version::Versions;
 
@@ -32,6 +37,9 @@ pub struct Parts {
     pub settings: Settings,
     pub keys: KeyRing,
     pub rates: RateLimiter,
+    /// The rates of requests of charging networks.
+    pub network_rates: RateLimiter,
+    pub networks: KnownNetworks,
     pub sender: Sender,
 }
 
@@ -39,7 +47,7 @@ pub struct Parts {
 pub const TABLE: &str = "fleet-charging";
 
 /// What page tokens are authenticated with where the table is on this machine and no secret is configured.
-const LOCAL_PAGE_SECRET: &str = "for local runs: nobody else reads these pages";
+const LOCAL_PAGE_SECRET: &str = "for local runs: no other tenant reads these pages";
 
 /// What secrets in rows are encrypted with where the table is on this machine and no key is configured.
 const LOCAL_ENCRYPTION_KEY: &str = "for local runs: anybody can decrypt these rows";
@@ -62,16 +70,54 @@ impl Default for Quotas {
     }
 }
 
+/// The party that this service is to charging networks: an eMSP.
+#[derive(Debug, Clone)]
+pub struct OwnParty {
+    pub id: PartyId,
+    pub name: String,
+}
+
+impl OwnParty {
+    /// The party of a deployment that has not set its own: a party id that is not registered anywhere.
+    const COUNTRY_CODE: &str = "GB";
+    const PARTY_ID: &str = "FCS";
+    const NAME: &str = "Fleet Charging Service";
+
+    /// # Errors
+    /// `Internal` if the country code or the party id is malformed.
+    pub fn new(
+        country_code: Option<&str>,
+        party_id: Option<&str>,
+        name: Option<String>,
+    ) -> Result<Self> {
+        let country_code = country_code.unwrap_or(Self::COUNTRY_CODE);
+        let id = PartyId::new(country_code, party_id.unwrap_or(Self::PARTY_ID));
+        let wrong = |why| Error::internal(format!("OCPI_COUNTRY_CODE and OCPI_PARTY_ID: {why}"));
+        Ok(Self {
+            id: id.map_err(wrong)?,
+            name: name.unwrap_or_else(|| Self::NAME.to_owned()),
+        })
+    }
+}
+
+/// Requests per second of one charging network, unless it is set: a large operator reports that many changes of status.
+pub const NETWORK_RATE: u32 = 1_000;
+
 /// What differs from one deployment to the next.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What page tokens are authenticated with: at least 32 bytes, the same for every function of a deployment.
-    pub page_secret: Vec<u8>,
+    /// What page tokens are authenticated with: at least 32 bytes, the same for every function of a deployment. Functions
+    /// that answer with no pages have none.
+    pub page_secret: Option<Vec<u8>>,
     /// What secrets in rows are encrypted with. Functions that show and use no secret have no keys.
     pub encryption_keys: EncryptionKeys,
     /// The address clients use, such as `https://api.example.com`; without it, the request's host.
     pub base_url: Option<String>,
     pub rates: Rates,
+    /// Requests per second of one charging network.
+    pub network_rate: u32,
+    /// As whom this service takes part in roaming.
+    pub own_party: OwnParty,
     /// Minor units, fixed at a reservation's creation.
     pub reservation_fee: i64,
     /// Where webhooks may go.
@@ -85,54 +131,72 @@ pub struct Settings {
 
 impl Settings {
     /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `ENCRYPTION_KEYS`, `BASE_URL`, `RATE_TEST`,
-    /// `RATE_LIVE`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// # Errors
-    /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short, or `PAGE_SECRET` is missing while the table is not on this
-    /// machine; a number is malformed.
+    /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short; a number is malformed.
     pub fn from_env() -> Result<Self> {
         let endpoint = aws::endpoint();
-        let page_secret = page_secret(aws::variable("PAGE_SECRET"), endpoint.as_deref())?;
-        let encryption_keys =
-            encryption_keys(aws::variable("ENCRYPTION_KEYS"), endpoint.as_deref())?;
+        let page_secret = page_secret(variable("PAGE_SECRET"), endpoint.as_deref())?;
+        let encryption_keys = encryption_keys(variable("ENCRYPTION_KEYS"), endpoint.as_deref())?;
         let (standard, quotas) = (Rates::default(), Quotas::default());
         Ok(Self {
             page_secret,
             encryption_keys,
-            base_url: aws::variable("BASE_URL"),
+            base_url: variable("BASE_URL"),
             rates: Rates {
                 test: number("RATE_TEST")?.unwrap_or(standard.test),
                 live: number("RATE_LIVE")?.unwrap_or(standard.live),
             },
+            network_rate: number("RATE_NETWORK")?.unwrap_or(NETWORK_RATE),
+            own_party: OwnParty::new(
+                variable("OCPI_COUNTRY_CODE").as_deref(),
+                variable("OCPI_PARTY_ID").as_deref(),
+                variable("OCPI_NAME"),
+            )?,
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
             quotas: Quotas {
                 children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),
                 endpoints: number("MAX_ENDPOINTS")?.unwrap_or(quotas.endpoints),
             },
             slack: 1,
-            targets: match aws::variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
+            targets: match variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
                 Some("true") => Targets::PublicAndLoopback,
                 _ => Targets::Public,
             },
             versions: Versions::default(),
-            metrics: Metrics::new(aws::variable("METRICS_NAMESPACE")),
+            metrics: Metrics::new(variable("METRICS_NAMESPACE")),
+        })
+    }
+}
+
+impl Settings {
+    /// The secret of page tokens.
+    ///
+    /// # Errors
+    /// `Internal` if this function has none.
+    pub fn page_secret(&self) -> Result<&[u8]> {
+        self.page_secret.as_deref().ok_or_else(|| {
+            Error::internal(
+                "PAGE_SECRET must be set to at least 32 random characters, the same for every function of the deployment: \
+                 only a table at a loopback endpoint (AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:...) can do without",
+            )
         })
     }
 }
 
 /// The secret of page tokens. Without a configured one, a table at a loopback address may use the constant that is in the
 /// source code: anybody can forge page tokens that are authenticated with it.
-fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Vec<u8>> {
+fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Option<Vec<u8>>> {
     match configured {
-        Some(secret) if secret.len() >= 32 => Ok(secret.into_bytes()),
+        Some(secret) if secret.len() >= 32 => Ok(Some(secret.into_bytes())),
         Some(_) => Err(Error::internal(
             "PAGE_SECRET must have at least 32 characters",
         )),
-        None if endpoint.is_some_and(is_loopback) => Ok(LOCAL_PAGE_SECRET.as_bytes().to_vec()),
-        None => Err(Error::internal(
-            "PAGE_SECRET must be set to at least 32 random characters, the same for every function of the deployment: only \
-             a table at a loopback endpoint (AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:...) can do without",
-        )),
+        None if endpoint.is_some_and(is_loopback) => {
+            Ok(Some(LOCAL_PAGE_SECRET.as_bytes().to_vec()))
+        }
+        None => Ok(None),
     }
 }
 
@@ -162,7 +226,7 @@ fn number<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
         text.parse()
             .map_err(|_| Error::internal(format!("{name} must be a number, not {text:?}")))
     };
-    aws::variable(name).map(read).transpose()
+    variable(name).map(read).transpose()
 }
 
 impl App {
@@ -175,7 +239,12 @@ impl App {
         files: Arc<dyn Files>,
         settings: Settings,
     ) -> Self {
+        let store = store.with_encryption_keys(settings.encryption_keys.clone());
         let rates = RateLimiter::new(settings.rates);
+        let network_rates = RateLimiter::new(Rates {
+            test: settings.network_rate,
+            live: settings.network_rate,
+        });
         let sender = Sender::new(settings.targets);
         Self(Arc::new(Parts {
             store,
@@ -187,21 +256,25 @@ impl App {
             settings,
             keys: KeyRing::default(),
             rates,
+            network_rates,
+            networks: KnownNetworks::default(),
             sender,
         }))
     }
 
     /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment.
-    /// It is connected to the table already: at its start a function has a whole processor, later its memory's share.
+    /// So many connections to the table are open already: at its start a function has a whole processor, later the share of
+    /// its memory.
     ///
     /// # Errors
     /// A setting that is missing or malformed.
-    pub async fn from_env() -> Result<Self> {
+    pub async fn from_env(connections: usize) -> Result<Self> {
         let http = aws::Http::default();
-        aws::connect(&http).await;
+        aws::connect(&http, connections).await;
         let config = aws::config_over(http.clone());
-        let table = aws::variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
-        let store = Store::new(aws::dynamodb(&config), table);
+        let of_table = aws::config_over(http.with_calls_at_once(CONNECTIONS));
+        let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
+        let store = Store::new(aws::dynamodb(&of_table), table);
         let queue = Arc::new(aws::Sqs::from_env(&config));
         let schedules = Arc::new(aws::Scheduler::from_env(&config));
         Ok(Self::new(
@@ -209,7 +282,7 @@ impl App {
             Arc::new(aws::SystemClock),
             queue,
             schedules,
-            Providers::from_env(),
+            payment_providers(),
             Arc::new(aws::S3::from_env(http)),
             Settings::from_env()?,
         ))
@@ -222,7 +295,7 @@ impl App {
     /// Sends a message at a moment.
     ///
     /// # Errors
-    /// The queue's or the scheduler's.
+    /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
     pub async fn send_at(&self, at: Timestamp, message: &Message) -> Result<()> {
         send_at(&*self.queue, &*self.schedules, self.now(), at, message).await
     }
@@ -236,6 +309,12 @@ impl Deref for App {
     }
 }
 
+/// The payment providers: simulated in test mode, and in live mode Stripe if the environment has its key.
+pub fn payment_providers() -> Providers {
+    let live = Stripe::from_env().map(|stripe| Arc::new(stripe) as Arc<dyn Payments>);
+    Providers::new(Arc::new(Simulated), live)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,15 +322,16 @@ mod tests {
     #[test]
     fn only_a_table_on_this_machine_does_without_a_page_secret() {
         let secret = "s".repeat(32);
+        let configured = Some(secret.clone().into_bytes());
         for endpoint in [
             "http://127.0.0.1:8000",
             "http://localhost:8000/",
             "http://[::1]:8000",
         ] {
             let used = page_secret(None, Some(endpoint)).unwrap();
-            assert_eq!(used, LOCAL_PAGE_SECRET.as_bytes(), "{endpoint}");
+            assert_eq!(used.as_deref(), Some(LOCAL_PAGE_SECRET.as_bytes()));
             let used = page_secret(Some(secret.clone()), Some(endpoint)).unwrap();
-            assert_eq!(used, secret.as_bytes(), "{endpoint}");
+            assert_eq!(used, configured, "{endpoint}");
         }
         for endpoint in [
             None,
@@ -262,9 +342,9 @@ mod tests {
             Some("http://127.0.0.1@attacker.example"),
             Some("127.0.0.1:8000"),
         ] {
-            let refused = page_secret(None, endpoint).unwrap_err().to_string();
-            assert!(refused.contains("PAGE_SECRET must be set"), "{refused}");
-            assert!(page_secret(Some(secret.clone()), endpoint).is_ok());
+            assert_eq!(page_secret(None, endpoint).unwrap(), None, "{endpoint:?}");
+            let used = page_secret(Some(secret.clone()), endpoint).unwrap();
+            assert_eq!(used, configured);
         }
         let short = page_secret(Some("s".repeat(31)), Some("http://127.0.0.1:8000"));
         assert!(short.is_err());

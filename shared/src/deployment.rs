@@ -2,6 +2,10 @@
 
 use crate::store::access::Rows;
 
+/// How many connections to DynamoDB an instance of a function has at most. A TLS handshake takes about a millisecond of CPU
+/// time, longer than a call, so more calls than that wait for each other.
+pub const CONNECTIONS: usize = 2;
+
 /// The size, time and permissions of a function. Every function with a route, a queue, a stream or a rate may read the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deployment {
@@ -9,6 +13,8 @@ pub struct Deployment {
     pub memory: u32,
     /// In seconds.
     pub timeout: u32,
+    /// How many connections to DynamoDB an instance opens at its start: [`CONNECTIONS`] where reads run side by side, else one.
+    pub connections: usize,
     /// The rows it may write.
     pub writes: &'static [Rows],
     pub needs: &'static [Need],
@@ -41,6 +47,7 @@ impl Deployment {
         Self {
             memory: 256,
             timeout: 10,
+            connections: 1,
             writes: &[],
             needs: &[],
         }
@@ -62,6 +69,13 @@ impl Deployment {
     #[must_use]
     pub const fn timeout(mut self, seconds: u32) -> Self {
         self.timeout = seconds;
+        self
+    }
+
+    /// With reads that run side by side.
+    #[must_use]
+    pub const fn reading_side_by_side(mut self) -> Self {
+        self.connections = CONNECTIONS;
         self
     }
 

@@ -125,6 +125,10 @@ impl EncryptionKeys {
         Self::default()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Encrypts a text. `context` names the row and the field that will hold it.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Everything that can go wrong, free of transport: a public half (what the client is told) and an internal half (the
+//! Errors, independent of transport: a public half (what the client sees) and an internal half (the
 //! source, logged once at the edge under the request id).
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ struct Permanent(Source);
 /// What a request or a piece of later work fails with.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The client is told exactly this.
+    /// An error of the client, which is shown as it is.
     #[error("{}", .0.message)]
     Client(Box<ClientError>),
     /// Too many requests; try again after so many seconds.
@@ -63,7 +63,7 @@ impl ErrorType {
     }
 }
 
-/// A refusal the client is told about: a status, a type, perhaps a code, a message and the parameter at fault.
+/// An error that is shown to the client: a status, a type, a code if there is one, a message and the parameter at fault.
 #[derive(Debug, Clone)]
 pub struct ClientError {
     pub status: u16,
@@ -130,7 +130,7 @@ impl Error {
         Self::refused(
             404,
             ErrorType::InvalidRequest,
-            kind.not_found(),
+            Code::not_found(kind),
             message,
             Some(kind.name().into()),
         )
@@ -314,6 +314,13 @@ macro_rules! codes {
         pub enum Code { $($variant,)* }
 
         impl Code {
+    /// The code of a 404 about this kind of object, if the specification names one.
+    pub fn not_found(kind: Kind) -> Option<Self> {
+        let name = kind.name();
+        let is_about = |code: &&Self| code.as_str().strip_suffix("_not_found") == Some(name);
+        Self::ALL.iter().find(is_about).copied()
+    }
+
             /// Every code of the specification.
             pub const ALL: &[Code] = &[$(Code::$variant,)*];
 
@@ -382,7 +389,7 @@ codes! {
     PaymentMethodOwnerNotFound "payment_method_owner_not_found" 404
         "The driver or fleet that is to own the payment method does not exist.",
     PaymentMethodScopeInvalid "payment_method_scope_invalid" 400
-        "Two owners are named, or the payment method belongs to somebody else.",
+        "Two owners are named, or the payment method belongs to another owner.",
     PaymentMethodScopeNotFound "payment_method_scope_not_found" 404
         "The driver or fleet that the list is limited to does not exist.",
     PolicyBlocked "policy_blocked" 403

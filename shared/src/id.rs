@@ -1,4 +1,4 @@
-//! Identifiers: a prefix that tells the kind, and a version-7 UUID as 32 hexadecimal digits, so that ids sort by
+//! Identifiers: a prefix that names the kind, and a version-7 UUID as 32 hexadecimal digits, so that ids sort by
 //! creation. The table of prefixes here is the only one.
 
 use std::collections::VecDeque;
@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::{ContextV7, Uuid};
 
-use crate::error::Code;
 use crate::time::Timestamp;
 
 macro_rules! kinds {
-    ($($variant:ident $name:literal $prefix:literal $not_found:expr,)*) => {
+    ($($variant:ident $name:literal $prefix:literal,)*) => {
         /// What an object is: the value of its `object` field, and the prefix of its id.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Kind { $(#[serde(rename = $name)] $variant,)* }
@@ -30,36 +29,33 @@ macro_rules! kinds {
             pub fn prefix(self) -> &'static str {
                 match self { $(Kind::$variant => $prefix,)* }
             }
-
-            /// The code of a 404 about this kind, where the specification names one.
-            pub fn not_found(self) -> Option<Code> {
-                match self { $(Kind::$variant => $not_found,)* }
-            }
         }
     };
 }
 
 kinds! {
-    Account "account" "acct_" Some(Code::AccountNotFound),
-    ApiKey "api_key" "key_" None,
-    ChargingSession "charging_session" "cs_" Some(Code::ChargingSessionNotFound),
-    ChargingStation "charging_station" "chst_" Some(Code::ChargingStationNotFound),
-    Driver "driver" "drv_" Some(Code::DriverNotFound),
-    Estimation "estimation" "est_" Some(Code::EstimationNotFound),
-    Event "event" "evt_" None,
-    Fleet "fleet" "flt_" Some(Code::FleetNotFound),
-    Invoice "invoice" "inv_" Some(Code::InvoiceNotFound),
-    LineItem "line_item" "li_" None,
-    PaymentMethod "payment_method" "pm_" Some(Code::PaymentMethodNotFound),
-    Policy "policy" "pol_" Some(Code::PolicyNotFound),
-    Report "report" "rpt_" Some(Code::ReportNotFound),
-    Request "request" "req_" None,
-    Reservation "reservation" "res_" Some(Code::ReservationNotFound),
-    Transaction "transaction" "txn_" Some(Code::TransactionNotFound),
-    Vehicle "vehicle" "veh_" Some(Code::VehicleNotFound),
-    VehicleTelemetry "vehicle_telemetry" "vtel_" Some(Code::VehicleTelemetryNotFound),
-    WebhookDelivery "webhook_delivery" "dlv_" None,
-    WebhookEndpoint "webhook_endpoint" "wh_" Some(Code::WebhookEndpointNotFound),
+    Account "account" "acct_",
+    ApiKey "api_key" "key_",
+    ChargingSession "charging_session" "cs_",
+    ChargingStation "charging_station" "chst_",
+    Driver "driver" "drv_",
+    Estimation "estimation" "est_",
+    Event "event" "evt_",
+    Fleet "fleet" "flt_",
+    Invoice "invoice" "inv_",
+    LineItem "line_item" "li_",
+    Network "network" "net_",
+    NetworkCommand "network_command" "cmd_",
+    PaymentMethod "payment_method" "pm_",
+    Policy "policy" "pol_",
+    Report "report" "rpt_",
+    Request "request" "req_",
+    Reservation "reservation" "res_",
+    Transaction "transaction" "txn_",
+    Vehicle "vehicle" "veh_",
+    VehicleTelemetry "vehicle_telemetry" "vtel_",
+    WebhookDelivery "webhook_delivery" "dlv_",
+    WebhookEndpoint "webhook_endpoint" "wh_",
 }
 
 macro_rules! resources {
@@ -113,7 +109,7 @@ resources! {
     WebhookEndpoints "webhook_endpoints" WebhookEndpoint,
 }
 
-/// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] tells before anything is looked up.
+/// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] checks it before anything is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Id(String);

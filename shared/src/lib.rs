@@ -8,6 +8,7 @@
 //! - [`events`]: the outbox, event rendering, webhook signatures and targets.
 //! - [`deployment`]: the size and permissions of a function, from which the template is generated.
 //! - [`encryption`]: encryption of secrets that rows hold.
+//! - [`ocpi_client`]: the client of other platforms over OCPI.
 //! - [`ports`]: what is needed from outside besides the table; [`aws`] is those ports on AWS, [`stripe`] payments in live mode.
 
 pub mod app;
@@ -15,14 +16,18 @@ pub mod aws;
 pub mod charging;
 pub mod deployment;
 pub mod encryption;
+pub mod environment;
 pub mod error;
 pub mod events;
+pub mod fields;
+pub mod function_scope;
 pub mod http;
 pub mod id;
 pub mod metrics;
 pub mod models;
 pub mod money;
 pub mod ocpi;
+pub mod ocpi_client;
 pub mod operation;
 pub mod origin;
 pub mod ports;
@@ -32,6 +37,7 @@ pub mod store;
 pub mod stripe;
 pub mod time;
 pub mod version;
+pub mod window;
 
 pub use app::App;
 pub use error::{Code, Error};

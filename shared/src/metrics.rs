@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::models::event::EventType;
 use crate::time::Timestamp;
 
-/// The events worth counting: what somebody has to hear of when it grows, and what that is compared with.
+/// The events that are counted: those that operators are alerted about, and those that they are compared with.
 const COUNTED: &[EventType] = &[
     EventType::ReservationConfirmed,
     EventType::ReservationFailed,
@@ -70,7 +70,7 @@ impl Metrics {
         };
         let mut line = line(namespace, now, dimension, figures).to_string();
         line.push('\n');
-        // Without an output there is nobody to tell.
+        // Without an output there is nothing to write to.
         drop(std::io::stdout().lock().write_all(line.as_bytes()));
     }
 }

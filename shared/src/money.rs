@@ -167,7 +167,7 @@ const CURRENCIES: &[(&str, u8)] = &[
 ];
 
 /// A currency, written as its lowercase ISO 4217 code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency(&'static str, u8);
 
 impl Currency {

@@ -71,7 +71,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of work nobody asked for just now: a confirmation, a delivery, a sweep.
+    /// The origin of background work, which has no request: a confirmation, a delivery, a sweep.
     pub fn background(tenant: Tenant, now: Timestamp) -> Self {
         Self {
             tenant,

@@ -7,6 +7,8 @@ pub struct Response {
     pub body: Vec<u8>,
     /// What is stored for repeated requests where that differs from the body: an API key's secret is shown only once.
     pub remembered: Option<Vec<u8>>,
+    /// Whether it shows a secret, so that it is encrypted where it is stored.
+    pub confidential: bool,
     /// Whether it is the stored response to an earlier request with the same idempotency key.
     pub replayed: bool,
 }
@@ -18,7 +20,15 @@ impl Response {
             status: 200,
             body,
             remembered: None,
+            confidential: false,
             replayed: false,
         }
+    }
+
+    /// The same response, which shows a secret.
+    #[must_use]
+    pub fn confidential(mut self) -> Self {
+        self.confidential = true;
+        self
     }
 }

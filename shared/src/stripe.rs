@@ -1,7 +1,7 @@
 //! Taking money in live mode: Stripe's PaymentIntents.
 //!
 //! A charge is one call that makes and confirms a PaymentIntent, under an idempotency key that follows from ours: asking
-//! again is told what the first call did. Stripe forgets keys after a day at the earliest: a charge that may be older is
+//! again gets the result of the first call. Stripe forgets keys after a day at the earliest: a charge that may be older is
 //! searched for by the key in its metadata before a new one is made. What is no clear answer — no connection, a time-out, a 409, 429 or 5xx — is an error and
 //! not a refusal: whether money moved is unknown until the same charge is asked for again.
 
@@ -14,13 +14,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded::Serializer;
 
-use crate::aws::variable;
+use crate::environment::variable;
 use crate::error::{Error, Result};
-use crate::models::payment_method::Card;
+use crate::fields::card::Card;
+use crate::models::payment_method::ProviderMethod;
+use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
-use crate::ports::payments::{
-    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Refund,
-};
+use crate::ports::payments::{Charge, ChargeResult, Payments, Refund};
 
 const API: &str = "https://api.stripe.com";
 /// The version of Stripe's interface that this was written for.
@@ -153,7 +153,7 @@ impl Stripe {
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// What lies there; none where Stripe knows nothing of it.
+    /// The object at this path; none if Stripe has none.
     async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -225,7 +225,7 @@ impl Stripe {
         }
     }
 
-    /// The customer a payment method belongs to, whom Stripe wants to be named.
+    /// The customer a payment method belongs to, which Stripe requires.
     async fn customer(&self, token: &str) -> Result<Option<String>> {
         let method = self.get::<Method>(&method_path(token), &[]).await?;
         // Where there is none, the charge will say why.

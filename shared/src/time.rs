@@ -99,6 +99,12 @@ impl From<jiff::Timestamp> for Timestamp {
     }
 }
 
+impl From<Timestamp> for jiff::Timestamp {
+    fn from(Timestamp(moment): Timestamp) -> Self {
+        moment
+    }
+}
+
 /// Whether the text has the shape `YYYY-MM-DDTHH:MM:SS[.f{1,9}](Z|±HH:MM)`, leap seconds excluded.
 fn is_rfc3339(text: &[u8]) -> bool {
     let matches = |shape: &[u8], text: &[u8]| {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// The version everything inside has, and new accounts begin with.
 pub const CURRENT: &str = "2026-03-01";
 
-/// The header that asks for a version, and tells which was used.
+/// The header of a request that asks for a version, and of a response that names the one used.
 pub const HEADER: &str = "service-version";
 
 /// What changed after an older version.

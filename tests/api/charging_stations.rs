@@ -40,6 +40,7 @@ async fn a_station_has_every_field_of_the_specification() {
             "location",
             "location_id",
             "name",
+            "network",
             "object",
             "operator",
             "operator_contact",

@@ -46,7 +46,7 @@ fn of_missing_objects() -> impl Iterator<Item = (Route, Code)> {
     let routes = functions::endpoints().into_iter().map(|one| one.route);
     routes.filter_map(|route| match route.shows {
         Shows::Object(kind) if route.method == Method::Get && route.path.ends_with("/{id}") => {
-            Some((route, kind.not_found()?))
+            Some((route, shared::Code::not_found(kind)?))
         }
         _ => None,
     })

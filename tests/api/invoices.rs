@@ -886,9 +886,7 @@ async fn begin(app: &TestApp, id: &str, method: &str) {
         .load::<PaymentMethod>(&tenant, &Id::from(method))
         .await;
     let (mut row, method) = (row.expect("a row"), method.expect("a method"));
-    let transaction =
-        row.object
-            .begin_payment(&mut row.internal, method.object, method.internal, app.now());
+    let transaction = row.begin_payment(method.object, method.internal, app.now());
     let mut transaction = Stored::new(transaction);
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);

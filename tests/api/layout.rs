@@ -55,7 +55,7 @@ fn prefixes_codes_and_event_types_are_named_in_one_place_each() {
     let events = shared::models::event::EventType::ALL
         .iter()
         .filter(|kind| kind.as_str().contains('.'));
-    let events = events.map(|kind| (kind.as_str().to_owned(), "event.rs"));
+    let events = events.map(|kind| (kind.as_str().to_owned(), "event_type.rs"));
     let words: Vec<_> = prefixes.chain(codes).chain(events).collect();
     let lines = source_lines();
     assert!(lines.len() > 3000, "the sources were not found");

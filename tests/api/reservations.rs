@@ -776,7 +776,7 @@ async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_no
     // Somebody else may have what it was promised first, as far as the calendars go.
     let connector = made["connector"].as_str().expect("a connector");
     let window = |name: &str| shared::Timestamp::parse(made[name].as_str().expect("a time"));
-    let promised = shared::charging::calendar::Window {
+    let promised = shared::window::Window {
         from: window("reserved_start").expect("a time"),
         until: window("reserved_end").expect("a time"),
     };
@@ -854,7 +854,7 @@ async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
     let message = Message::Confirm {
         tenant,
         reservation: id.clone(),
-        wish: Some(Box::new(row.object.wish(&row.internal))),
+        wish: Some(Box::new(row.request())),
     };
     let meter = Meter::default();
     let store = meter.store(&app.running().store_url, &app.running().table);

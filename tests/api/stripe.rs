@@ -10,10 +10,9 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use shared::Mode;
+use shared::models::transaction::PaymentOutcome;
 use shared::money::Currency;
-use shared::ports::payments::{
-    Charge, ChargeResult, PaymentOutcome, Payments, Providers, Refund, Simulated,
-};
+use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
 use shared::stripe::Stripe;
 use tests::localstripe::LocalStripe;
 use tests::{Receiver, TestApp};

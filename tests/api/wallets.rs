@@ -7,11 +7,11 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use shared::error::{Error, Result};
 use shared::models::payment_method::PaymentMethod;
+use shared::models::payment_method::ProviderMethod;
+use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::TransactionStatus;
 use shared::origin::{Mode, Origin};
-use shared::ports::payments::{
-    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Providers, Simulated,
-};
+use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Simulated};
 
 use shared::store::wallets::{Funds, Wallet};
 use shared::{Id, Tenant};

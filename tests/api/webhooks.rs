@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use shared::ports::Message;
+use shared::store::client;
 use shared::{Id, Mode, Timestamp};
-use tests::{Client, Receiver, TestApp, fleet, header, hmac, verify};
+use tests::{Answer, Client, Receiver, SLACK, TestApp, fleet, header, hmac, verify};
 
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
     let body = json!({"url": receiver.url, "enabled_events": events});
@@ -454,4 +455,67 @@ async fn an_event_is_delivered_once_more_on_request() {
         app.alice.get(&format!("/v1/events/{id}")).await.body["pending_webhooks"],
         0
     );
+}
+
+/// Every row of the table, as text.
+async fn all_rows(app: &TestApp) -> String {
+    let mut settings = client::tuned(&shared::aws::config(), SLACK);
+    settings.set_endpoint_url(Some(app.running().store_url.clone()));
+    let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
+    let scan = table.scan().table_name(&app.running().table);
+    let rows = scan
+        .into_paginator()
+        .items()
+        .send()
+        .collect::<Result<Vec<_>, _>>();
+    format!("{:?}", rows.await.expect("the rows"))
+}
+
+/// A request with an idempotency key.
+async fn repeatable(client: &Client, path: &str, body: Value, key: &str) -> Answer {
+    let headers = [("idempotency-key", key)];
+    client
+        .send("POST", path, Some(body.to_string()), &headers)
+        .await
+}
+
+#[tokio::test]
+async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let create = json!({"url": receiver.url, "enabled_events": ["*"]});
+    let made = repeatable(
+        &app.alice,
+        "/v1/webhook_endpoints",
+        create.clone(),
+        "create",
+    )
+    .await
+    .expect(200)
+    .body;
+    let path = format!(
+        "/v1/webhook_endpoints/{}",
+        made["id"].as_str().expect("an id")
+    );
+    let rotate = format!("{path}/rotate_secret");
+    let rotated = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
+    let rotated = rotated.expect(200).body;
+    app.drain().await;
+    let rows = all_rows(&app).await;
+    for shown in [&made, &rotated] {
+        let secret = shown["secret"].as_str().expect("a secret");
+        assert_eq!(secret.len(), "whsec_".len() + 32);
+        assert!(
+            !rows.contains(&secret["whsec_".len()..]),
+            "{secret} is in a row"
+        );
+    }
+    assert!(rows.contains("enc1."));
+    // Whoever may see the secret is shown it, also where the response is a stored one.
+    let shown = app.alice.get(&path).await.expect(200).body;
+    assert_eq!(shown["secret"], rotated["secret"]);
+    let again = repeatable(&app.alice, "/v1/webhook_endpoints", create, "create").await;
+    assert_eq!(again.expect(200).body, made);
+    let again = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
+    assert_eq!(again.expect(200).body, rotated);
 }

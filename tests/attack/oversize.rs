@@ -295,7 +295,7 @@ fn row(
     let tenant = app.alice.tenant();
     let id = Id::new(kind, app.now());
     let json = json!({"pk": format!("{}#test#{id}", tenant.account), "sk": "#", "version": 1, "written": app.now(),
-        "pending_events": [announces], "object": object, "internal": null});
+        "events": [announces], "object": object, "internal": null});
     serde_dynamo::to_item(json).expect("a row")
 }
 

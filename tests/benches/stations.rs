@@ -177,7 +177,7 @@ impl Bench<'_> {
             let message = Message::Confirm {
                 tenant: tenant.clone(),
                 reservation,
-                wish: Some(Box::new(row.object.wish(&row.internal))),
+                wish: Some(Box::new(row.request())),
             };
             self.meter.take();
             let started = Instant::now();

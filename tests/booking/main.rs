@@ -129,7 +129,7 @@ impl Round {
         let driver = driver.await.expect("a driver").object;
         let vehicles: Vec<Vehicle> = (0..VEHICLES)
             .map(|_| serde_json::from_value(tests::vehicle(&crew.fleet)).expect("a body"))
-            .map(|new| Vehicle::new(new, now).expect("a vehicle"))
+            .map(|new| Vehicle::new(new, now).expect("a vehicle").object)
             .collect();
         let mut tx = store.begin(&origin);
         for vehicle in &vehicles {
@@ -148,9 +148,9 @@ impl Round {
             };
             let new = new.expect("a body");
             let made = Reservation::new(new, &driver, vehicle, terms, now);
-            let (reservation, internal) = made.expect("a reservation");
-            self.reservations.push(reservation.id.clone());
-            let mut row = Stored::with_internal(reservation, internal);
+            let mut row = made.expect("a reservation");
+            row.clear_events();
+            self.reservations.push(row.object.id.clone());
             tx.create(&mut row).expect("a row");
         }
         let made = tx.commit_without_response();

@@ -228,7 +228,7 @@ impl<'a> Simulation<'a> {
         let now = self.stage.clock.now();
         let promised: Vec<_> = rows
             .into_iter()
-            .filter(|row| row.object.promised(&row.internal, now).is_some())
+            .filter(|row| row.reserved_window(now).is_some())
             .map(|row| (row.object.charging_station, row.object.connector))
             .collect();
         let aimed = self
@@ -312,16 +312,16 @@ impl<'a> Simulation<'a> {
             assert_eq!(counted, free[0] + free[1], "seed {}", self.stage.seed);
         }
         for row in rows {
-            let sought =
-                row.internal.displaced && row.internal.next_action_at.is_some_and(|due| due > now);
-            if row.object.promised(&row.internal, now).is_none() || sought {
+            let sought = row.internal.awaiting_rematch
+                && row.internal.next_action_at.is_some_and(|due| due > now);
+            if row.reserved_window(now).is_none() || sought {
                 continue;
             }
             let of = |station: &&Stored<ChargingStation>| row.object.is_for(&station.object.id);
             let station = stations.iter().find(of).expect("its station");
             let connector = row.object.connector.as_deref().expect("its connector");
             assert!(
-                station.object.can_promise(connector),
+                station.object.is_reservable(connector),
                 "seed {}: {:?} is promised {connector} of {station:?}",
                 self.stage.seed,
                 row.object

@@ -201,6 +201,9 @@ fn of_station<'a>(
 ) -> Result<Vec<Pair<'a>>, &'static str> {
     let one = world.reservation;
     let length = millis(&one["ideal_end"]) - millis(&one["ideal_start"]);
+    if windows.is_empty() {
+        return Err("not_considered");
+    }
     let mut connectors: Vec<&Value> = list(&station["connectors"]).collect();
     let in_service = station["status"] == "active" && station["capabilities"]["reservable"] == true;
     connectors.retain(|connector| in_service && connector["reservable"] == true);
@@ -227,9 +230,6 @@ fn of_station<'a>(
     });
     if connectors.is_empty() {
         return Err("price");
-    }
-    if windows.is_empty() {
-        return Err("not_considered");
     }
     let open: Vec<i64> = windows
         .iter()

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use futures::future::BoxFuture;
 use shared::Timestamp;
 use shared::error::{Error, Result};
+use shared::models::payment_method::ProviderMethod;
+use shared::models::transaction::PaymentOutcome;
 use shared::ports::Clock;
-use shared::ports::payments::{
-    Charge, ChargeResult, PaymentOutcome, Payments, ProviderMethod, Refund, Simulated,
-};
+use shared::ports::payments::{Charge, ChargeResult, Payments, Refund, Simulated};
 use shared::time::HOUR;
 use tests::clock::Hand;
 use tests::faulty::Dice;

@@ -4,37 +4,31 @@ import { FleetClient } from "fleet-charging";
 import { advanceLocalClock } from "fleet-charging/testing";
 
 const client = new FleetClient();
-const url = process.env["FLEET_API_URL"]!;
+const inbox = `${client.baseUrl}/_local/inbox`;
 const hours = (n: number) => new Date(Date.now() + n * 3_600_000).toISOString();
 
 const address = { line1: "1 Bow Road", city: "London", postal_code: "E3 4LH", country: "GB" };
-const fleet = await client.fleets.create({ name: "Night shift", email: "ops@fleet.example", address });
-const driver = await client.drivers.create({ name: "Ada Byron", email: "ada@fleet.example", preferences: { currency: "gbp" } });
-await client.drivers.attach(driver.id, { fleet: fleet.id });
-const vehicle = await client.vehicles.create({
-  fleet: fleet.id, registration_plate: "AB12 CDE", vin: "WVWZZZ1KZAW000001", battery_capacity: 60_000, charging_standard: "Type2",
-});
-const endpoint = await client.webhookEndpoints.create({ url: `${url}/_local/inbox`, enabled_events: ["reservation.confirmed"] });
-const { id } = await client.reservations.create({
-  driver: driver.id, vehicle: vehicle.id, ideal_start: hours(1), ideal_end: hours(2), connector_type: ["Type2"],
-  location: { latitude: 51.507, longitude: -0.128, radius: 5000 },
-});
-await advanceLocalClock(url, 1800); // half an hour: the service confirms the reservation and sends the webhook
-const inbox = await (await fetch(`${url}/_local/inbox`)).json();
-const [delivery] = inbox.data;
-const event = await client.webhooks.verify(delivery.body, delivery.headers, endpoint.secret, { now: Date.parse(delivery.received) });
-if (event.type !== "reservation.confirmed" || event.data.object.id !== id) throw new Error(`unexpected ${event.type}`);
-const reservation = await client.reservations.retrieve(id, { expand: ["charging_station"] });
-console.log(`${reservation.status} at ${reservation.charging_station?.name}, connector ${reservation.connector}`);
+const { id: fleet } = await client.fleets.create({ name: "Night shift", email: "ops@fleet.example", address });
+const { id: driver } = await client.drivers.create({ name: "Ada Byron", email: "ada@fleet.example", preferences: { currency: "gbp" } });
+await client.drivers.attach(driver, { fleet });
+const car = { registration_plate: "AB12 CDE", vin: "WVWZZZ1KZAW000001", battery_capacity: 60_000, charging_standard: "Type2" } as const;
+const { id: vehicle } = await client.vehicles.create({ fleet, ...car });
+const { secret } = await client.webhookEndpoints.create({ url: inbox, enabled_events: ["reservation.confirmed"] });
+const location = { latitude: 51.507, longitude: -0.128, radius: 5000 };
+const { id } = await client.reservations.create({ driver, vehicle, ideal_start: hours(1), ideal_end: hours(2), connector_type: ["Type2"], location });
 
-await advanceLocalClock(url, 1500); // the vehicle arrives
-const session = await client.chargingSessions.create({
-  charging_station: reservation.charging_station!.id, connector: reservation.connector!, driver: driver.id, vehicle: vehicle.id,
-});
-await advanceLocalClock(url, 1200); // twenty minutes of charging
+await advanceLocalClock(client.baseUrl, 3300); // half an hour before the window the service confirms the reservation
+const [{ body, headers, received }] = (await (await fetch(inbox)).json()).data;
+const event = await client.webhooks.verify(body, headers, secret, { now: Date.parse(received) });
+if (event.type !== "reservation.confirmed" || event.data.object.id !== id) throw new Error(`unexpected ${event.type}`);
+const { charging_station: station, connector } = await client.reservations.retrieve(id, { expand: ["charging_station"] });
+console.log(`confirmed at ${station!.name}, connector ${connector}`);
+
+const session = await client.chargingSessions.create({ charging_station: station!.id, connector: connector!, driver, vehicle });
+await advanceLocalClock(client.baseUrl, 1200); // twenty minutes of charging
 await client.chargingSessions.stop(session.id);
-const draft = await client.invoices.create({ fleet: fleet.id, currency: "gbp", period_start: hours(-24), period_end: hours(24) });
+const draft = await client.invoices.create({ fleet, currency: "gbp", period_start: hours(-24), period_end: hours(24) });
 await client.invoices.finalize(draft.id);
-const card = await client.paymentMethods.create({ type: "card", token: "tok_success" });
-const invoice = await client.invoices.pay(draft.id, { payment_method: card.id });
+const { id: payment_method } = await client.paymentMethods.create({ type: "card", token: "tok_success" });
+const invoice = await client.invoices.pay(draft.id, { payment_method });
 console.log(`invoice ${invoice.status}: ${invoice.amount_paid} ${invoice.currency}`);

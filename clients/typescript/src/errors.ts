@@ -65,13 +65,13 @@ export class ApiError extends FleetError {
   /** Where the code is explained. */
   readonly docUrl: string | null;
   /** With `payment_authorization_failed`: the payment provider's reason. */
-  readonly declineCode?: string;
+  declare readonly declineCode?: string;
   /** Of a request that charges: the transaction that shows whether it did. */
-  readonly transaction?: string;
+  declare readonly transaction?: string;
   /** With `policy_blocked`: the id of the policy. */
-  readonly policy?: string;
+  declare readonly policy?: string;
   /** With `policy_blocked`: the rule of the policy. */
-  readonly rule?: string;
+  declare readonly rule?: string;
   readonly headers: Headers;
 
   constructor(status: number, body: Partial<ErrorBody>, headers: Headers) {

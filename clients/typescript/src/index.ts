@@ -13,8 +13,13 @@ import * as webhooks from "./webhooks.ts";
 export class FleetClient extends Resources {
   readonly webhooks = webhooks;
 
+  /** The address of the service. */
+  readonly baseUrl: string;
+
   constructor(options: ClientOptions = {}) {
-    super(new Http(options));
+    const http = new Http(options);
+    super(http);
+    this.baseUrl = http.baseUrl;
   }
 }
 

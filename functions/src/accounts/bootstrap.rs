@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
+use shared::function_scope;
 use shared::models::account::{Account, AccountInternal, NewAccount};
 use shared::models::api_key::{ApiKey, NewApiKey};
 use shared::origin::{Mode, Origin, Tenant};
@@ -50,6 +51,10 @@ pub struct Bootstrapped {
 }
 
 pub async fn handle(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> {
+    function_scope::within(NAME, create(app, bootstrap)).await
+}
+
+async fn create(app: &App, bootstrap: Bootstrap) -> Result<Bootstrapped, Error> {
     let now = app.now();
     let tenant = |account: &Id| Tenant {
         account: account.clone(),

@@ -6,6 +6,7 @@
 
 use serde::Deserialize;
 use shared::deployment::{Deployment, Need};
+use shared::function_scope;
 use shared::models::account::{Account, AccountStatus};
 use shared::origin::{Mode, Origin, Tenant};
 
@@ -41,7 +42,14 @@ pub struct SetStatus {
 ///
 /// # Errors
 /// `account_not_found`; `Unavailable` if DynamoDB cannot be reached.
-pub async fn handle(app: &App, SetStatus { account, status }: SetStatus) -> Result<Account, Error> {
+pub async fn handle(app: &App, invocation: SetStatus) -> Result<Account, Error> {
+    function_scope::within(NAME, set_until_uncontended(app, invocation)).await
+}
+
+async fn set_until_uncontended(
+    app: &App,
+    SetStatus { account, status }: SetStatus,
+) -> Result<Account, Error> {
     for _ in 1..TRIES {
         match set(app, &account, status).await {
             Err(Error::Contended) => {}

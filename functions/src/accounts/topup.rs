@@ -1,5 +1,5 @@
 //! `POST /v1/accounts/{id}/top_up`: charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the
-//! wallet changes meanwhile, the charge is refunded and the answer is 409.
+//! wallet changes during the charge, it is refunded and the response is 409.
 
 use axum::extract::State;
 use shared::Response;

@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::fields::patch::Change;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::account::AccountChange;
 use shared::models::api_key::Resource;
-use shared::models::patch::Change;
 use shared::models::payment_method::Payer;
 use shared::origin::Tenant;
 use shared::{App, Code, Error};
@@ -35,7 +35,7 @@ pub async fn handle(
         )
         .await?;
     }
-    row.object.update(change, &row.internal, context.now())?;
+    row.update(change, context.now())?;
     let response = context.respond(&row.seen_in(tenant.mode))?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

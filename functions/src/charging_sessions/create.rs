@@ -9,8 +9,6 @@ use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, NewChargingSession};
 use shared::models::charging_station::ConnectorStatus;
-use shared::models::event::EventType;
-use shared::models::stored::Stored;
 use shared::store::access::Rows;
 use shared::store::calendars::CalendarHold;
 use shared::{App, Code, Error, Kind};
@@ -47,24 +45,20 @@ pub async fn handle(
     let start = SessionStart::load(&app, tenant, &new, now).await?;
     let policy_warnings = start.check_policies(&app, tenant, now).await?;
     let (parties, entries) = (start.parties(), start.calendar_entries());
-    let (session, internal) = ChargingSession::start(new, &parties, &entries, now)?;
+    let mut session = ChargingSession::start(new, &parties, &entries, now)?;
     let response = context.respond(&Allowed {
-        object: &session,
+        object: &session.object,
         policy_warnings,
     })?;
-    let promise = CalendarHold::of_session(&session, &internal);
-    let mut row =
-        Stored::with_internal(session, internal).recording(EventType::ChargingSessionStarted);
+    let hold = CalendarHold::of_session(&session);
     let mut tx = app.store.begin(origin);
-    tx.create(&mut row)?;
-    tx.hold(&start.calendars, &promise)?;
+    tx.create(&mut session)?;
+    tx.hold(&start.calendars, &hold)?;
     let (station, evse) = (&start.station, &start.connector.evse);
     let occupied = ConnectorStatus::Occupied;
     tx.set_evse_status(station, evse, occupied)?;
     if let Some(mut reservation) = start.reservation {
-        reservation
-            .object
-            .arrive(&mut reservation.internal, &row.object.id);
+        reservation.fulfil(&session.object.id);
         tx.save(&mut reservation)?;
     }
     tx.commit(response).await

@@ -2,7 +2,6 @@
 
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, ConnectorStatus};
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::operation::Operation;
@@ -21,14 +20,10 @@ pub async fn end<'a>(
     mut row: Stored<ChargingSession>,
 ) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
-    let promised = CalendarHold::of_session(&row.object, &row.internal);
+    let held = CalendarHold::of_session(&row);
     let operation = Operation::of(tenant.mode);
-    row.object.end(&mut row.internal, operation, origin.now)?;
+    row.end(operation, origin.now)?;
     let completed = row.object.status == SessionStatus::Completed;
-    let mut row = row.recording(match completed {
-        true => EventType::ChargingSessionCompleted,
-        false => EventType::ChargingSessionFailed,
-    });
     let session = &row.object;
     let (station, fleet, reservation) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
@@ -36,19 +31,16 @@ pub async fn end<'a>(
         fulfilled(app, origin, row.internal.reservation.as_ref()),
     )?;
     let mut tx = store.begin(origin);
-    let mut given_up = Vec::new();
-    // Time that is past by now need not be given back.
-    if session.session_ended < Some(promised.window.until) {
-        given_up.push(promised);
+    let mut released = Vec::new();
+    // Time in the past need not be released.
+    if session.session_ended < Some(held.window.until) {
+        released.push(held);
     }
     if let Some(mut reservation) = reservation {
-        given_up.extend(CalendarHold::of_reservation(
-            &reservation.object,
-            &reservation.internal,
-        ));
+        released.extend(CalendarHold::of_reservation(&reservation));
         tx.save(&mut reservation)?;
     }
-    tx.release_all(&given_up).await?;
+    tx.release_all(&released).await?;
     if let Some(station) = station {
         let station = station.object;
         let mut connectors = station.connectors.iter();
@@ -76,9 +68,8 @@ async fn fulfilled(
     };
     let found = app.store.find::<Reservation>(&origin.tenant, id).await?;
     let waiting = found.filter(|row| row.object.status == ReservationStatus::Confirmed);
-    Ok(waiting.map(|row| {
-        let mut row = row.recording(EventType::ReservationCompleted);
-        row.object.complete(&mut row.internal, origin.now);
+    Ok(waiting.map(|mut row| {
+        row.complete(origin.now);
         row
     }))
 }

@@ -85,8 +85,7 @@ pub async fn handle(
         .await?;
     let operation = Operation::of(tenant.mode);
     for row in &mut found.rows {
-        let session = row.object.clone();
-        row.object = session.live(&row.internal, operation, context.now());
+        row.object = row.live(operation, context.now());
     }
     page::respond(&context, &query, found)
 }

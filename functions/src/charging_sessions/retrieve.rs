@@ -24,5 +24,5 @@ pub async fn handle(
         .get::<ChargingSession>(context.tenant(), &id)
         .await?;
     let operation = Operation::of(context.tenant().mode);
-    context.respond(&row.object.live(&row.internal, operation, context.now()))
+    context.respond(&row.live(operation, context.now()))
 }

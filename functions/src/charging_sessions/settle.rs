@@ -46,14 +46,14 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return tx.commit_without_response().await;
     }
     if !Operation::of(tenant.mode).is_operated() {
-        row.object.waive(&mut row.internal, now);
+        row.waive(now);
         let mut tx = app.store.begin(&origin);
         tx.save(&mut row)?;
         return tx.commit_without_response().await;
     }
     let mut tx = app.store.begin(&origin);
     let payment = charge(app, &mut tx, &row.object).await?;
-    let transaction = row.object.settle(&mut row.internal, &payment.outcome, now);
+    let transaction = row.settle(&payment.outcome, now);
     let mut transaction = payments::record(transaction, &payment);
     tx.save(&mut row)?;
     tx.create(&mut transaction)?;

@@ -1,6 +1,6 @@
 //! Everything that the start of a session depends on, read at once.
 
-use shared::charging::calendar::{CalendarOwner, Entry, Window};
+use shared::charging::calendar::{CalendarOwner, Entry};
 use shared::charging::policies::{Breach, PolicyContext};
 use shared::models::charging_session::{
     CalendarEntries, LONGEST, NewChargingSession, Parties, expected,
@@ -18,6 +18,7 @@ use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
 use shared::store::row::ById;
+use shared::window::Window;
 use shared::{App, Code, Error, Id, Timestamp};
 
 use crate::{policies, references};

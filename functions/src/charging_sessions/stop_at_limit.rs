@@ -3,7 +3,6 @@
 
 use shared::deployment::Deployment;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::models::event::EventType;
 use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
@@ -51,11 +50,11 @@ async fn stay<'a>(
     origin: &'a Origin,
     row: &Stored<ChargingSession>,
 ) -> Result<Option<UnitOfWork<'a>>, Error> {
-    let Some(next) = row.object.next_hold(&row.internal) else {
+    let Some(next) = row.next_hold() else {
         return Ok(None);
     };
     let mode = origin.tenant.mode;
-    let mut reach = CalendarHold::of_session(&row.object, &row.internal);
+    let mut reach = CalendarHold::of_session(row);
     reach.window.until = next.until;
     let calendars = app.store.calendars(mode, reach.pages().collect()).await?;
     let [connector, vehicle] = reach
@@ -63,22 +62,10 @@ async fn stay<'a>(
         .each_ref()
         .map(|owner| calendars.entries(owner));
     let mut row = row.clone();
-    let charged = row.object.charging_ended.is_none();
-    let (session, internal) = (&mut row.object, &mut row.internal);
-    if !session.stay(
-        internal,
-        Operation::of(mode),
-        &connector,
-        &vehicle,
-        origin.now,
-    ) {
+    if !row.extend_hold(Operation::of(mode), &connector, &vehicle, origin.now) {
         return Ok(None);
     }
-    let hold = CalendarHold::of_session(&row.object, &row.internal);
-    let mut row = match charged {
-        true => row.recording(EventType::ChargingSessionUpdated),
-        false => row,
-    };
+    let hold = CalendarHold::of_session(&row);
     let mut tx = app.store.begin(origin);
     tx.save(&mut row)?;
     tx.hold(&calendars, &hold)?;

@@ -2,7 +2,7 @@
 //!
 //! An object that cannot be used is reported and skipped; the others are loaded. Loading a station again changes what the file
 //! says differently than the last time (`shared::ocpi::update`). Each station that changes is written on the condition that
-//! nobody has changed it since it was read, so that a session that begins or ends meanwhile keeps its effect. An import that
+//! it has not changed since it was read, so that a session that starts or ends in between keeps its effect. An import that
 //! fails half-way has loaded some stations; the next one does the rest.
 
 use std::collections::{BTreeSet, HashMap};
@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
+use shared::function_scope;
 use shared::models::charging_station::ChargingStation;
 use shared::models::stored::Stored;
 use shared::ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
@@ -39,7 +40,7 @@ const AT_A_TIME: usize = 100;
 /// How many changed stations are written at once.
 const WRITERS: usize = 8;
 
-/// How often a station is read again that somebody else changes meanwhile.
+/// How often a station that changes concurrently is read again.
 const TRIES: usize = 10;
 
 /// What to load.
@@ -80,6 +81,10 @@ pub struct Imported {
 /// # Errors
 /// A file is not there or is no JSON of the right shape, or the table cannot be reached.
 pub async fn handle(app: &App, import: Import) -> Result<Imported, Error> {
+    function_scope::within(NAME, load(app, import)).await
+}
+
+async fn load(app: &App, import: Import) -> Result<Imported, Error> {
     let locations = app.files.get(&import.key).await?;
     let tariffs = match &import.tariffs {
         Some(key) => Some(app.files.get(key).await?),
@@ -120,18 +125,18 @@ pub fn read(
 /// Stores stations, which belong to no tenant, and counts them.
 ///
 /// # Errors
-/// The table cannot be reached.
+/// `Unavailable` if DynamoDB cannot be reached.
 pub async fn add(
     app: &App,
     mode: Mode,
     mut stations: Vec<ImportedStation>,
     imported: &mut Imported,
 ) -> Result<(), Error> {
-    let nobody = Tenant {
+    let operator = Tenant {
         account: Id::from_number(Kind::Account, 0),
         mode,
     };
-    let origin = Origin::background(nobody, app.now());
+    let origin = Origin::background(operator, app.now());
     imported.imported += stations.len();
     while !stations.is_empty() {
         let rest = stations.split_off(stations.len().min(AT_A_TIME));

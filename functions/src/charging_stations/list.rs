@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use shared::Response;
-use shared::charging::calendar::Window;
 use shared::charging::geo::Route as Way;
 use shared::charging::search::{Circle, LONGEST_ROUTE, Place, Search};
 use shared::http::{ListQuery, RequestContext, Route};
@@ -11,6 +10,7 @@ use shared::models::charging_station::Point;
 use shared::models::driver::Driver;
 use shared::models::vehicle::{ConnectorType, Vehicle};
 use shared::time::DAY;
+use shared::window::Window;
 use shared::{App, Error, Kind, Timestamp};
 
 pub const ROUTE: Route = Route::list(
@@ -38,9 +38,10 @@ pub const ROUTE: Route = Route::list(
     "until",
     "vehicle",
 ])
-.memory(512);
+.memory(512)
+.reading_side_by_side();
 
-/// How far from a route stations are sought unless the request says otherwise, in metres.
+/// The default distance from a route within which stations are searched, in metres.
 const BUFFER: u32 = 5_000;
 
 /// The longest time a connector may be asked to be free for, in milliseconds.

@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use shared::Response;
-use shared::charging::calendar::Window;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::time::DAY;
+use shared::window::Window;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get(

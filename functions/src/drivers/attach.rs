@@ -5,7 +5,6 @@ use shared::Response;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
@@ -25,12 +24,11 @@ pub async fn handle(
     PathId(id): PathId,
     Body(body): Body<FleetOfDriver>,
 ) -> Result<Response, Error> {
-    let (driver, fleet) = tokio::try_join!(
+    let (mut driver, fleet) = tokio::try_join!(
         app.store.load::<Driver>(context.tenant(), &id),
         app.store.load::<Fleet>(context.tenant(), &body.fleet),
     )?;
-    let mut driver = driver.recording(EventType::DriverAttached);
-    driver.object.attach(&fleet.object, context.now())?;
+    driver.attach_to(&fleet.object, context.now())?;
     let response = context.respond(&driver.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut driver)?;

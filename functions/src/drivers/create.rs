@@ -1,4 +1,4 @@
-//! `POST /v1/drivers`: makes a driver, attached to no fleet yet.
+//! `POST /v1/drivers`: creates a driver that is not attached to a fleet.
 
 use axum::extract::State;
 use shared::Response;
@@ -6,8 +6,6 @@ use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, NewDriver};
-use shared::models::event::EventType;
-use shared::models::stored::Stored;
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -31,10 +29,9 @@ pub async fn handle(
         .store
         .get::<Account>(context.tenant(), &context.tenant().account)
         .await?;
-    let (driver, internal) = Driver::new(new, &account.object, context.now())?;
-    let response = context.respond(&driver)?;
-    let mut row = Stored::with_internal(driver, internal).recording(EventType::DriverCreated);
+    let mut driver = Driver::new(new, &account.object, context.now())?;
+    let response = context.respond(&driver.object)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.create(&mut row)?;
+    tx.create(&mut driver)?;
     tx.commit(response).await
 }

@@ -1,4 +1,4 @@
-//! `DELETE /v1/drivers/{id}`: removes a driver whom no reservation waits for, who is not charging and whose wallet is empty,
+//! `DELETE /v1/drivers/{id}`: deletes a driver without open reservations, without an active session and with an empty wallet,
 //! from fleets and vehicles too.
 
 use axum::extract::State;
@@ -6,7 +6,6 @@ use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
-use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
@@ -30,7 +29,7 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Response, Error> {
     let (origin, store) = (&context.origin, &app.store);
-    let row = store.load::<Driver>(context.tenant(), &id).await?;
+    let mut row = store.load::<Driver>(context.tenant(), &id).await?;
     references::unreserved(&app, context.tenant(), Kind::Driver, &id).await?;
     references::empty_wallet(Kind::Driver, row.object.wallet_balance)?;
     references::not_charging(&app, origin, Kind::Driver, &id).await?;
@@ -49,12 +48,13 @@ pub async fn handle(
     for vehicle in &mut vehicles {
         vehicle.object.forget_driver(&id, context.now());
     }
-    // A crash between two parts leaves a driver whom some vehicles no longer name, and who can be deleted again.
+    // A crash between two parts leaves a driver that some vehicles no longer name. The deletion can be repeated.
     tx.save_in_parts(&mut vehicles).await?;
     for fleet in fleets {
         tx.leave(fleet, &id)?;
         tx.count(fleet, Counter::Drivers, -1, Error::Contended)?;
     }
-    tx.delete(&row.recording(EventType::DriverDeleted))?;
+    row.delete();
+    tx.delete(&row)?;
     tx.commit(response).await
 }

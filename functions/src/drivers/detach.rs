@@ -5,7 +5,6 @@ use shared::Response;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
@@ -27,17 +26,16 @@ pub async fn handle(
     PathId(id): PathId,
     Body(body): Body<FleetOfDriver>,
 ) -> Result<Response, Error> {
-    let (driver, _) = tokio::try_join!(
+    let (mut driver, _) = tokio::try_join!(
         app.store.load::<Driver>(context.tenant(), &id),
         app.store.load::<Fleet>(context.tenant(), &body.fleet),
     )?;
     let (origin, fleet) = (&context.origin, Some(&body.fleet));
     if let Some(session) = references::charging(&app, origin, Kind::Driver, &id, fleet).await? {
-        let message = format!("The driver's session {session} in this fleet is under way.");
+        let message = format!("The driver's session {session} in this fleet is active.");
         return Err(Code::DriverFleetConflict.because(message).at("fleet"));
     }
-    let mut driver = driver.recording(EventType::DriverDetached);
-    driver.object.detach(&body.fleet, context.now())?;
+    driver.detach_from(&body.fleet, context.now())?;
     let response = context.respond(&driver.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut driver)?;

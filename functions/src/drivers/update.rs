@@ -5,7 +5,6 @@ use shared::Response;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, DriverChange};
-use shared::models::event::EventType;
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -24,11 +23,7 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<DriverChange>,
 ) -> Result<Response, Error> {
-    let mut row = app
-        .store
-        .load::<Driver>(context.tenant(), &id)
-        .await?
-        .recording(EventType::DriverUpdated);
+    let mut row = app.store.load::<Driver>(context.tenant(), &id).await?;
     references::policies(
         &app,
         context.tenant(),
@@ -37,8 +32,7 @@ pub async fn handle(
     .await?;
     references::driver_preferences(&app, context.tenant(), Some(&id), change.preferences.set())
         .await?;
-    row.object
-        .update(change, &mut row.internal, context.now())?;
+    row.update(change, context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

@@ -1,8 +1,7 @@
-//! `POST /v1/estimations`: tells what charging a vehicle at a station would take and cost.
+//! `POST /v1/estimations`: estimates the duration and cost of charging a vehicle at a station.
 
 use axum::extract::State;
 use shared::Response;
-use shared::charging::calendar::Window;
 use shared::charging::policies::{PolicyContext, judge};
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -11,6 +10,7 @@ use shared::models::estimation::{Estimation, NewEstimation};
 use shared::models::fleet::Fleet;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
+use shared::window::Window;
 use shared::{App, Code, Error};
 
 use crate::policies;

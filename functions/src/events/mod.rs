@@ -1,4 +1,4 @@
-//! What happened, as webhook endpoints are told. Kept 30 days.
+//! Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days.
 //!
 //! A key sees an event only if it may read the kind of object that the event shows, besides events themselves.
 

@@ -5,10 +5,8 @@ use shared::Response;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
-use shared::models::fleet::{Fleet, FleetInternal, NewFleet};
+use shared::models::fleet::{Fleet, NewFleet};
 use shared::models::payment_method::Payer;
-use shared::models::stored::Stored;
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -34,11 +32,9 @@ pub async fn handle(
         .store
         .get::<Account>(context.tenant(), &context.tenant().account)
         .await?;
-    let fleet = Fleet::new(new, &account.object, context.now())?;
-    let mut internal = FleetInternal::default();
-    fleet.plan(&mut internal, context.now());
-    let response = context.respond(&fleet)?;
+    let mut fleet = Fleet::new(new, &account.object, context.now())?;
+    let response = context.respond(&fleet.object)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.create(&mut Stored::with_internal(fleet, internal).recording(EventType::FleetCreated))?;
+    tx.create(&mut fleet)?;
     tx.commit(response).await
 }

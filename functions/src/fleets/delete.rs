@@ -4,7 +4,6 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::store::access::Rows;
 use shared::{App, Error, Kind};
@@ -19,7 +18,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Response, Error> {
-    let row = app.store.load::<Fleet>(context.tenant(), &id).await?;
+    let mut row = app.store.load::<Fleet>(context.tenant(), &id).await?;
     if row.object.total_vehicles > 0 || row.object.total_drivers > 0 {
         return Err(Error::conflict(
             "The fleet still has vehicles or drivers.",
@@ -29,6 +28,7 @@ pub async fn handle(
     references::empty_wallet(Kind::Fleet, row.object.wallet_balance)?;
     let response = context.deleted(&id, Kind::Fleet)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.delete(&row.recording(EventType::FleetDeleted))?;
+    row.delete();
+    tx.delete(&row)?;
     tx.commit(response).await
 }

@@ -2,11 +2,10 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::fields::patch::Change;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::fleet::{Fleet, FleetChange};
-use shared::models::patch::Change;
 use shared::models::payment_method::Payer;
 use shared::{App, Code, Error};
 
@@ -25,11 +24,7 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<FleetChange>,
 ) -> Result<Response, Error> {
-    let mut row = app
-        .store
-        .load::<Fleet>(context.tenant(), &id)
-        .await?
-        .recording(EventType::FleetUpdated);
+    let mut row = app.store.load::<Fleet>(context.tenant(), &id).await?;
     references::policies(
         &app,
         context.tenant(),
@@ -45,8 +40,7 @@ pub async fn handle(
         )
         .await?;
     }
-    row.object.update(change, context.now())?;
-    row.object.plan(&mut row.internal, context.now());
+    row.update(change, context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

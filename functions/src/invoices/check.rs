@@ -1,8 +1,7 @@
-//! `check-invoice`: finalizes the draft of a billing cycle, tells that an open invoice is overdue, brings a payment to its
-//! end that was cut short, and has the sessions of a paid invoice say so.
+//! `check-invoice`: finalizes the draft of a billing cycle, reports that an open invoice is overdue, finishes an
+//! interrupted payment, and marks the sessions of a paid invoice as paid.
 
 use shared::deployment::{Deployment, Need};
-use shared::models::event::EventType;
 use shared::models::invoice::{Concern, Invoice};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
@@ -11,7 +10,7 @@ use shared::models::stored::Stored;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
-use super::{finalize, pay_off, payment};
+use super::{pay_off, payment};
 use crate::function::Function;
 
 pub const FUNCTION: Function = Function::worker(
@@ -34,17 +33,16 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     };
     let origin = Origin::background(tenant.clone(), app.now());
-    match row.object.concern(&row.internal, origin.now) {
+    match row.concern(origin.now) {
         None => Ok(()),
         Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, row).await,
         Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
         Some(Concern::Final) => {
-            let mut row = finalize::finalized(row, origin.now)?;
+            row.finalize(origin.now)?;
             save(app, &origin, &mut row).await
         }
         Some(Concern::Overdue) => {
-            row.object.tell_overdue(&mut row.internal);
-            row.record(EventType::InvoiceOverdue);
+            row.mark_overdue();
             save(app, &origin, &mut row).await
         }
     }

@@ -9,10 +9,8 @@ use shared::Response;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, NewInvoice};
-use shared::models::stored::Stored;
 use shared::money::Currency;
 use shared::origin::Tenant;
 use shared::{App, Code, Error, Kind};
@@ -41,10 +39,9 @@ pub async fn handle(
     let mut tx = app.store.begin(origin);
     tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
-    let invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
-    let response = context.respond(&invoice)?;
-    let mut row = Stored::new(invoice).recording(EventType::InvoiceCreated);
-    tx.create(&mut row)?;
+    let mut invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
+    let response = context.respond(&invoice.object)?;
+    tx.create(&mut invoice)?;
     tx.commit(response).await
 }
 

@@ -5,10 +5,8 @@ use shared::Response;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
-use shared::models::invoice::{Invoice, InvoiceStatus};
-use shared::models::stored::Stored;
-use shared::{App, Code, Error, Timestamp};
+use shared::models::invoice::Invoice;
+use shared::{App, Code, Error};
 
 pub const ROUTE: Route = Route::post(
     "finalize-invoice",
@@ -23,20 +21,10 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Response, Error> {
-    let row = app.store.load::<Invoice>(context.tenant(), &id).await?;
-    let mut row = finalized(row, context.now())?;
+    let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
+    row.finalize(context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await
-}
-
-/// The invoice, finalized.
-pub fn finalized(row: Stored<Invoice>, now: Timestamp) -> Result<Stored<Invoice>, Error> {
-    let mut row = row.recording(EventType::InvoiceFinalized);
-    row.object.finalize(&mut row.internal, now)?;
-    Ok(match row.object.status {
-        InvoiceStatus::Paid => row.recording(EventType::InvoicePaid),
-        _ => row,
-    })
 }

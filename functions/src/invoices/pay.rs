@@ -65,7 +65,7 @@ async fn pay(
         Some(method) => method,
         None => default_method(app, context, &row.object).await?,
     };
-    // The money of an attempt that was cut short may have moved: first that one is brought to its end.
+    // An interrupted attempt may have charged: it is finished first.
     if let Some(attempt) = &row.internal.attempt {
         progress.note(&attempt.transaction);
         let another = attempt.method.id != method.object.id;

@@ -29,12 +29,12 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
         let mut tx = app.store.begin(origin);
         let sessions = of(|line| line.charging_session.clone());
         let pay = |row: &mut Stored<ChargingSession>| {
-            row.internal.invoice.as_ref() == invoice && row.object.pay_off(now)
+            row.internal.invoice.as_ref() == invoice && row.object.mark_paid(now)
         };
         save_paid(app, &mut tx, &sessions, pay).await?;
         let reservations = of(|line| line.reservation.clone());
         let pay = |row: &mut Stored<Reservation>| {
-            row.internal.invoice.as_ref() == invoice && row.object.pay_off(&mut row.internal, now)
+            row.internal.invoice.as_ref() == invoice && row.mark_fee_paid(now)
         };
         save_paid(app, &mut tx, &reservations, pay).await?;
         tx.commit_without_response().await?;
@@ -43,7 +43,7 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
             _ => break,
         }
     }
-    row.object.tell_paid_off(&mut row.internal);
+    row.mark_lines_paid();
     let mut tx = app.store.begin(origin);
     tx.save(&mut row)?;
     tx.commit_without_response().await

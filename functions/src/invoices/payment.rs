@@ -3,13 +3,11 @@
 
 use shared::Response;
 use shared::http::RequestContext;
-use shared::models::event::EventType;
 use shared::models::invoice::{Attempt, Invoice};
 use shared::models::payment_method::PaymentMethod;
 use shared::models::stored::Stored;
-use shared::models::transaction::Transaction;
+use shared::models::transaction::PaymentOutcome;
 use shared::origin::Origin;
-use shared::ports::payments::PaymentOutcome;
 use shared::store::UnitOfWork;
 use shared::{App, Error};
 
@@ -34,9 +32,7 @@ pub async fn begin(
     let Stored {
         object, internal, ..
     } = method;
-    let transaction = row
-        .object
-        .begin_payment(&mut row.internal, object, internal, origin.now);
+    let transaction = row.begin_payment(object, internal, origin.now);
     progress.note(&transaction.id);
     let origin = without_idempotency(origin);
     let mut tx = app.store.begin(&origin);
@@ -69,7 +65,7 @@ pub async fn settle(
     tx.commit(response).await
 }
 
-/// Brings an attempt of somebody else to its end.
+/// Finishes an attempt that another request started.
 pub async fn settle_alone(
     app: &App,
     origin: &Origin,
@@ -94,17 +90,10 @@ async fn charge(
     let bill = bill(&row.object, &attempt);
     let payment = payments::take(app, tx, &method, &bill).await?;
     let succeeded = payment.succeeded();
-    let transaction: Transaction =
-        row.object
-            .end_payment(&mut row.internal, &attempt, succeeded, tx.origin().now);
+    let transaction = row.end_payment(&attempt, succeeded, tx.origin().now);
     let mut transaction = payments::record(transaction, &payment);
     // It was written once, when the attempt began.
     transaction.version = 1;
-    let told = match succeeded {
-        true => EventType::InvoicePaid,
-        false => EventType::InvoicePaymentFailed,
-    };
-    row.record(told);
     tx.save(&mut row)?;
     tx.save(&mut transaction)?;
     Ok((row, payment))

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use shared::charging::calendar::Window;
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
-use shared::models::invoice::{Invoice, InvoiceInternal, NewInvoice};
+use shared::models::invoice::{Invoice, NewInvoice};
 use shared::money::Currency;
 use shared::operation::Operation;
 use shared::origin::Origin;
+use shared::window::Window;
 
-use shared::models::stored::Stored;
 use shared::time::DAY;
 use shared::{App, Error, Id, Kind};
 
@@ -41,13 +39,13 @@ pub async fn draft_all(
     let mut currencies = BTreeMap::new();
     let fees = app.store.fees_within(&origin.tenant, period, origin.now);
     for row in fees.await? {
-        let (reservation, internal, currency) = (&row.object, &row.internal, row.object.currency);
-        let ours = internal.fleet.as_ref() == Some(&fleet.id);
-        if ours && reservation.is_unsettled(internal, period.until) {
+        let currency = row.object.currency;
+        let ours = row.internal.fleet.as_ref() == Some(&fleet.id);
+        if ours && row.is_unsettled(period.until) {
             return Ok(false);
         }
         let new = body(fleet, period, currency);
-        let billed = new.bills_fee(currency, reservation, internal, row.version);
+        let billed = new.bills_fee(currency, &row);
         if billed.is_some() {
             currencies.insert(currency.as_str(), currency);
         }
@@ -57,12 +55,12 @@ pub async fn draft_all(
         .sessions_around(&origin.tenant, Some(&fleet.id), period);
     while let Some(page) = pages.next().await? {
         for row in page {
-            let (session, internal, currency) = (&row.object, &row.internal, row.object.currency);
-            if session.is_unsettled(internal, period.until) {
+            let currency = row.object.currency;
+            if row.is_unsettled(period.until) {
                 return Ok(false);
             }
             let new = body(fleet, period, currency);
-            let billed = new.bills(operation, currency, session, internal, row.version);
+            let billed = new.bills(operation, currency, &row);
             if billed.is_some() {
                 currencies.insert(currency.as_str(), currency);
             }
@@ -100,10 +98,8 @@ async fn draft(
     let mut tx = app.store.begin(origin);
     tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
-    let invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
-    let mut internal = InvoiceInternal::default();
-    invoice.finalize_later(&mut internal, begun.plus_millis(DRAFT));
-    let mut row = Stored::with_internal(invoice, internal).recording(EventType::InvoiceCreated);
-    tx.create(&mut row)?;
+    let mut invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
+    invoice.finalize_later(begun.plus_millis(DRAFT));
+    tx.create(&mut invoice)?;
     tx.commit_without_response().await
 }

@@ -17,7 +17,7 @@ pub async fn handle(
     Body(change): Body<InvoiceChange>,
 ) -> Result<Response, Error> {
     let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
-    row.object.update(change, &mut row.internal)?;
+    row.update(change)?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

@@ -5,7 +5,6 @@ use shared::Response;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::invoice::Invoice;
 use shared::{App, Code, Error};
 
@@ -18,9 +17,8 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Response, Error> {
-    let row = app.store.load::<Invoice>(context.tenant(), &id).await?;
-    let mut row = row.recording(EventType::InvoiceVoided);
-    row.object.void(&mut row.internal)?;
+    let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
+    row.void()?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

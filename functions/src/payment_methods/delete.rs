@@ -1,4 +1,4 @@
-//! `DELETE /v1/payment_methods/{id}`: deletes a payment method that is nobody's default and that no active session or open
+//! `DELETE /v1/payment_methods/{id}`: deletes a payment method that is not a default and that no active session or open
 //! reservation pays with. What fell due before is still charged to it.
 
 use axum::extract::State;

@@ -37,7 +37,7 @@ impl Progress {
             .clone()
     }
 
-    /// The error that says what is certain about the charge. A refusal says so by itself.
+    /// The error that says what is certain about the charge. A refusal is already certain.
     fn explain(&self, error: Error) -> Error {
         match error {
             // Another request with the same key is at it.

@@ -17,7 +17,7 @@
 //!    `settle-session`. A charge that is repeated after the provider may have forgotten its key is searched for first.
 //! 3. The result, the wallet or bill, and the answer to the request are written in one transaction that is conditional on the
 //!    versions read. A top-up whose wallet was deleted or changed its currency is written as *to be refunded* before the
-//!    provider is asked for the refund, so that nobody credits it any more; it ends `failed`.
+//!    provider is asked for the refund, so that it cannot be credited any more; it ends `failed`.
 //!
 //! A refund that a client asks for is a transaction of its own. It names the charge by its key and the provider's id, so it
 //! needs no payment method. If the provider declines it, it ends `failed`, and the charge can be refunded again.
@@ -42,14 +42,16 @@ pub use interrupted::{Progress, within_limit};
 
 use shared::Response;
 use shared::models::event::EventType;
+use shared::models::payment_method::ProviderMethod;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
 use shared::models::stored::Stored;
+use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{
     ChargeSource, Transaction, TransactionInternal, TransactionStatus,
 };
 use shared::money::Currency;
 use shared::origin::{Mode, Origin};
-use shared::ports::payments::{Charge, KEY_REMEMBERED, PaymentOutcome, ProviderMethod, Refund};
+use shared::ports::payments::{Charge, KEY_REMEMBERED, Refund};
 use shared::store::UnitOfWork;
 use shared::store::wallets::{Funds, Wallet};
 use shared::{App, Code, Error, Id, Timestamp};
@@ -63,7 +65,7 @@ pub struct Bill {
     pub amount: i64,
     pub currency: Currency,
     pub description: String,
-    /// Before which moment nobody can have tried to charge it.
+    /// When the bill became due. It cannot have been charged before.
     pub due_since: Timestamp,
 }
 
@@ -100,7 +102,7 @@ fn at_provider(bill: &Bill, reference: Option<String>) -> ChargeSource {
 /// and a commit that is refused as contended means the wallet has changed: look again.
 ///
 /// # Errors
-/// 503: the provider is out of reach, or none is configured for live mode.
+/// `Unavailable` if the provider cannot be reached or none is configured for live mode.
 pub async fn take(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -181,7 +183,7 @@ pub fn record(transaction: Transaction, payment: &Payment) -> Stored<Transaction
 /// Refunds a charge to where it came from. To a wallet the money goes with `changes`, as in [`take`].
 ///
 /// # Errors
-/// 503: the provider is out of reach, or none is configured for live mode.
+/// `Unavailable` if the provider cannot be reached or none is configured for live mode.
 pub async fn refund(
     app: &App,
     tx: &mut UnitOfWork<'_>,
@@ -207,7 +209,7 @@ pub async fn refund(
         }
         Some(ChargeSource::Wallet { owner }) => {
             let wallet = Wallet::owned_by(owner)
-                .ok_or_else(|| Error::internal("a wallet that nobody can own"))?;
+                .ok_or_else(|| Error::internal("a wallet of an object that has none"))?;
             match app.store.funds(tenant, wallet).await? {
                 Some(funds) if funds.currency == *currency => {
                     let price = Funds {
@@ -259,7 +261,7 @@ fn key_expired(first: Timestamp, origin: &Origin) -> bool {
     origin.now.millis_since(first) >= KEY_REMEMBERED
 }
 
-/// What the provider knows of the card or bank account that a new payment method stands for.
+/// The provider's description of the card or bank account of a new payment method.
 ///
 /// # Errors
 /// `payment_method_invalid_input` for a token that the provider does not know, or that stands for no card although the type
@@ -275,7 +277,7 @@ pub async fn method_at_provider(
     };
     let unknown = || {
         Code::PaymentMethodInvalidInput
-            .because("The payment provider knows no such card or bank account.")
+            .because("The payment provider has no such card or bank account.")
             .at("token")
     };
     let method = app.payments.of(mode)?.method(token).await?;

@@ -8,12 +8,13 @@ use shared::Response;
 use shared::http::RequestContext;
 use shared::models::payment_method::{Payer, PaymentMethodType};
 use shared::models::stored::Stored;
+use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{
     Movement, RefundReason, TopUp, TopUpStage, TopUpState, Transaction, TransactionInternal,
     TransactionStatus, TransactionType,
 };
 use shared::origin::Origin;
-use shared::ports::payments::{Charge, ChargeResult, PaymentOutcome, Refund};
+use shared::ports::payments::{Charge, ChargeResult, Refund};
 use shared::store::Recalled;
 use shared::store::wallets::{Wallet, WalletOwner};
 use shared::{App, Code, Error, Kind};
@@ -134,7 +135,7 @@ async fn begin(
 /// Finishes a top-up whose request did not, once its time is over.
 ///
 /// # Errors
-/// `Unavailable` if the provider gives no clear answer or DynamoDB cannot be reached; `Contended` if somebody else finished it.
+/// `Unavailable` if the provider gives no clear answer or DynamoDB cannot be reached; `Contended` if another instance finished it.
 pub async fn finish(app: &App, origin: &Origin, row: Stored<Transaction>) -> Result<(), Error> {
     match row.internal.next_action_at {
         Some(due) if due <= origin.now => settle(app, origin, None, row).await.map(drop),
@@ -153,7 +154,7 @@ async fn settle(
         return Err(Error::internal("a transaction that is no top-up"));
     };
     let wallet = Wallet::owned_by(&top_up.wallet)
-        .ok_or_else(|| Error::internal("a wallet that nobody can own"))?;
+        .ok_or_else(|| Error::internal("a wallet of an object that has none"))?;
     let ending = Ending {
         app,
         origin,
@@ -209,15 +210,15 @@ impl Ending<'_> {
     ) -> Result<Response, Error> {
         let Origin { tenant, now, .. } = self.origin;
         if let PaymentOutcome::Declined(code) = charged.outcome {
-            row.object.end_declined(&mut row.internal, code);
+            row.end_declined(code);
             return self.commit(row).await;
         }
-        // Read only now: charging takes long, and the owner may have changed meanwhile.
+        // Read only now: charging takes long, and the owner may have changed in the meantime.
         let owner = self.app.store.wallet_owner(tenant, self.wallet).await?;
         let reason = match owner {
             Some(mut owner) if owner.currency() == row.object.currency => {
                 owner.credit(tenant.mode, row.object.amount, *now);
-                row.object.end_credited(&mut row.internal);
+                row.end_credited();
                 let response = self.show(&owner)?;
                 let mut tx = self.app.store.begin(self.origin);
                 tx.save_wallet_owner(&mut owner)?;
@@ -258,7 +259,7 @@ impl Ending<'_> {
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {
             PaymentOutcome::Succeeded => {
-                row.object.end_refunded(&mut row.internal, reason);
+                row.end_refunded(reason);
                 self.commit(row).await
             }
             PaymentOutcome::Declined(code) => {
@@ -297,7 +298,7 @@ impl Ending<'_> {
         let stage = row.internal.top_up.as_ref().map(|top_up| &top_up.stage);
         let kind = kind(self.wallet);
         let name = kind.name();
-        let gone = |message: String| match kind.not_found() {
+        let gone = |message: String| match Code::not_found(kind) {
             Some(code) => code.because(message).at(name),
             None => Error::not_found(kind),
         };

@@ -4,9 +4,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::policy::{NewPolicy, Policy};
-use shared::models::stored::Stored;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post("create-policy", "/v1/policies", Resource::Policies);
@@ -16,10 +14,9 @@ pub async fn handle(
     State(app): State<App>,
     Body(new): Body<NewPolicy>,
 ) -> Result<Response, Error> {
-    let policy = Policy::new(new, context.now())?;
-    let response = context.respond(&policy)?;
-    let mut row = Stored::new(policy).recording(EventType::PolicyCreated);
+    let mut policy = Policy::new(new, context.now())?;
+    let response = context.respond(&policy.object)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.create(&mut row)?;
+    tx.create(&mut policy)?;
     tx.commit(response).await
 }

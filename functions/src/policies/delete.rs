@@ -4,7 +4,6 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::policy::Policy;
 use shared::store::access::Rows;
 use shared::{App, Error, Kind};
@@ -19,10 +18,11 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Response, Error> {
-    let row = app.store.load::<Policy>(context.tenant(), &id).await?;
+    let mut row = app.store.load::<Policy>(context.tenant(), &id).await?;
     references::unnamed_policy(&app, context.tenant(), &id).await?;
     let response = context.deleted(&id, Kind::Policy)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.delete(&row.recording(EventType::PolicyDeleted))?;
+    row.delete();
+    tx.delete(&row)?;
     tx.commit(response).await
 }

@@ -4,7 +4,6 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::policy::{Policy, PolicyChange};
 use shared::{App, Error};
 
@@ -16,9 +15,8 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<PolicyChange>,
 ) -> Result<Response, Error> {
-    let row = app.store.load::<Policy>(context.tenant(), &id).await?;
-    let mut row = row.recording(EventType::PolicyUpdated);
-    row.object.update(change, context.now())?;
+    let mut row = app.store.load::<Policy>(context.tenant(), &id).await?;
+    row.update(change, context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

@@ -1,4 +1,4 @@
-//! `POST /v1/reports`: asks for a report; its file is made in the background.
+//! `POST /v1/reports`: creates a report. Its file is generated in the background.
 
 use axum::extract::State;
 use shared::Response;
@@ -6,7 +6,6 @@ use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::fleet::Fleet;
 use shared::models::report::{NewReport, Report};
-use shared::models::stored::Stored;
 use shared::{App, Code, Error};
 
 use crate::references;
@@ -25,15 +24,14 @@ pub async fn handle(
     Body(new): Body<NewReport>,
 ) -> Result<Response, Error> {
     let tenant = context.tenant();
-    let (mut report, internal) = Report::new(new, tenant.account.clone(), context.now())?;
-    if let Some(fleet) = &report.fleet {
+    let mut report = Report::new(new, tenant.account.clone(), context.now())?;
+    if let Some(fleet) = &report.object.fleet {
         let fleet = app.store.get::<Fleet>(tenant, fleet).await?.object;
-        report.time_zone = fleet.timezone.as_str().to_owned();
+        report.object.time_zone = fleet.timezone.as_str().to_owned();
     }
-    references::report_filters(&app, tenant, &report.parameters.filters).await?;
-    let response = context.respond(&report)?;
+    references::report_filters(&app, tenant, &report.object.parameters.filters).await?;
+    let response = context.respond(&report.object)?;
     let mut tx = app.store.begin(&context.origin);
-    let mut row = Stored::with_internal(report, internal);
-    tx.create(&mut row)?;
+    tx.create(&mut report)?;
     tx.commit(response).await
 }

@@ -9,16 +9,13 @@ use std::collections::HashMap;
 use shared::charging::summary::Summary;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
-use shared::models::report::{
-    Grouping, Report, ReportFile, ReportStatus, ReportTotals, ReportType,
-};
+use shared::models::report::{Grouping, Report, ReportFile, ReportTotals, ReportType};
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
 
 use shared::models::stored::Stored;
-use shared::{App, Error, Id, Kind, Timestamp};
+use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
 
@@ -35,44 +32,25 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Report>(tenant, id).await? else {
         return Ok(());
     };
-    if row.object.is_lost(&row.internal, app.now()) {
-        let mut row = missed(row, app.now());
+    if row.is_lost(app.now()) {
+        row.record_failed_attempt(app.now());
         return write(app, tenant, &mut row).await.map(drop);
     }
-    if !row.object.begin(&mut row.internal, app.now()) {
+    if !row.begin(app.now()) || !write(app, tenant, &mut row).await? {
         return Ok(());
     }
-    if !write(app, tenant, &mut row).await? {
-        return Ok(());
-    }
-    let made = make(app, tenant, &row).await;
-    let mut row = match made {
-        Ok(Some((file, totals))) => {
-            let now = app.now();
-            row.object.succeed(&mut row.internal, file, totals, now);
-            row.recording(EventType::ReportSucceeded)
-        }
-        Ok(None) => {
-            row.object.fail(&mut row.internal, TOO_LONG);
-            row.recording(EventType::ReportFailed)
-        }
+    match make(app, tenant, &row).await {
+        Ok(Some((file, totals))) => row.succeed(file, totals, app.now()),
+        Ok(None) => row.fail(TOO_LONG),
         Err(error) => {
-            tracing::warn!(%error, report.id = %id, "a report was not made");
-            missed(row, app.now())
+            tracing::warn!(%error, report.id = %id, "the report could not be generated");
+            row.record_failed_attempt(app.now());
         }
-    };
+    }
     write(app, tenant, &mut row).await.map(drop)
 }
 
-fn missed(mut row: Stored<Report>, now: Timestamp) -> Stored<Report> {
-    row.object.miss(&mut row.internal, now);
-    match row.object.status {
-        ReportStatus::Failed => row.recording(EventType::ReportFailed),
-        _ => row,
-    }
-}
-
-/// Writes the report, unless somebody else has meanwhile: then they work on it.
+/// Writes the report. False if another instance has written it in the meantime and works on it.
 async fn write(app: &App, tenant: &Tenant, row: &mut Stored<Report>) -> Result<bool, Error> {
     let origin = Origin::background(tenant.clone(), app.now());
     let mut tx = app.store.begin(&origin);
@@ -99,7 +77,7 @@ async fn make(
     if report.parameters.kind == ReportType::CostAnalysis {
         for row in app.store.fees_within(tenant, window, app.now()).await? {
             if report.fleet.is_none() || report.fleet == row.internal.fleet {
-                summary.add_fee(&row.object, &row.internal);
+                summary.add_fee(&row);
             }
         }
     }
@@ -108,7 +86,7 @@ async fn make(
         .sessions_around(tenant, report.fleet.as_ref(), window);
     while let Some(page) = pages.next().await? {
         for session in page {
-            summary.add(&session.object, &session.internal);
+            summary.add(&session);
         }
         if summary.is_too_long() {
             return Ok(None);
@@ -119,13 +97,13 @@ async fn make(
         None => HashMap::new(),
     };
     let content = summary.file(&names)?;
-    let file = ReportFile::of(report.file_name(&row.internal), &content);
+    let file = ReportFile::of(row.file_name(), &content);
     let content_type = report.format.content_type();
     app.files.put(&file.key, content_type, content).await?;
     Ok(Some((file, summary.totals())))
 }
 
-/// What people call the groups; those that are gone have no name.
+/// The names of the groups; deleted ones have none.
 async fn names(
     app: &App,
     tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! The link to a report's file, signed anew whenever the report is shown.
+//! The link to a report's file, signed again whenever the report is shown.
 
 use shared::models::report::Report;
 use shared::models::stored::Stored;

@@ -1,15 +1,14 @@
 //! The report of a fleet's reporting period.
 
-use shared::charging::calendar::Window;
 use shared::models::account::Account;
 use shared::models::fleet::Fleet;
 use shared::models::report::{Grouping, NewReport, NewReportParameters, Report, ReportType};
 use shared::origin::Origin;
+use shared::window::Window;
 
-use shared::models::stored::Stored;
 use shared::{App, Error, Id, Kind};
 
-/// Asks for the report of a period once, by vehicle, where the account wants reports and there is something to report.
+/// Creates the report of a period once, grouped by vehicle, if reports are enabled and there is anything to report.
 pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> Result<(), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
     let parameters = NewReportParameters {
@@ -24,18 +23,21 @@ pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> R
         fleet: Some(fleet.id.clone()),
         parameters: Some(parameters),
     };
-    let (mut report, internal) = Report::new(new, tenant.account.clone(), origin.now)?;
+    let mut report = Report::new(new, tenant.account.clone(), origin.now)?;
     let seed = format!("{} {}", fleet.id, period.from);
-    report.time_zone = fleet.timezone.as_str().to_owned();
-    report.id = Id::derived(Kind::Report, period.until, &seed);
+    report.object.time_zone = fleet.timezone.as_str().to_owned();
+    report.object.id = Id::derived(Kind::Report, period.until, &seed);
     let account = store.find::<Account>(tenant, &tenant.account).await?;
     let wanted = account.is_some_and(|row| row.object.preferences.reporting_enabled);
-    let made = store.find::<Report>(tenant, &report.id).await?.is_some();
-    if !wanted || made || !charged(app, origin, fleet, &report).await? {
+    let made = store
+        .find::<Report>(tenant, &report.object.id)
+        .await?
+        .is_some();
+    if !wanted || made || !charged(app, origin, fleet, &report.object).await? {
         return Ok(());
     }
     let mut tx = store.begin(origin);
-    tx.create(&mut Stored::with_internal(report, internal))?;
+    tx.create(&mut report)?;
     tx.commit_without_response().await
 }
 

@@ -1,104 +1,78 @@
-//! Booking the best pair of a window and a connector, for an attempt to confirm. [`matching`] describes how it is chosen.
+//! Booking the best match, for an attempt to confirm. [`shared::charging::matching`] describes how it is chosen.
 
-use std::collections::BTreeSet;
-
-use shared::charging::calendar::{CalendarOwner, Window};
-use shared::charging::matching::{self, Assignment, Candidate, MatchSummary};
-use shared::models::event::EventType;
-use shared::models::reservation::{FailedReason, Reservation, ReservationStatus};
+use shared::charging::calendar::CalendarOwner;
+use shared::charging::matching::MatchSummary;
+use shared::models::reservation::{FailedReason, Reservation};
 use shared::models::stored::Stored;
 use shared::origin::Origin;
-use shared::store::calendars::{Booked, CalendarHold, Calendars};
+use shared::store::calendars::{Booked, CalendarHold};
 use shared::{App, Error};
 
-use super::confirm::miss;
+use super::matcher::Matcher;
 
-/// How often an attempt reads the calendars anew after somebody else took what it had chosen.
+/// How often an attempt reads the calendars again after another one has taken the match it had chosen.
 const ROUNDS: usize = 20;
 
-/// Books the pair with the lowest score. When its calendars have changed since they were read, it reads them again and
-/// chooses again.
+/// How booking ended.
+pub(super) enum Booking {
+    /// The match is booked, or the reservation was changed meanwhile, by another request or by this very attempt, whose
+    /// acknowledgement was lost.
+    Settled,
+    /// Nothing can be booked.
+    NoMatch(FailedReason, MatchSummary),
+}
+
+/// Books the match with the lowest score. If its calendars have changed since they were read, they are read again, and the
+/// search continues.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached, or if the calendars change faster than they can be read.
 pub(super) async fn book(
     app: &App,
     origin: &Origin,
-    row: Stored<Reservation>,
-    windows: &[Window],
-    candidates: &[Candidate],
-    mut summary: MatchSummary,
-) -> Result<bool, Error> {
-    let before = CalendarHold::of_reservation(&row.object, &row.internal);
-    let mut always = BTreeSet::from([CalendarOwner::Vehicle(row.object.vehicle.clone())]);
-    always.extend(before.iter().flat_map(|promise| promise.owners.clone()));
-    let mut owners = always.clone();
-    owners.extend(candidates.iter().map(Candidate::evse));
-    // The window reserved before may lie on a day that no other window touches any more.
-    let reserved = before.iter().map(|promise| promise.window);
-    let touched: Vec<Window> = windows.iter().copied().chain(reserved).collect();
-    let mut calendars = read(app, origin, &owners, &touched).await?;
+    row: &Stored<Reservation>,
+    mut matcher: Matcher<'_>,
+) -> Result<Booking, Error> {
+    // What is reserved now is released in the transaction that books another connector.
+    let before = CalendarHold::of_reservation(row);
+    let reserved = before.as_ref().map(|hold| hold.window);
+    if let Some(hold) = &before {
+        let owners = hold.owners.to_vec();
+        matcher.read_calendars(owners, reserved.as_slice()).await?;
+    }
     for _ in 0..ROUNDS {
-        let taken = |owner: &CalendarOwner| calendars.taken_by_others(owner, &row.object.id);
-        let choice = matching::choose(&row.object, windows, candidates, taken);
-        summary.refused.booked = choice.booked;
-        let Some(assignment) = choice.best else {
-            let reason = match candidates {
-                [] if summary.refused.policy > 0 => FailedReason::PolicyBlocked,
-                _ => FailedReason::NoAvailableConnectors,
+        let best = matcher.matches().await?.into_iter().next();
+        let summary = matcher.summary();
+        let Some(assignment) = best.map(|best| best.assignment) else {
+            let reason = match matcher.has_candidates() || summary.refused.policy == 0 {
+                true => FailedReason::NoAvailableConnectors,
+                false => FailedReason::PolicyBlocked,
             };
-            return miss(app, origin, row, reason, Some(summary)).await;
+            return Ok(Booking::NoMatch(reason, summary));
         };
-        let mut confirmed = confirmed(origin, &row, &assignment, summary.clone());
+        let mut confirmed = row.clone();
+        confirmed.confirm(&assignment, summary, origin.now);
+        let calendars = matcher.calendars();
         let booked = app
             .store
-            .book(origin, &mut confirmed, &calendars, before.as_ref())
+            .book(origin, &mut confirmed, calendars, before.as_ref())
             .await?;
         match booked {
-            // A reservation that moved was changed by somebody, or by this very attempt, whose acknowledgement was lost.
-            Booked::Done | Booked::ReservationMoved => return Ok(false),
+            Booked::Done | Booked::ReservationMoved => return Ok(Booking::Settled),
             Booked::CalendarMoved => {
-                let mut owners = always.clone();
-                owners.insert(CalendarOwner::Evse {
-                    station: assignment.station,
-                    evse: assignment.evse,
-                });
-                calendars.update(read(app, origin, &owners, &touched).await?);
+                let mut owners = vec![
+                    CalendarOwner::Vehicle(row.object.vehicle.clone()),
+                    CalendarOwner::Evse {
+                        station: assignment.station,
+                        evse: assignment.evse,
+                    },
+                ];
+                owners.extend(before.iter().flat_map(|hold| hold.owners.clone()));
+                matcher.read_calendars(owners, &[]).await?;
             }
         }
     }
     Err(Error::unavailable(
         "the calendars changed faster than they could be read",
     ))
-}
-
-async fn read(
-    app: &App,
-    origin: &Origin,
-    owners: &BTreeSet<CalendarOwner>,
-    windows: &[Window],
-) -> Result<Calendars, Error> {
-    let days: BTreeSet<_> = windows.iter().flat_map(Window::utc_days).collect();
-    let pages = owners
-        .iter()
-        .flat_map(|owner| days.iter().map(|day| (owner.clone(), *day)));
-    app.store
-        .calendars(origin.tenant.mode, pages.collect())
-        .await
-}
-
-/// The reservation as it is confirmed or moved, with the event recorded.
-fn confirmed(
-    origin: &Origin,
-    row: &Stored<Reservation>,
-    assignment: &Assignment,
-    summary: MatchSummary,
-) -> Stored<Reservation> {
-    let mut row = row.clone();
-    let (reservation, internal) = (&mut row.object, &mut row.internal);
-    let kind = if reservation.status == ReservationStatus::Confirmed {
-        reservation.assign(assignment, summary, internal, origin.now);
-        EventType::ReservationReassigned
-    } else {
-        reservation.confirm(assignment, summary, internal, origin.now);
-        EventType::ReservationConfirmed
-    };
-    row.recording(kind)
 }

@@ -1,11 +1,10 @@
-//! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and gives its time back.
+//! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and releases its window.
 
 use axum::extract::State;
 use shared::Response;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::reservation::Reservation;
 use shared::store::access::Rows;
 use shared::{App, Code, Error};
@@ -27,9 +26,8 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Response, Error> {
-    let row = app.store.load::<Reservation>(context.tenant(), &id).await?;
-    let mut row = row.recording(EventType::ReservationCancelled);
-    row.object.cancel(&mut row.internal, context.now())?;
+    let mut row = app.store.load::<Reservation>(context.tenant(), &id).await?;
+    row.cancel(context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

@@ -13,17 +13,14 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(());
     };
-    if !row.object.owes_fee(&row.internal, now) {
+    if !row.is_fee_charge_due(now) {
         return Ok(());
     }
     let origin = Origin::background(tenant.clone(), now);
     let mut tx = app.store.begin(&origin);
-    // Nobody tries before it is due.
     let since = row.internal.next_action_at.unwrap_or(now);
     let payment = charge(app, &mut tx, &row.object, since).await?;
-    let transaction = row
-        .object
-        .settle_fee(&mut row.internal, &payment.outcome, now);
+    let transaction = row.settle_fee(&payment.outcome, now);
     let mut transaction = payments::record(transaction, &payment);
     tx.save(&mut row)?;
     tx.create(&mut transaction)?;

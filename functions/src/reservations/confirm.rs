@@ -1,38 +1,40 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to move a confirmed one
 //! whose connector is out of order.
 
-use shared::charging::calendar::Window;
+use shared::charging::matching::best_first::IndexedStation;
 use shared::charging::matching::{self, MatchRequest, MatchSummary};
 use shared::charging::policies::{Limits, PolicyContext};
-use shared::charging::search::NearbyStation;
 use shared::deployment::Deployment;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{
     FailedReason, Reservation, ReservationRequest, ReservationStatus,
 };
 use shared::models::vehicle::Vehicle;
-use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
+use shared::window::Window;
 
 use shared::models::stored::Stored;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
-use super::book::book;
+use super::book::{Booking, book};
+use super::matcher::{Matcher, first_stations};
 use crate::function::Function;
 use crate::policies;
 
 pub const FUNCTION: Function = Function::quick_worker(
     Work::ConfirmReservation,
-    Deployment::in_background().memory(512).writing(&[
-        Rows::Of(Kind::Reservation),
-        Rows::Of(Kind::Event),
-        Rows::Calendars,
-    ]),
+    Deployment::in_background()
+        .memory(512)
+        .reading_side_by_side()
+        .writing(&[
+            Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::Event),
+            Rows::Calendars,
+        ]),
 );
 
 /// How often one piece of work moves a reservation whose connectors go out of order one after the other.
@@ -58,10 +60,10 @@ pub async fn handle(
             .internal
             .next_action_at
             .is_some_and(|due| due <= origin.now);
-        let promised = row.object.promised(&row.internal, origin.now);
+        let promised = row.reserved_window(origin.now);
         let settled = match (row.object.status, promised) {
             (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, seen).await?,
-            (_, Some(window)) if due || !row.internal.displaced => {
+            (_, Some(window)) if due || !row.internal.awaiting_rematch => {
                 match is_kept(app, &origin, &row, window).await? {
                     true => keep(app, &origin, row).await?,
                     false => attempt(app, &origin, row, seen).await?,
@@ -83,7 +85,8 @@ struct Seen {
     driver: Option<Driver>,
     vehicle: Option<Vehicle>,
     fleet: Option<Fleet>,
-    spots: Vec<NearbyStation>,
+    /// The stations of the radius by their entries in the index.
+    stations: Vec<IndexedStation>,
 }
 
 async fn look_ahead(
@@ -98,24 +101,23 @@ async fn look_ahead(
 }
 
 async fn look(app: &App, tenant: &Tenant, wish: ReservationRequest) -> Result<Seen, Error> {
-    let fleet = async {
-        match &wish.fleet {
-            Some(fleet) => app.store.find::<Fleet>(tenant, fleet).await,
-            None => Ok(None),
-        }
-    };
-    let (driver, vehicle, fleet, spots) = tokio::try_join!(
-        app.store.find::<Driver>(tenant, &wish.driver),
-        app.store.find::<Vehicle>(tenant, &wish.vehicle),
-        fleet,
-        app.store.spots_in(tenant, wish.location.circle()),
+    let ids = [&wish.driver, &wish.vehicle].into_iter().chain(&wish.fleet);
+    let (mut found, stations) = tokio::try_join!(
+        app.store.find_together(tenant, ids),
+        app.store.indexed_stations(tenant, wish.location.circle()),
     )?;
+    let driver = found.take::<Driver>(&wish.driver)?;
+    let vehicle = found.take::<Vehicle>(&wish.vehicle)?;
+    let fleet = match &wish.fleet {
+        Some(fleet) => found.take::<Fleet>(fleet)?,
+        None => None,
+    };
     Ok(Seen {
         wish,
         driver: driver.map(|row| row.object),
         vehicle: vehicle.map(|row| row.object),
         fleet: fleet.map(|row| row.object),
-        spots,
+        stations,
     })
 }
 
@@ -135,15 +137,15 @@ async fn is_kept(
         .find::<ChargingStation>(&origin.tenant, station)
         .await?;
     let in_order =
-        station.is_some_and(|row| row.internal.published && row.object.can_promise(connector));
+        station.is_some_and(|row| row.internal.published && row.object.is_reservable(connector));
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 
 /// Stops seeking another connector for a reservation whose own is in order again.
 async fn keep(app: &App, origin: &Origin, mut row: Stored<Reservation>) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
-    if row.internal.displaced {
-        row.object.keep(&mut row.internal);
+    if row.internal.awaiting_rematch {
+        row.reinstate();
         tx.save(&mut row)?;
     }
     match tx.commit_without_response().await {
@@ -161,7 +163,7 @@ async fn attempt(
     seen: Option<Seen>,
 ) -> Result<bool, Error> {
     let tenant = &origin.tenant;
-    let wish = row.object.wish(&row.internal);
+    let wish = row.request();
     let seen = match seen.filter(|seen| seen.wish == wish) {
         Some(seen) => seen,
         None => look(app, tenant, wish).await?,
@@ -169,16 +171,16 @@ async fn attempt(
     // What is confirmed stays, whatever becomes of driver and vehicle.
     let stays = row.object.status == ReservationStatus::Confirmed;
     let Some(driver) = seen.driver.filter(|driver| stays || driver.is_active()) else {
-        return miss(app, origin, row, FailedReason::DriverUnavailable, None).await;
+        return record_failure(app, origin, row, FailedReason::DriverUnavailable, None).await;
     };
     let Some(vehicle) = seen.vehicle.filter(|vehicle| stays || vehicle.is_active()) else {
-        return miss(app, origin, row, FailedReason::VehicleUnavailable, None).await;
+        return record_failure(app, origin, row, FailedReason::VehicleUnavailable, None).await;
     };
     let windows = matching::windows(&row.object, origin.now);
     if windows.is_empty() && !stays && row.object.match_summary.is_some() {
         // It comes too late. What the attempt before found says why more than that.
         let reason = FailedReason::NoAvailableConnectors;
-        return miss(app, origin, row, reason, None).await;
+        return record_failure(app, origin, row, reason, None).await;
     }
     let fleet = match seen.fleet.filter(|fleet| fleet.id == vehicle.fleet) {
         Some(fleet) => Some(fleet),
@@ -188,40 +190,42 @@ async fn attempt(
             .await?
             .map(|row| row.object),
     };
-    let preferred = &driver.preferences.preferred_charging_stations;
-    let ((stations, in_radius), rules) = tokio::try_join!(
-        app.store.nearest(tenant, &seen.spots, preferred),
-        policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
-    )?;
-    let plan = PolicyContext {
+    let context = PolicyContext {
         station: None,
         area: None,
         windows: &windows,
         currency: row.object.currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
-    let request = MatchRequest {
+    let without_policies = MatchRequest {
         reservation: &row.object,
         standard: vehicle.charging_standard,
         preferences: &driver.preferences,
         windows: &windows,
-        limits: &Limits::new(&rules, &plan),
+        limits: &Limits::new(&[], &context),
         mode: tenant.mode,
     };
-    // Stations that nothing operates are not matched.
-    let operated = Operation::of(tenant.mode).is_operated();
-    let read = if operated { stations.len() } else { 0 };
-    let not_connected = stations.len() - read;
-    let (candidates, mut summary) =
-        matching::candidates(&stations[..read], in_radius - not_connected, &request);
-    let not_connected = u32::try_from(not_connected).unwrap_or(u32::MAX);
-    summary.stations_in_radius += not_connected;
-    summary.refused.not_connected = not_connected;
-    book(app, origin, row, &windows, &candidates, summary).await
+    let first = first_stations(tenant, &without_policies, &seen.stations);
+    let (rules, stations) = tokio::try_join!(
+        policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
+        app.store.published_stations(tenant, &first),
+    )?;
+    let request = MatchRequest {
+        limits: &Limits::new(&rules, &context),
+        ..without_policies
+    };
+    let mut matcher = Matcher::new(app, tenant, &request, &seen.stations, 1);
+    matcher.add_stations(&first, stations);
+    match book(app, origin, &row, matcher).await? {
+        Booking::Settled => Ok(false),
+        Booking::NoMatch(reason, summary) => {
+            record_failure(app, origin, row, reason, Some(summary)).await
+        }
+    }
 }
 
 /// Notes that the attempt found nothing. A confirmed reservation that fails gives back the time it was promised.
-pub(super) async fn miss(
+pub(super) async fn record_failure(
     app: &App,
     origin: &Origin,
     mut row: Stored<Reservation>,
@@ -229,13 +233,9 @@ pub(super) async fn miss(
     summary: Option<MatchSummary>,
 ) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
-    let (reservation, internal) = (&mut row.object, &mut row.internal);
-    let lost = reservation.status == ReservationStatus::Confirmed;
-    reservation.miss(reason, summary, internal, origin.now);
+    let lost = row.object.status == ReservationStatus::Confirmed;
+    row.record_failed_attempt(reason, summary, origin.now);
     let failed = row.object.status == ReservationStatus::Failed;
-    if failed {
-        row = row.recording(EventType::ReservationFailed);
-    }
     tx.save(&mut row)?;
     if lost && failed {
         tx.release(&row).await?;

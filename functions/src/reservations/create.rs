@@ -8,11 +8,9 @@ use shared::http::route::CHARGES_IF_NAMED;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
-use shared::models::event::EventType;
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::Payer;
 use shared::models::reservation::{NewReservation, Reservation, Terms};
-use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::{App, Code, Error, Kind};
 
@@ -40,10 +38,10 @@ pub async fn handle(
     let tenant = context.tenant();
     context.check_charge(new.payment_method.as_ref())?;
     new.check(context.now())?;
-    let (driver, vehicle) = tokio::try_join!(
-        app.store.load::<Driver>(tenant, &new.driver),
-        app.store.load::<Vehicle>(tenant, &new.vehicle),
-    )?;
+    let ids = [&new.driver, &new.vehicle];
+    let mut found = app.store.find_together(tenant, ids).await?;
+    let driver = found.require::<Driver>(&new.driver)?;
+    let vehicle = found.require::<Vehicle>(&new.vehicle)?;
     let payer = Payer::of_drive(&driver.object, &vehicle.object.fleet);
     let (method, param) = (new.payment_method.as_ref(), Kind::PaymentMethod.name());
     let (fleet, _) = tokio::try_join!(
@@ -57,23 +55,21 @@ pub async fn handle(
         fee: app.settings.reservation_fee,
     };
     let (driver, vehicle) = (driver.object, vehicle.object);
-    let (reservation, internal) = Reservation::new(new, &driver, &vehicle, terms, context.now())?;
+    let mut reservation = Reservation::new(new, &driver, &vehicle, terms, context.now())?;
     let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
     let plan = PolicyContext {
         station: None,
-        area: Some(reservation.location.circle()),
-        windows: &matching::windows(&reservation, context.now()),
+        area: Some(reservation.object.location.circle()),
+        windows: &matching::windows(&reservation.object, context.now()),
         currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
     let made = Allowed {
-        object: &reservation,
+        object: &reservation.object,
         policy_warnings: policies::check(&rules, &plan)?,
     };
     let response = context.respond(&made)?;
-    let mut row =
-        Stored::with_internal(reservation, internal).recording(EventType::ReservationCreated);
     let mut tx = app.store.begin(&context.origin);
-    tx.create(&mut row)?;
+    tx.create(&mut reservation)?;
     tx.commit(response).await
 }

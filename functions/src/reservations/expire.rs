@@ -1,7 +1,6 @@
 //! `expire-reservation`: gives up a confirmed reservation whose vehicle did not come within 15 minutes of its start.
 
 use shared::deployment::Deployment;
-use shared::models::event::EventType;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
@@ -18,17 +17,16 @@ pub const FUNCTION: Function = Function::quick_worker(
 
 pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let now = app.now();
-    let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
+    let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(());
     };
     let due = row.internal.next_action_at.is_some_and(|due| due <= now);
-    let waits = row.object.status == ReservationStatus::Confirmed && !row.internal.displaced;
+    let waits = row.object.status == ReservationStatus::Confirmed && !row.internal.awaiting_rematch;
     if !waits || !due {
         return Ok(());
     }
     let origin = Origin::background(tenant.clone(), now);
-    let mut row = row.recording(EventType::ReservationExpired);
-    row.object.expire(&mut row.internal, now);
+    row.expire(now);
     let mut tx = app.store.begin(&origin);
     tx.save(&mut row)?;
     tx.release(&row).await?;

@@ -7,5 +7,6 @@ pub mod confirm;
 pub mod create;
 pub mod expire;
 pub mod list;
+pub mod matcher;
 pub mod retrieve;
 pub mod update;

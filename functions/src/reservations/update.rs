@@ -4,7 +4,6 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::reservation::{Reservation, ReservationChange};
 use shared::{App, Code, Error};
 
@@ -21,10 +20,8 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<ReservationChange>,
 ) -> Result<Response, Error> {
-    let row = app.store.load::<Reservation>(context.tenant(), &id).await?;
-    let mut row = row.recording(EventType::ReservationUpdated);
-    row.object
-        .update(change, &mut row.internal, context.now())?;
+    let mut row = app.store.load::<Reservation>(context.tenant(), &id).await?;
+    row.update(change, context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

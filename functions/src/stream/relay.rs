@@ -1,14 +1,24 @@
 //! `relay-stream`: turns what changed in the table into events, deliveries and schedules.
 
-use shared::Kind;
 use shared::deployment::{Deployment, Need};
-pub use shared::events::relay::{StreamRecord, relay as handle};
+use shared::events::relay;
+pub use shared::events::relay::StreamRecord;
+use shared::function_scope;
 use shared::store::access::Rows;
+use shared::{App, Error, Kind};
 
 use crate::function::{Function, Trigger};
 
 /// The name of the function.
 pub const NAME: &str = "relay-stream";
+
+/// Relays a change of the table.
+///
+/// # Errors
+/// The change has to be relayed again: the table or a queue cannot be reached.
+pub async fn handle(app: &App, change: &StreamRecord) -> Result<(), Error> {
+    function_scope::within(NAME, relay::relay(app, change)).await
+}
 
 pub const FUNCTION: Function = Function {
     name: NAME,

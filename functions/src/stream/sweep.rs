@@ -2,6 +2,7 @@
 
 use shared::deployment::{Deployment, Need};
 use shared::events::relay::resend;
+use shared::function_scope;
 use shared::store::access::Rows;
 use shared::time::MINUTE;
 use shared::{App, Error, Kind, Timestamp};
@@ -25,7 +26,8 @@ const GRACE: i64 = 2 * MINUTE;
 
 /// Sends again what has been overdue for two minutes. Says how many rows there were.
 pub async fn handle(app: &App) -> Result<usize, Error> {
-    before(app, app.now().plus_millis(-GRACE)).await
+    let moment = app.now().plus_millis(-GRACE);
+    function_scope::within(NAME, before(app, moment)).await
 }
 
 /// Sends again everything that is due before a moment, wherever it is now.

@@ -6,7 +6,6 @@ use shared::Response;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
 use shared::{App, Error};
 
@@ -23,10 +22,9 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Response, Error> {
     let mut row = app.store.load::<Transaction>(context.tenant(), &id).await?;
-    let (refund, internal) = row.object.refund(&mut row.internal, context.now())?;
-    let response = context.respond(&refund)?;
+    let mut refund = row.refund(context.now())?;
+    let response = context.respond(&refund.object)?;
     let mut tx = app.store.begin(&context.origin);
-    let mut refund = Stored::with_internal(refund, internal);
     tx.save(&mut row)?;
     tx.create(&mut refund)?;
     tx.commit(response).await

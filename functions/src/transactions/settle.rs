@@ -1,11 +1,10 @@
 //! `settle-transaction`: sends a pending refund, once. Top-ups whose requests did not finish them come by the same queue.
 
 use shared::deployment::{Deployment, Need};
-use shared::models::event::EventType;
+use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
-use shared::ports::payments::PaymentOutcome;
 use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;
@@ -43,15 +42,11 @@ async fn refund(app: &App, origin: &Origin, mut row: Stored<Transaction>) -> Res
     let mut tx = app.store.begin(origin);
     let outcome = payments::refund(app, &mut tx, &row).await?;
     let succeeded = outcome == PaymentOutcome::Succeeded;
-    row.object.end_refund(&mut row.internal, succeeded);
-    let event = match succeeded {
-        true => EventType::ServiceRefunded,
-        false => {
-            allow_another(app, &mut tx, &row).await?;
-            EventType::ServiceFailed
-        }
-    };
-    tx.save(&mut row.recording(event))?;
+    row.end_refund(succeeded);
+    if !succeeded {
+        allow_another(app, &mut tx, &row).await?;
+    }
+    tx.save(&mut row)?;
     tx.commit_without_response().await
 }
 

@@ -1,11 +1,9 @@
-//! `POST /v1/vehicles`: makes a vehicle of a fleet, and tells its drivers.
+//! `POST /v1/vehicles`: creates a vehicle in a fleet, and adds it to its drivers.
 
 use axum::extract::State;
 use shared::Response;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
-use shared::models::stored::Stored;
 use shared::models::vehicle::{NewVehicle, Vehicle};
 use shared::store::Store;
 use shared::store::access::Rows;
@@ -28,7 +26,8 @@ pub async fn handle(
     Body(new): Body<NewVehicle>,
 ) -> Result<Response, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
-    let vehicle = Vehicle::new(new, context.now())?;
+    let mut row = Vehicle::new(new, context.now())?;
+    let vehicle = row.object.clone();
     let no_fleet = || Store::no_such_owner(Kind::Fleet);
     if !vehicle.fleet.is(Kind::Fleet) {
         return Err(no_fleet());
@@ -48,7 +47,7 @@ pub async fn handle(
     for driver in &vehicle.drivers {
         tx.name_driver(driver, &vehicle.id)?;
     }
-    tx.create(&mut Stored::new(vehicle).recording(EventType::VehicleCreated))?;
+    tx.create(&mut row)?;
     match tx.commit(response).await {
         // DynamoDB takes at most 4 MB in one transaction, the rows of the drivers included.
         Err(error @ Error::Internal(_)) if error.is_permanent() && names_drivers => {

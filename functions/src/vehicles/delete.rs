@@ -1,11 +1,10 @@
-//! `DELETE /v1/vehicles/{id}`: removes a vehicle that no reservation waits for and that is not charging, with its telemetry.
+//! `DELETE /v1/vehicles/{id}`: deletes a vehicle that no reservation waits for and that is not charging, with its telemetry.
 
 use axum::extract::State;
 use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
-use shared::models::event::EventType;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::store::access::Rows;
@@ -28,7 +27,7 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Response, Error> {
     let (origin, store) = (&context.origin, &app.store);
-    let row = store.load::<Vehicle>(context.tenant(), &id).await?;
+    let mut row = store.load::<Vehicle>(context.tenant(), &id).await?;
     references::unreserved(&app, context.tenant(), Kind::Vehicle, &id).await?;
     references::not_charging(&app, origin, Kind::Vehicle, &id).await?;
     let response = context.deleted(&id, Kind::Vehicle)?;
@@ -48,6 +47,7 @@ pub async fn handle(
         tx.delete(&telemetry)?;
     }
     tx.count(&row.object.fleet, Counter::Vehicles, -1, Error::Contended)?;
-    tx.delete(&row.recording(EventType::VehicleDeleted))?;
+    row.delete();
+    tx.delete(&row)?;
     tx.commit(response).await
 }

@@ -4,7 +4,6 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::EventType;
 use shared::models::vehicle::{Vehicle, VehicleChange};
 use shared::store::access::Rows;
 use shared::{App, Code, Error, Kind};
@@ -21,18 +20,14 @@ pub async fn handle(
     PathId(id): PathId,
     Body(change): Body<VehicleChange>,
 ) -> Result<Response, Error> {
-    let mut row = app
-        .store
-        .load::<Vehicle>(context.tenant(), &id)
-        .await?
-        .recording(EventType::VehicleUpdated);
+    let mut row = app.store.load::<Vehicle>(context.tenant(), &id).await?;
     references::policies(
         &app,
         context.tenant(),
         change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
-    row.object.update(change, context.now())?;
+    row.update(change, context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;

@@ -4,6 +4,7 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::deployment::Need;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::stored::Stored;
@@ -17,7 +18,8 @@ pub const ROUTE: Route = Route::post(
     Resource::WebhookEndpoints,
 )
 .sometimes_requiring(&[super::SUBSCRIBES])
-.writing(&[Rows::EndpointCounts]);
+.writing(&[Rows::EndpointCounts])
+.needing(&[Need::EncryptionKeys]);
 
 pub async fn handle(
     context: RequestContext,
@@ -31,7 +33,7 @@ pub async fn handle(
     let (version, targets) = (&context.default_version, app.settings.targets);
     let endpoint = WebhookEndpoint::new(new, tenant, version, targets, context.now())?;
     endpoint.check_subscriptions(&context.key)?;
-    let response = context.respond(&endpoint)?;
+    let response = context.respond(&endpoint)?.confidential();
     let mut tx = app.store.begin(&context.origin);
     tx.count_endpoint(&context.lineage, 1, app.settings.quotas.endpoints)?;
     tx.create(&mut Stored::new(endpoint))?;

@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::deployment::Need;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
@@ -16,7 +17,8 @@ pub const ROUTE: Route = Route::list(
     "/v1/webhook_endpoints",
     Resource::WebhookEndpoints,
 )
-.sometimes_requiring(&[super::SHOWS_SECRET]);
+.sometimes_requiring(&[super::SHOWS_SECRET])
+.needing(&[Need::EncryptionKeys]);
 
 pub async fn handle(
     context: RequestContext,

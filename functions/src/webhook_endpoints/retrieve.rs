@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::deployment::Need;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
@@ -12,7 +13,8 @@ pub const ROUTE: Route = Route::get(
     "/v1/webhook_endpoints/{id}",
     Resource::WebhookEndpoints,
 )
-.sometimes_requiring(&[super::SHOWS_SECRET]);
+.sometimes_requiring(&[super::SHOWS_SECRET])
+.needing(&[Need::EncryptionKeys]);
 
 pub async fn handle(
     context: RequestContext,

@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::deployment::Need;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -13,7 +14,8 @@ pub const ROUTE: Route = Route::post(
     "rotate-webhook-endpoint-secret",
     "/v1/webhook_endpoints/{id}/rotate_secret",
     Resource::WebhookEndpoints,
-);
+)
+.needing(&[Need::EncryptionKeys]);
 
 pub async fn handle(
     context: RequestContext,
@@ -25,8 +27,8 @@ pub async fn handle(
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
-    row.object.rotate_secret(&mut row.internal, context.now())?;
-    let response = context.respond(&row.object)?;
+    row.rotate_secret(context.now())?;
+    let response = context.respond(&row.object)?.confidential();
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

@@ -3,6 +3,7 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::deployment::Need;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::{WebhookEndpoint, WebhookEndpointChange};
@@ -13,7 +14,8 @@ pub const ROUTE: Route = Route::post(
     "/v1/webhook_endpoints/{id}",
     Resource::WebhookEndpoints,
 )
-.sometimes_requiring(&[super::SUBSCRIBES]);
+.sometimes_requiring(&[super::SUBSCRIBES])
+.needing(&[Need::EncryptionKeys]);
 
 pub async fn handle(
     context: RequestContext,
@@ -28,14 +30,9 @@ pub async fn handle(
     if let Some(version) = change.api_version.set() {
         app.settings.versions.existing(version, "api_version")?;
     }
-    row.object.update(
-        change,
-        &mut row.internal,
-        app.settings.targets,
-        context.now(),
-    )?;
+    row.update(change, app.settings.targets, context.now())?;
     row.object.check_subscriptions(&context.key)?;
-    let response = context.respond(&row.object)?;
+    let response = context.respond(&row.object)?.confidential();
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

@@ -1,7 +1,7 @@
 //! `deliver-webhook`: makes one attempt to deliver an event to an endpoint.
 
 use shared::Kind;
-use shared::deployment::Deployment;
+use shared::deployment::{Deployment, Need};
 pub use shared::events::deliver::deliver as handle;
 use shared::ports::Work;
 use shared::store::access::Rows;
@@ -10,5 +10,7 @@ use crate::function::Function;
 
 pub const FUNCTION: Function = Function::worker(
     Work::DeliverWebhook,
-    Deployment::in_background().writing(&[Rows::Of(Kind::Event), Rows::Of(Kind::WebhookEndpoint)]),
+    Deployment::in_background()
+        .writing(&[Rows::Of(Kind::Event), Rows::Of(Kind::WebhookEndpoint)])
+        .needing(&[Need::EncryptionKeys]),
 );

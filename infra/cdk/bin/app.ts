@@ -1,12 +1,13 @@
 import * as path from "node:path";
 
-import { App, Stack } from "aws-cdk-lib";
+import { App, CfnOutput, Stack } from "aws-cdk-lib";
 
-import { FleetCharging } from "../lib/fleet-charging";
+import { FleetCharging, type FleetChargingProps } from "../lib/fleet-charging";
 
 const app = new App();
-const stack = new Stack(app, "FleetCharging", { description: "Fleet Charging Service" });
-new FleetCharging(stack, "Service", {
+const stack = new Stack(app, app.node.tryGetContext("stack") ?? "FleetCharging", { description: "Fleet Charging Service" });
+const service = new FleetCharging(stack, "Service", {
   executable: app.node.tryGetContext("executable") ?? path.join(__dirname, "../../../target/lambda/functions"),
-  parameters: app.node.tryGetContext("parameters") ?? {},
+  ...(app.node.tryGetContext("props") as Partial<FleetChargingProps> | undefined),
 });
+new CfnOutput(stack, "Url", { value: service.apiUrl });

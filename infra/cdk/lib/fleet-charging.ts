@@ -1,61 +1,161 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 
-import { type CfnParameter, type CfnResource, Stack, Validations } from "aws-cdk-lib";
-import { CfnInclude } from "aws-cdk-lib/cloudformation-include";
+import { ArnFormat, type CfnResource, type Duration, Fn, Stack, Validations } from "aws-cdk-lib";
+import type { ICertificate } from "aws-cdk-lib/aws-certificatemanager";
+import { HttpApi, type IHttpApi } from "aws-cdk-lib/aws-apigatewayv2";
+import { Alarm, type CfnAlarm, type IAlarm } from "aws-cdk-lib/aws-cloudwatch";
+import { type ITable, Table } from "aws-cdk-lib/aws-dynamodb";
+import type { Grant, IGrantable } from "aws-cdk-lib/aws-iam";
+import type { IKey } from "aws-cdk-lib/aws-kms";
+import { type Architecture, Function as LambdaFunction, type IFunction } from "aws-cdk-lib/aws-lambda";
+import type { RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Bucket, type IBucket } from "aws-cdk-lib/aws-s3";
 import { Asset } from "aws-cdk-lib/aws-s3-assets";
 import { CfnFunction } from "aws-cdk-lib/aws-sam";
+import type { ISecret } from "aws-cdk-lib/aws-secretsmanager";
+import type { ITopic } from "aws-cdk-lib/aws-sns";
+import { CfnInclude } from "aws-cdk-lib/cloudformation-include";
 import { Construct } from "constructs";
 
-/** The template that `sam` deploys: the one place that says what the service consists of. */
-export const TEMPLATE = path.join(__dirname, "..", "..", "template.yaml");
+/** The folder of the templates that `sam` deploys: in the package, or in the repository. */
+export const TEMPLATES = [path.join(__dirname, "..", "templates"), path.join(__dirname, "..", "..")].find((folder) =>
+  fs.existsSync(path.join(folder, "template.yaml")),
+) as string;
 
-/** The parameters of the template, under their names there. What is left out keeps its default. */
-export interface Parameters {
-  readonly Stage?: string;
-  readonly Architecture?: "arm64" | "x86_64";
-  readonly DeletionProtection?: "true" | "false";
-  readonly DomainName?: string;
-  readonly CertificateArn?: string;
-  readonly ApiRate?: number;
-  readonly ApiBurst?: number;
-  readonly RateTest?: number;
-  readonly RateLive?: number;
-  readonly ReservationFee?: number;
-  readonly StripeSecret?: string;
-  readonly LogLevel?: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR";
-  readonly LogRetentionDays?: number;
-  readonly Tracing?: "Active" | "PassThrough";
-  readonly AlarmTopicArn?: string;
-  readonly KeyArn?: string;
-  readonly WorkerConcurrency?: number;
-  readonly ReportDays?: number;
-  readonly PageTokenGeneration?: string;
-}
+/** How requests go over to new versions of functions; all but `AllAtOnce` by CodeDeploy, which goes back when an alarm rings. */
+export type Canary =
+  | "AllAtOnce"
+  | "Canary10Percent5Minutes"
+  | "Canary10Percent10Minutes"
+  | "Canary10Percent15Minutes"
+  | "Canary10Percent30Minutes"
+  | "Linear10PercentEvery1Minute"
+  | "Linear10PercentEvery2Minutes"
+  | "Linear10PercentEvery3Minutes"
+  | "Linear10PercentEvery10Minutes";
 
+/** What differs from one deployment to the next. What is left out has the default of the template. */
 export interface FleetChargingProps {
   /** The folder that holds the executable under the name `bootstrap`: what `cargo lambda build` leaves. */
   readonly executable: string;
-  readonly parameters?: Parameters;
+  /** Which deployment this is, a tag on everything: `dev` by default. */
+  readonly stage?: string;
+  /** What the executable was built for: arm64 by default. */
+  readonly architecture?: Architecture;
+  readonly canary?: Canary;
+  /** Whether the table refuses to be deleted: true by default. */
+  readonly deletionProtection?: boolean;
+  /** The API's own domain. Point its record at the output `DomainTarget`. */
+  readonly domain?: { readonly name: string; readonly certificate: ICertificate };
+  /** Requests per second that the API lets through in all. */
+  readonly apiRate?: number;
+  /** Requests that the API lets through at once. */
+  readonly apiBurst?: number;
+  /** Requests per second of one account together with all accounts below it, in test mode. */
+  readonly rateTest?: number;
+  /** The same in live mode. */
+  readonly rateLive?: number;
+  /** Accounts that one account may have below it. */
+  readonly maxChildren?: number;
+  /** Webhook endpoints in one mode that one account may have together with all accounts below it. */
+  readonly maxEndpoints?: number;
+  /** The fee of a reservation, in the smallest unit of its currency. */
+  readonly reservationFee?: number;
+  /** The secret that holds the key of Stripe; without it there are no payments in live mode. */
+  readonly stripeSecret?: ISecret;
+  readonly logLevel?: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR";
+  readonly logRetention?: RetentionDays;
+  /** Whether traces are sent to X-Ray. */
+  readonly tracing?: boolean;
+  /** The topic that alarms are sent to. */
+  readonly alarmTopic?: ITopic;
+  /** A key for the table, queues, files, logs and secrets, whose policy admits CloudWatch and CloudWatch Logs. */
+  readonly encryptionKey?: IKey;
+  /** How many instances of a function work on one queue at a time. */
+  readonly workerConcurrency?: number;
+  /** An alarm rings when so many functions of the AWS account and region run at once. */
+  readonly concurrencyAlarm?: number;
+  /** How long the files of reports are kept, in whole days. */
+  readonly reportRetention?: Duration;
+  /** Another text after a secret was changed, so that functions are given the new one. */
+  readonly secretsGeneration?: string;
+}
+
+/** The values of the template's parameters that follow from the props. */
+function parameters(props: FleetChargingProps): Record<string, string | undefined> {
+  const text = (value?: number | boolean): string | undefined => (value === undefined ? undefined : String(value));
+  return {
+    Stage: props.stage,
+    Architecture: props.architecture?.name,
+    Canary: props.canary,
+    DeletionProtection: text(props.deletionProtection),
+    DomainName: props.domain?.name,
+    CertificateArn: props.domain?.certificate.certificateArn,
+    ApiRate: text(props.apiRate),
+    ApiBurst: text(props.apiBurst),
+    RateTest: text(props.rateTest),
+    RateLive: text(props.rateLive),
+    MaxChildren: text(props.maxChildren),
+    MaxEndpoints: text(props.maxEndpoints),
+    ReservationFee: text(props.reservationFee),
+    StripeSecret: props.stripeSecret?.secretArn,
+    LogLevel: props.logLevel,
+    LogRetentionDays: text(props.logRetention),
+    Tracing: props.tracing === undefined ? undefined : props.tracing ? "Active" : "PassThrough",
+    AlarmTopicArn: props.alarmTopic?.topicArn,
+    KeyArn: props.encryptionKey?.keyArn,
+    WorkerConcurrency: text(props.workerConcurrency),
+    ConcurrencyAlarm: text(props.concurrencyAlarm),
+    ReportDays: text(props.reportRetention?.toDays()),
+    SecretsGeneration: props.secretsGeneration,
+  };
+}
+
+/** The conditions of the template, and whether the props fulfil them: a value that is known only later cannot decide one. */
+function conditions(props: FleetChargingProps): Record<string, boolean> {
+  return {
+    OwnDomain: props.domain !== undefined,
+    OwnKey: props.encryptionKey !== undefined,
+    Paid: props.stripeSecret !== undefined,
+    Told: props.alarmTopic !== undefined,
+    Gradual: props.canary !== undefined && props.canary !== "AllAtOnce",
+  };
+}
+
+/** The nested stacks by their logical names, and their templates. */
+function nestedStacks(): Record<string, { templateFile: string }> {
+  const files = fs.readdirSync(path.join(TEMPLATES, "stacks")).sort();
+  const entries = files.map((file) => {
+    const name = path.basename(file, ".yaml");
+    const id = `${name.charAt(0).toUpperCase()}${name.slice(1)}Stack`;
+    return [id, { templateFile: path.join(TEMPLATES, "stacks", file) }] as const;
+  });
+  return Object.fromEntries(entries);
 }
 
 /**
- * The fleet charging service. Its resources keep the names they have in the template, so there is one per stack, and
- * `resource` hands out any of them to be changed or referred to.
+ * The fleet charging service: the templates of the package with the values of the props. Its resources keep the names they have in
+ * the templates, so there is one service per stack.
  */
 export class FleetCharging extends Construct {
+  readonly api: IHttpApi;
   /** Where clients find the API. */
   readonly apiUrl: string;
-  readonly tableName: string;
-  readonly filesBucketName: string;
-  /** The function that makes the first account and key. */
-  readonly bootstrapFunctionName: string;
-  /** The function that suspends, closes and reopens accounts. */
-  readonly accountStatusFunctionName: string;
-  /** The function that loads stations. */
-  readonly importFunctionName: string;
+  readonly table: ITable;
+  /** Files of reports, and under `stations/` those that operators hand in. */
+  readonly files: IBucket;
+  /** Makes the first account and key. */
+  readonly bootstrapFunction: IFunction;
+  /** Suspends, closes and reopens accounts. */
+  readonly accountStatusFunction: IFunction;
+  /** Loads stations. */
+  readonly importFunction: IFunction;
+  /** Every alarm of the service and of its functions. */
+  readonly alarms: readonly IAlarm[];
 
-  private readonly template: CfnInclude;
+  private readonly root: CfnInclude;
+  private readonly nested: ReadonlyMap<string, CfnInclude>;
 
   constructor(scope: Construct, id: string, props: FleetChargingProps) {
     super(scope, id);
@@ -63,40 +163,100 @@ export class FleetCharging extends Construct {
       throw new Error(`${props.executable} holds no bootstrap: build it with cargo lambda build --release --bin functions`);
     }
     const { bucket, s3ObjectKey: key } = new Asset(this, "Executable", { path: props.executable });
-    this.template = new CfnInclude(this, "Template", {
-      templateFile: TEMPLATE,
-      // It refers to the API's stage, which only the SAM transformation makes.
-      dehydratedResources: ["DomainMapping"],
-    });
-    const reason = "an empty topic, key or certificate stands behind a condition";
-    Validations.of(Stack.of(this)).acknowledge({ id: "CloudFormation-Validate::W1030", reason });
-    const mapping = this.resource("DomainMapping");
-    mapping.overrideLogicalId("DomainMapping");
-    Validations.of(mapping).acknowledge({
-      id: "CloudFormation-Validate::F1020",
-      reason: "the SAM transformation makes the stage",
-    });
-    mapping.cfnOptions.condition = this.template.getCondition("OwnDomain");
-    for (const child of this.template.node.children) {
-      if (child instanceof CfnFunction) {
-        child.codeUri = { bucket: bucket.bucketName, key };
+    const templateFile = path.join(TEMPLATES, "template.yaml");
+    const loadNestedStacks = nestedStacks();
+    this.root = new CfnInclude(this, "Template", { templateFile, parameters: values(templateFile, props), loadNestedStacks });
+    for (const [name, holds] of Object.entries(conditions(props))) {
+      this.root.getCondition(name).expression = Fn.conditionEquals(String(holds), "true");
+    }
+    const names = Object.keys(loadNestedStacks);
+    this.nested = new Map(names.map((name) => [name, this.root.getNestedStack(name).includedTemplate]));
+    const acknowledged = {
+      W1030: "an empty topic, key or certificate stands behind a condition",
+      W8003: "the props decide the conditions",
+      W9053: "the props decide the conditions",
+    };
+    for (const [rule, reason] of Object.entries(acknowledged)) {
+      Validations.of(Stack.of(this)).acknowledge({ id: `CloudFormation-Validate::${rule}`, reason });
+    }
+    for (const one of this.nested.values()) {
+      for (const child of one.node.children) {
+        if (child instanceof CfnFunction) child.codeUri = { bucket: bucket.bucketName, key };
       }
     }
-    for (const [name, value] of Object.entries(props.parameters ?? {})) {
-      const parameter: CfnParameter = this.template.getParameter(name);
-      parameter.default = value;
-    }
-    const output = (name: string): string => this.template.getOutput(name).value;
-    this.apiUrl = output("ApiUrl");
-    this.tableName = output("TableName");
-    this.filesBucketName = output("FilesBucket");
-    this.bootstrapFunctionName = output("BootstrapFunction");
-    this.accountStatusFunctionName = output("SetAccountStatusFunction");
-    this.importFunctionName = output("ImportFunction");
+    this.api = HttpApi.fromHttpApiAttributes(this, "Api", { httpApiId: this.resource("Api").ref });
+    this.apiUrl = this.root.getOutput("ApiUrl").value as string;
+    this.table = Table.fromTableAttributes(this, "Table", {
+      tableArn: this.resource("Table").getAtt("Arn").toString(),
+      grantIndexPermissions: true,
+      ...(props.encryptionKey && { encryptionKey: props.encryptionKey }),
+    });
+    this.files = Bucket.fromBucketAttributes(this, "Files", {
+      bucketName: this.resource("Files").ref,
+      ...(props.encryptionKey && { encryptionKey: props.encryptionKey }),
+    });
+    this.bootstrapFunction = this.function("bootstrap-account");
+    this.accountStatusFunction = this.function("set-account-status");
+    this.importFunction = this.function("import-stations");
+    this.alarms = this.allAlarms();
   }
 
-  /** A resource by its name in the template. */
+  /** A resource of the root stack by its name in `template.yaml`. */
   resource(name: string): CfnResource {
-    return this.template.getResource(name);
+    return this.root.getResource(name);
   }
+
+  /** A resource of a nested stack: `nestedResource("FleetsStack", "CreateFleetRole")`. */
+  nestedResource(stack: string, name: string): CfnResource {
+    const nested = this.nested.get(stack);
+    if (!nested) throw new Error(`${stack} is none of ${[...this.nested.keys()].join(", ")}`);
+    return nested.getResource(name);
+  }
+
+  /** The alias `live` of a function by its handler, such as `create-fleet`. Grants to invoke it are policies of the grantee. */
+  function(handler: string): IFunction {
+    const stack = Stack.of(this);
+    const functionArn = stack.formatArn({
+      service: "lambda",
+      resource: "function",
+      resourceName: `${stack.stackName}-${handler}:live`,
+      arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+    });
+    return LambdaFunction.fromFunctionAttributes(this, `function-${handler}`, { functionArn, sameEnvironment: false });
+  }
+
+  /** Lets an operator make accounts and their first keys. */
+  grantBootstrap(operator: IGrantable): Grant {
+    return this.bootstrapFunction.grantInvoke(operator);
+  }
+
+  /** Lets an operator suspend, close and reopen accounts. */
+  grantSetAccountStatus(operator: IGrantable): Grant {
+    return this.accountStatusFunction.grantInvoke(operator);
+  }
+
+  /** Lets an operator hand in files of stations and load them. */
+  grantImportStations(operator: IGrantable): Grant {
+    this.files.grantPut(operator, "stations/*");
+    return this.importFunction.grantInvoke(operator);
+  }
+
+  private allAlarms(): readonly IAlarm[] {
+    const templates = [["Root", this.root] as const, ...this.nested];
+    return templates.flatMap(([name, template]) =>
+      template.node.children
+        .filter((child): child is CfnAlarm => (child as CfnResource).cfnResourceType === "AWS::CloudWatch::Alarm")
+        .map((alarm) => Alarm.fromAlarmArn(this, `${name}${alarm.node.id}`, alarm.attrArn)),
+    );
+  }
+}
+
+/** The value of every parameter: that of the props, or the default of the template. */
+function values(templateFile: string, props: FleetChargingProps): Record<string, string> {
+  const template = new CfnInclude(new Stack(undefined, "Defaults"), "Template", { templateFile });
+  const entries = Object.entries(parameters(props)).map(([name, value]) => {
+    const standard = template.getParameter(name).default as string | number;
+    return [name, value ?? String(standard)] as const;
+  });
+  return Object.fromEntries(entries);
 }

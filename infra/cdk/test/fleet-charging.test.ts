@@ -1,26 +1,52 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import test from "node:test";
 
-import { App, Stack } from "aws-cdk-lib";
+import { App, Duration, Stack } from "aws-cdk-lib";
 import { Match, Template } from "aws-cdk-lib/assertions";
+import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
+import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
+import { Key } from "aws-cdk-lib/aws-kms";
+import { Secret } from "aws-cdk-lib/aws-secretsmanager";
+import { Topic } from "aws-cdk-lib/aws-sns";
 import { isMap, isScalar, isSeq, parseDocument } from "yaml";
 
-import { FleetCharging, type Parameters, TEMPLATE } from "../lib/fleet-charging";
+import { FleetCharging, type FleetChargingProps, TEMPLATES } from "../lib/fleet-charging";
 
-type Resources = Record<string, { Type: string; Metadata?: unknown; Properties?: Record<string, unknown> }>;
+type Resource = { Type: string; Metadata?: unknown; Properties: Record<string, unknown> };
+type Resources = Record<string, Resource>;
+type Written = Record<string, unknown> & { Resources: Resources };
 
-function synthesized(parameters: Parameters = {}): Template {
-  const executable = fs.mkdtempSync(path.join(os.tmpdir(), "fleet-"));
-  fs.writeFileSync(path.join(executable, "bootstrap"), "executable");
-  const stack = new Stack(new App(), "Test");
-  new FleetCharging(stack, "Service", { executable, parameters });
-  return Template.fromStack(stack);
+function executable(): string {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "fleet-"));
+  fs.writeFileSync(path.join(folder, "bootstrap"), "executable");
+  return folder;
 }
 
-/** What a node of the YAML file means, with CloudFormation's functions written in full. */
+/** The service in a stack, and the templates that are synthesized: the root's, and those of the nested stacks by their names. */
+function synthesized(props: (stack: Stack) => Partial<FleetChargingProps> = () => ({})) {
+  const app = new App();
+  const stack = new Stack(app, "Test");
+  const service = new FleetCharging(stack, "Service", { executable: executable(), ...props(stack) });
+  const role = new Role(stack, "Operator", { assumedBy: new AccountRootPrincipal() });
+  service.grantBootstrap(role);
+  service.grantImportStations(role);
+  service.table.grantReadData(role);
+  const assembly = app.synth();
+  const root = JSON.parse(fs.readFileSync(assembly.getStackByName("Test").templateFullPath, "utf8")) as Written;
+  const nested: Record<string, Written> = {};
+  for (const file of fs.readdirSync(assembly.directory).filter((file) => file.endsWith(".nested.template.json"))) {
+    const name = /([A-Za-z]+Stack)[0-9A-F]{8}\.nested/.exec(file)?.[1] ?? file;
+    const id = Object.keys(root.Resources).find((id) => name.endsWith(id)) ?? name;
+    nested[id] = JSON.parse(fs.readFileSync(path.join(assembly.directory, file), "utf8")) as Written;
+  }
+  return { service, root, nested, template: Template.fromStack(stack) };
+}
+
+/** What a node of a YAML file means, with CloudFormation's functions written in full. */
 function meaning(node: unknown): unknown {
   const value = isMap(node)
     ? Object.fromEntries(node.items.map((item) => [String(item.key), meaning(item.value)]))
@@ -44,78 +70,89 @@ function alike(value: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-function written(): Record<string, unknown> {
-  const document = parseDocument(fs.readFileSync(TEMPLATE, "utf8"), { logLevel: "silent" });
-  return alike(meaning(document.contents)) as Record<string, unknown>;
+function written(file: string): Written {
+  const document = parseDocument(fs.readFileSync(path.join(TEMPLATES, file), "utf8"), { logLevel: "silent" });
+  return alike(meaning(document.contents)) as Written;
 }
 
-test("every resource is the one of the template, but for where its code lies", () => {
-  const wanted = written()["Resources"] as Resources;
-  const found = alike(synthesized().toJSON().Resources) as Resources;
-  assert.deepEqual(Object.keys(found).sort(), Object.keys(wanted).sort());
-  for (const [name, resource] of Object.entries(found)) {
-    const expected = wanted[name];
-    assert.ok(expected);
-    delete resource.Metadata;
-    delete expected.Metadata;
-    if (resource.Type === "AWS::Serverless::Function") {
-      const code = resource.Properties?.["CodeUri"] as { Key: string };
-      assert.match(code.Key, /^[0-9a-f]{64}\.zip$/);
-      delete resource.Properties?.["CodeUri"];
+const NESTED = fs.readdirSync(path.join(TEMPLATES, "stacks"));
+
+function idOf(file: string): string {
+  const name = path.basename(file, ".yaml");
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}Stack`;
+}
+
+test("every resource of a nested stack is that of its template, but for where the code lies", () => {
+  const { nested } = synthesized();
+  assert.deepEqual(Object.keys(nested).sort(), NESTED.map(idOf).sort());
+  const packages = new Set<string>();
+  for (const file of NESTED) {
+    const wanted = written(`stacks/${file}`);
+    const found = alike(nested[idOf(file)]) as Written;
+    for (const resources of [wanted.Resources, found.Resources]) {
+      for (const resource of Object.values(resources)) delete resource.Metadata;
     }
-    assert.deepEqual(resource, expected, name);
+    for (const resource of Object.values(found.Resources)) {
+      if (resource.Type !== "AWS::Serverless::Function") continue;
+      packages.add(String((resource.Properties["CodeUri"] as { Key: string }).Key));
+      delete resource.Properties["CodeUri"];
+    }
+    assert.deepEqual(found.Resources, wanted.Resources, file);
+    for (const section of ["Parameters", "Conditions"]) assert.deepEqual(found[section], wanted[section], file);
+  }
+  assert.equal(packages.size, 1);
+  assert.match([...packages].join(), /^[0-9a-f]{64}\.zip$/);
+});
+
+test("the root stack has the resources of its template, and sets the same parameters of nested stacks", () => {
+  const { root } = synthesized();
+  const wanted = written("template.yaml").Resources;
+  const found = root.Resources;
+  for (const [id, resource] of Object.entries(wanted)) {
+    assert.equal(found[id]?.Type, resource.Type, id);
+    if (resource.Type !== "AWS::CloudFormation::Stack") continue;
+    const set = found[id]?.Properties["Parameters"] as object;
+    assert.deepEqual(Object.keys(set).sort(), Object.keys(resource.Properties["Parameters"] as object).sort(), id);
   }
 });
 
-/** By the handler of each function, what starts it and what its role may do. */
-function promises(resources: Resources): Record<string, { events: unknown; role: unknown }> {
-  const functions = Object.values(resources).filter((one) => one.Type === "AWS::Serverless::Function");
-  const entries = functions.map((one) => {
-    const { Handler, Events, Role } = one.Properties as { Handler: string; Events: unknown; Role: { "Fn::GetAtt": string } };
-    const role = Role["Fn::GetAtt"].split(".")[0] ?? "";
-    return [Handler, { events: Events ?? {}, role: resources[role]?.Properties }] as const;
-  });
-  return Object.fromEntries(entries);
-}
-
-test("functions, routes and permissions are those of the template", () => {
-  const found = promises(alike(synthesized().toJSON().Resources) as Resources);
-  assert.deepEqual(found, promises(written()["Resources"] as Resources));
-  const events = Object.values(found).flatMap((one) => Object.values(one.events as Record<string, { Type: string }>));
-  assert.ok(events.filter((one) => one.Type === "HttpApi").length > 75);
-  assert.ok(Object.values(found).every((one) => one.role));
+test("props are values of the template, not parameters that a later deployment would keep", () => {
+  const { root } = synthesized(() => ({ stage: "live", rateLive: 500, deletionProtection: false, reportRetention: Duration.days(7) }));
+  assert.deepEqual(Object.keys((root["Parameters"] ?? {}) as object), ["BootstrapVersion"]);
+  const handed = root.Resources["FleetsStack"]?.Properties["Parameters"] as Record<string, unknown>;
+  assert.equal(handed["Stage"], "live");
+  assert.equal(String(handed["RateLive"]), "500");
+  assert.equal(String(handed["RateTest"]), "25");
+  const table = root.Resources["Table"]?.Properties;
+  assert.equal(String(table?.["DeletionProtectionEnabled"]), "false");
 });
 
-test("what all functions have in common, and what the stack tells, are those of the template", () => {
-  const found = alike(synthesized().toJSON()) as Record<string, unknown>;
-  const wanted = written();
-  delete (wanted["Globals"] as { Function: Record<string, unknown> }).Function["CodeUri"];
-  delete (found["Globals"] as { Function: Record<string, unknown> }).Function["CodeUri"];
-  for (const section of ["Globals", "Conditions", "Outputs"]) {
-    assert.deepEqual(found[section], wanted[section], section);
+test("constructs of the same app can be props, although their names are known only later", () => {
+  const { root, template } = synthesized((stack) => ({
+    canary: "Canary10Percent5Minutes",
+    domain: { name: "api.example.com", certificate: Certificate.fromCertificateArn(stack, "Certificate", "arn:aws:acm:eu-west-1:1:certificate/1") },
+    encryptionKey: new Key(stack, "Key"),
+    alarmTopic: new Topic(stack, "Topic"),
+    stripeSecret: new Secret(stack, "Stripe"),
+  }));
+  for (const name of ["OwnDomain", "OwnKey", "Paid", "Told", "Gradual"]) {
+    template.hasCondition(name, { "Fn::Equals": ["true", "true"] });
   }
+  const handed = root.Resources["PaymentsStack"]?.Properties["Parameters"] as Record<string, unknown>;
+  assert.match(JSON.stringify(handed["KeyArn"]), /"Fn::GetAtt":\["Key/);
+  assert.match(JSON.stringify(handed["StripeSecretKey"]), /resolve:secretsmanager:.*Stripe/);
+  assert.equal(handed["Canary"], "Canary10Percent5Minutes");
 });
 
-test("functions share one executable", () => {
-  const functions = Object.values(synthesized().findResources("AWS::Serverless::Function"));
-  assert.ok(functions.length > 80);
-  assert.equal(new Set(functions.map((one) => one.Properties.CodeUri.Key)).size, 1);
-});
-
-test("a function that reads has no right to write", () => {
-  const template = synthesized();
-  const reading = Object.entries(template.findResources("AWS::Serverless::Function")).filter(([, one]) =>
-    one.Properties.Description.startsWith("GET /v1/"),
-  );
-  assert.ok(reading.length > 30);
-  const roles = template.findResources("AWS::IAM::Role");
-  for (const [name] of reading) {
-    assert.doesNotMatch(JSON.stringify(roles[`${name}Role`]), /dynamodb:(Put|Update|Delete|BatchWrite)/, name);
+test("the template's conditions do not hold without the props", () => {
+  const { template } = synthesized();
+  for (const name of ["OwnDomain", "OwnKey", "Paid", "Told", "Gradual"]) {
+    template.hasCondition(name, { "Fn::Equals": ["false", "true"] });
   }
 });
 
 test("the table and the files are kept and guarded", () => {
-  const template = synthesized();
+  const { template } = synthesized();
   template.hasResource("AWS::DynamoDB::Table", {
     DeletionPolicy: "RetainExceptOnCreate",
     Properties: Match.objectLike({
@@ -129,8 +166,48 @@ test("the table and the files are kept and guarded", () => {
   });
 });
 
-test("parameters are set, and nothing is deployed without an executable", () => {
-  synthesized({ Stage: "live", RateLive: 500 }).hasParameter("RateLive", { Default: 500 });
+test("grants name the aliases of functions, the table and the files", () => {
+  const { template, service } = synthesized();
+  const policies = JSON.stringify(template.findResources("AWS::IAM::Policy", { Properties: { Roles: [{ Ref: Match.stringLikeRegexp("^Operator") }] } }));
+  assert.match(policies, /lambda:InvokeFunction/);
+  assert.match(policies, /Test-bootstrap-account:live/);
+  assert.match(policies, /Test-import-stations:live/);
+  assert.match(policies, /stations\/\*/);
+  assert.match(policies, /dynamodb:GetItem/);
+  assert.ok(service.alarms.length > 40);
+  assert.equal(service.nestedResource("FleetsStack", "CreateFleet").cfnResourceType, "AWS::Serverless::Function");
+  assert.throws(() => service.nestedResource("NoStack", "CreateFleet"), /NoStack is none of AccountsStack/);
+});
+
+test("nothing is deployed without an executable", () => {
   const build = () => new FleetCharging(new Stack(new App(), "Test"), "Service", { executable: os.tmpdir() });
   assert.throws(build, /holds no bootstrap/);
+});
+
+test("the package works in another project: packed, installed and synthesized with its types", () => {
+  const here = path.join(__dirname, "..");
+  const project = fs.mkdtempSync(path.join(os.tmpdir(), "fleet-project-"));
+  const run = (command: string, args: string[], cwd: string) => execFileSync(command, args, { cwd, encoding: "utf8" });
+  const packed = run("npm", ["pack", "--silent", "--pack-destination", project], here).trim().split("\n").at(-1) ?? "";
+  const { devDependencies } = JSON.parse(fs.readFileSync(path.join(here, "package.json"), "utf8"));
+  const wanted = ["aws-cdk-lib", "constructs", "typescript", "@types/node"].map((name) => `${name}@${devDependencies[name]}`);
+  fs.writeFileSync(path.join(project, "package.json"), "{}");
+  run("npm", ["install", "--silent", "--no-fund", "--no-audit", "--prefer-offline", `./${packed}`, ...wanted], project);
+  fs.writeFileSync(
+    path.join(project, "app.ts"),
+    `import { App, Stack } from "aws-cdk-lib";
+import { FleetCharging } from "fleet-charging-cdk";
+const app = new App({ outdir: "cdk.out" });
+const service = new FleetCharging(new Stack(app, "Elsewhere"), "Service", { executable: process.argv[2] as string, rateLive: 7 });
+if (!service.apiUrl) throw new Error("no address");
+app.synth();
+`,
+  );
+  run("npx", ["tsc", "--strict", "--skipLibCheck", "--types", "node", "--module", "node16", "--target", "es2022", "app.ts"], project);
+  run("node", ["app.js", executable()], project);
+  const made = fs.readdirSync(path.join(project, "cdk.out"));
+  assert.ok(made.includes("Elsewhere.template.json"));
+  assert.equal(made.filter((file) => file.endsWith(".nested.template.json")).length, NESTED.length);
+  assert.match(fs.readFileSync(path.join(project, "cdk.out", "Elsewhere.template.json"), "utf8"), /"RateLive": ?"7"/);
+  fs.rmSync(project, { recursive: true });
 });

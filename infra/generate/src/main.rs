@@ -30,7 +30,7 @@ enum File {
     /// clients/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1
     #[value(name = "openapi-3.0")]
     Openapi30,
-    /// infra/template.yaml: functions, roles, queues and alarms
+    /// infra/template.yaml and infra/stacks: functions, roles, queues and alarms
     Template,
     /// infra/capacity.md: calls and capacity units of each route
     Capacity,
@@ -46,29 +46,43 @@ impl File {
         }
     }
 
-    /// Its path in the repository.
-    fn path(self) -> &'static str {
-        match self {
-            Self::Openapi => "functions/src/docs/openapi.json",
-            Self::Openapi30 => "clients/openapi-3.0.json",
-            Self::Template => "infra/template.yaml",
-            Self::Capacity => "infra/capacity.md",
-        }
-    }
-
-    /// What the file should contain. The template's is the present one with the generated parts replaced.
-    async fn render(self, present: &str) -> String {
-        match self {
-            Self::Openapi => openapi::render(),
-            Self::Openapi30 => openapi::render_3_0(),
-            Self::Template => template::render(present),
-            Self::Capacity => capacity::render().await,
-        }
+    /// The paths of its files in the repository, and what each should contain. The root stack's template is the present one
+    /// with its generated parts replaced.
+    async fn render(self) -> std::io::Result<Vec<(String, String)>> {
+        Ok(match self {
+            Self::Openapi => vec![(
+                "functions/src/docs/openapi.json".to_owned(),
+                openapi::render(),
+            )],
+            Self::Openapi30 => vec![("clients/openapi-3.0.json".to_owned(), openapi::render_3_0())],
+            Self::Template => template::render(&present("infra/template.yaml")?),
+            Self::Capacity => vec![("infra/capacity.md".to_owned(), capacity::render().await)],
+        })
     }
 }
 
+/// What a file contains now; nothing if it is not there.
+fn present(path: &str) -> std::io::Result<String> {
+    match std::fs::read_to_string(root().join(path)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read,
+    }
+}
+
+/// The templates of nested stacks that are there and should not be.
+fn left_over(files: &[(String, String)]) -> std::io::Result<Vec<PathBuf>> {
+    let mut left = Vec::new();
+    for entry in std::fs::read_dir(root().join("infra/stacks"))? {
+        let path = entry?.path();
+        if !files.iter().any(|(file, _)| root().join(file) == path) {
+            left.push(path);
+        }
+    }
+    Ok(left)
+}
+
 /// The repository.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -80,24 +94,32 @@ async fn main() -> std::io::Result<ExitCode> {
         if !options.files.is_empty() && !options.files.contains(file) {
             continue;
         }
-        let path = root().join(file.path());
-        let present = match std::fs::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            read => read?,
-        };
-        let rendered = file.render(&present).await;
-        if rendered == present {
-            continue;
+        let files = file.render().await?;
+        for (path, rendered) in &files {
+            let present = present(path)?;
+            if *rendered == present {
+                continue;
+            }
+            if options.check {
+                let difference = first_difference(&present, rendered);
+                out_of_date.push((path.clone(), file.name(), difference));
+            } else {
+                std::fs::write(root().join(path), rendered)?;
+                writeln!(std::io::stdout(), "wrote {path}")?;
+            }
         }
-        if options.check {
-            out_of_date.push((file, first_difference(&present, &rendered)));
-        } else {
-            std::fs::write(&path, rendered)?;
-            writeln!(std::io::stdout(), "wrote {}", file.path())?;
+        if *file == File::Template {
+            for path in left_over(&files)? {
+                if options.check {
+                    let difference = "no nested stack has this template".to_owned();
+                    out_of_date.push((path.display().to_string(), file.name(), difference));
+                } else {
+                    std::fs::remove_file(path)?;
+                }
+            }
         }
     }
-    for (file, difference) in &out_of_date {
-        let (path, name) = (file.path(), file.name());
+    for (path, name, difference) in &out_of_date {
         writeln!(
             std::io::stderr(),
             "{path} is out of date: run `cargo run -p generate {name}`\n{difference}"

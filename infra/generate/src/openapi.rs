@@ -74,7 +74,7 @@ fn document() -> Value {
         "info": {
             "title": "Fleet Charging Service",
             "version": version::CURRENT,
-            "summary": "Charging for fleets of electric vehicles: find, reserve, charge, pay, and be told.",
+            "summary": "Charging for fleets of electric vehicles: find stations, reserve, charge, pay, and receive webhooks.",
             "description": INTRODUCTION,
             "contact": {"name": "Fleet Charging Service"},
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},

@@ -4,7 +4,9 @@
 const PARTS: &[&[&str]] = &[
     &[
         "encryption",
+        "environment",
         "error",
+        "function_scope",
         "id",
         "money",
         "operation",
@@ -13,6 +15,7 @@ const PARTS: &[&[&str]] = &[
         "size",
         "time",
         "version",
+        "window",
     ],
     &["fields"],
     &["metrics", "models"],
@@ -22,7 +25,7 @@ const PARTS: &[&[&str]] = &[
     &["deployment"],
     &["http"],
     &["app", "aws", "stripe"],
-    &["events"],
+    &["events", "ocpi_client"],
 ];
 
 /// How high a file is in the order; nothing for the root of a library, which only lists its modules.

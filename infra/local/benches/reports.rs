@@ -58,6 +58,7 @@ async fn start() -> Running {
         memory: true,
         store: None,
         stations: None,
+        network: false,
         tariffs: None,
         tiles: None,
         tiles_attribution: None,

@@ -48,6 +48,7 @@ async fn start(memory: bool) -> Running {
         memory,
         store: None,
         stations: None,
+        network: false,
         tariffs: None,
         tiles: None,
         tiles_attribution: None,

@@ -1,7 +1,7 @@
-//! The webhook deliveries under way in a local run.
+//! The webhook deliveries in progress in a local run.
 //!
 //! A receiver may take 15 seconds to fail, and there can be many of them. So deliveries do not share the workers of the other
-//! messages: each endpoint has a few of its own, and an endpoint that hangs delays nobody else. Whoever waits for deliveries
+//! messages: each endpoint has a few of its own, and an endpoint that hangs does not delay the others. Code that waits for deliveries
 //! waits only for endpoints that make progress, that is, where a delivery began or ended a short while ago.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use shared::Id;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-/// How many deliveries of one endpoint are under way at a time; the others wait.
+/// How many deliveries of one endpoint run at a time; the others wait.
 const PER_ENDPOINT: usize = 4;
 
 pub struct Deliveries {
@@ -67,7 +67,7 @@ impl Deliveries {
         }
     }
 
-    /// How many deliveries are under way, and to how many endpoints.
+    /// How many deliveries are in progress, and to how many endpoints.
     pub fn under_way(&self) -> (usize, usize) {
         let endpoints = self.lock();
         let deliveries = endpoints.values().map(|endpoint| endpoint.deliveries);

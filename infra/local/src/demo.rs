@@ -7,7 +7,7 @@ use shared::error::{Error, Result};
 use shared::models::account::Account;
 use shared::models::api_key::{ApiKey, ApiKeyInternal, Scope, Secret};
 use shared::models::driver::Driver;
-use shared::models::fleet::{Fleet, FleetInternal};
+use shared::models::fleet::Fleet;
 use shared::models::payment_method::PaymentMethod;
 use shared::models::policy::Policy;
 use shared::models::transaction::{
@@ -49,22 +49,23 @@ pub async fn create(app: &App) -> Result<()> {
         &account,
         now,
     )?;
-    fleet.id = Id::from_number(Kind::Fleet, FIRST + 1);
-    let mut plan = FleetInternal::default();
-    fleet.plan(&mut plan, now);
+    fleet.clear_events();
+    fleet.object.id = Id::from_number(Kind::Fleet, FIRST + 1);
     let body = json!({"name": "Sample driver", "email": "driver@fleet.example"});
-    let (mut driver, internal) = Driver::new(
+    let mut driver = Driver::new(
         serde_json::from_value(body).map_err(Error::internal)?,
         &account,
         now,
     )?;
-    driver.id = Id::from_number(Kind::Driver, FIRST + 2);
-    let body = json!({"fleet": fleet.id, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001",
-        "battery_capacity": 60_000, "charging_standard": "Type2", "drivers": [driver.id]});
+    driver.clear_events();
+    driver.object.id = Id::from_number(Kind::Driver, FIRST + 2);
+    let body = json!({"fleet": fleet.object.id, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001",
+        "battery_capacity": 60_000, "charging_standard": "Type2", "drivers": [driver.object.id]});
     let mut vehicle = Vehicle::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
-    vehicle.id = Id::from_number(Kind::Vehicle, FIRST + 3);
-    fleet.total_vehicles = 1;
-    driver.vehicles.push(vehicle.id.clone());
+    vehicle.clear_events();
+    vehicle.object.id = Id::from_number(Kind::Vehicle, FIRST + 3);
+    fleet.object.total_vehicles = 1;
+    driver.object.vehicles.push(vehicle.object.id.clone());
     let body = json!({"type": "card", "token": "tok_success"});
     let known = app.payments.of(tenant.mode)?.method("tok_success").await?;
     let body = serde_json::from_value(body).map_err(Error::internal)?;
@@ -73,19 +74,20 @@ pub async fn create(app: &App) -> Result<()> {
     let movement = Movement {
         kind: TransactionType::Charge,
         amount: 1_250,
-        currency: driver.preferences.currency,
+        currency: driver.object.preferences.currency,
         description: "Charging".into(),
         payment_method: Some(method.id.clone()),
-        driver: Some(driver.id.clone()),
-        fleet: Some(fleet.id.clone()),
-        vehicle: Some(vehicle.id.clone()),
+        driver: Some(driver.object.id.clone()),
+        fleet: Some(fleet.object.id.clone()),
+        vehicle: Some(vehicle.object.id.clone()),
         charging_session: None,
     };
     let mut transaction = Transaction::new(movement, TransactionStatus::Succeeded, now);
     transaction.id = Id::from_number(Kind::Transaction, FIRST + 10);
     let body = json!({"name": "Sample policy", "rules": {"max_price_per_kwh": 100}});
     let mut policy = Policy::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
-    policy.id = Id::from_number(Kind::Policy, FIRST + 11);
+    policy.clear_events();
+    policy.object.id = Id::from_number(Kind::Policy, FIRST + 11);
     let key = ApiKey {
         id: Id::from_number(Kind::ApiKey, FIRST + 7),
         object: Kind::ApiKey,
@@ -106,14 +108,14 @@ pub async fn create(app: &App) -> Result<()> {
             version: None,
         },
     ))?;
-    tx.create(&mut Stored::with_internal(fleet, plan))?;
-    tx.create(&mut Stored::with_internal(driver, internal))?;
-    tx.create(&mut Stored::new(vehicle))?;
+    tx.create(&mut fleet)?;
+    tx.create(&mut driver)?;
+    tx.create(&mut vehicle)?;
     tx.create(&mut Stored::with_internal(method, token))?;
     tx.create(&mut Stored::with_internal(
         transaction,
         TransactionInternal::charged("a sample".to_owned()),
     ))?;
-    tx.create(&mut Stored::new(policy))?;
+    tx.create(&mut policy)?;
     tx.commit_without_response().await
 }

@@ -113,7 +113,7 @@ impl Files for Downloads {
     }
 }
 
-/// `GET /_local/files/…`: the file, to whoever holds a link that has not expired.
+/// `GET /_local/files/…`: the file, for a link that has not expired.
 pub async fn fetch(
     State(downloads): State<Arc<Downloads>>,
     UrlPath(key): UrlPath<String>,

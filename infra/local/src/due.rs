@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use shared::ports::Message;
-use shared::{Id, Timestamp};
+use shared::{Id, Tenant, Timestamp};
 
 use crate::engine::Engine;
 
@@ -29,11 +29,12 @@ pub struct Due {
 #[derive(Debug, Serialize)]
 struct Work {
     at: Timestamp,
-    account: Id,
+    /// Null for work that belongs to no account.
+    account: Option<Id>,
     /// The function that does it, for example `confirm-reservation`.
     function: &'static str,
-    /// The id of the object that it concerns; of a webhook delivery, the event.
-    object: Id,
+    /// The id of the object that it concerns; of a webhook delivery, the event. Null for a tariff of a charging network.
+    object: Option<Id>,
 }
 
 /// `GET /_local/due`
@@ -51,7 +52,9 @@ pub async fn list(State(engine): State<Arc<Engine>>) -> Json<Due> {
 
 impl Work {
     fn new(at: Timestamp, message: &Message) -> Self {
-        let (tenant, object) = match message {
+        let of =
+            |tenant: &Tenant, object: &Id| (Some(tenant.account.clone()), Some(object.clone()));
+        let (account, object) = match message {
             Message::Confirm {
                 tenant,
                 reservation,
@@ -64,23 +67,27 @@ impl Work {
             | Message::ChargeFee {
                 tenant,
                 reservation,
-            } => (tenant, reservation),
+            } => of(tenant, reservation),
             Message::StopSession { tenant, session }
-            | Message::SettleSession { tenant, session } => (tenant, session),
-            Message::Deliver { tenant, event, .. } => (tenant, event),
-            Message::GenerateReport { tenant, report } => (tenant, report),
-            Message::CheckInvoice { tenant, invoice } => (tenant, invoice),
+            | Message::SettleSession { tenant, session } => of(tenant, session),
+            Message::Deliver { tenant, event, .. } => of(tenant, event),
+            Message::GenerateReport { tenant, report } => of(tenant, report),
+            Message::CheckInvoice { tenant, invoice } => of(tenant, invoice),
             Message::SettleTransaction {
                 tenant,
                 transaction,
-            } => (tenant, transaction),
-            Message::BillFleet { tenant, fleet } => (tenant, fleet),
+            } => of(tenant, transaction),
+            Message::BillFleet { tenant, fleet } => of(tenant, fleet),
+            Message::SyncNetwork { network, .. } | Message::PushToken { network, .. } => {
+                (None, Some(network.clone()))
+            }
+            Message::ApplyTariff { .. } => (None, None),
         };
         Self {
             at,
-            account: tenant.account.clone(),
+            account,
             function: message.work().function(),
-            object: object.clone(),
+            object,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! dynoxide's own HTTP server accepts any credentials and lets pages of every origin read its answers, so it is not used.
 //! The server here passes the operations on to the same database, after three checks: `Host` and `Origin` (see
-//! [`crate::guard`]), and the access key, which is made anew at every start. The access key is the credential: signatures
+//! [`crate::guard`]), and the access key, which changes at every start. The access key is the credential: signatures
 //! are not verified.
 //!
 //! Two faults of dynoxide 3.2.0 are worked round. With streams on, every write scans all stream records for the
@@ -123,7 +123,7 @@ impl Embedded {
         connection.execute_batch(INDEX).map_err(Error::internal)
     }
 
-    /// Ends the database when the requests under way are answered.
+    /// Stops the database after the current requests are answered.
     pub fn stop(self) {
         if self.stop.send(()).is_err() || self.thread.join().is_err() {
             tracing::warn!("the embedded table had ended by itself");

@@ -17,7 +17,7 @@ use crate::deliveries::Deliveries;
 use crate::streams::Streams;
 use crate::timeline::{Parcel, Timeline};
 
-/// How long the engine rests when nobody wakes it.
+/// How long the engine sleeps unless it is woken.
 const REST: Duration = Duration::from_millis(200);
 /// How often lost work is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -44,6 +44,8 @@ pub struct Engine {
     deliveries: Arc<Deliveries>,
     nudged: Notify,
     failures: std::sync::Mutex<BTreeMap<String, u32>>,
+    /// The charging network on this machine, which goes by the same clock.
+    network: Option<cpo::Pace>,
     /// Held while the time is being moved.
     moving: Mutex<()>,
 }
@@ -64,6 +66,7 @@ impl Engine {
         clock: Arc<LocalClock>,
         timeline: Arc<Timeline>,
         streams: Streams,
+        network: Option<cpo::Pace>,
     ) -> Self {
         Self {
             app,
@@ -74,6 +77,7 @@ impl Engine {
             deliveries: Deliveries::new(),
             nudged: Notify::new(),
             failures: std::sync::Mutex::default(),
+            network,
             moving: Mutex::new(()),
         }
     }
@@ -126,7 +130,7 @@ impl Engine {
                 continue;
             }
             let Ok(permit) = self.workers.clone().acquire_owned().await else {
-                return Err(Error::internal("the workers are gone"));
+                return Err(Error::internal("the workers have stopped"));
             };
             let (app, timeline) = (self.app.clone(), self.timeline.clone());
             tokio::spawn(async move {
@@ -174,7 +178,7 @@ impl Engine {
     /// Turns until nothing is left that is due now.
     ///
     /// # Errors
-    /// `Unavailable` if the work goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn settle(&self) -> Result<()> {
         self.settle_within(&mut self.receivers_patience()).await
     }
@@ -190,9 +194,9 @@ impl Engine {
         let settled = async {
             loop {
                 let mut streams = self.streams.lock().await;
-                // With every permit in hand, nobody is working; with the streams in hand, nobody starts to.
+                // While all permits are held no worker runs, and while the streams are held no new work starts.
                 let Ok(idle) = self.workers.acquire_many(WORKERS).await else {
-                    return Err(Error::internal("the workers are gone"));
+                    return Err(Error::internal("the workers have stopped"));
                 };
                 drop(idle);
                 // A delivery that ends from here on may leave something that this turn does not see.
@@ -204,6 +208,11 @@ impl Engine {
                     continue;
                 }
                 drop(streams);
+                if let Some(network) = &self.network
+                    && network.settle().await
+                {
+                    continue;
+                }
                 let (Some(until), false) = (until, patience.is_zero()) else {
                     return Ok(());
                 };
@@ -223,6 +232,13 @@ impl Engine {
         }
     }
 
+    /// When something falls due next, here or at the charging network.
+    fn next(&self) -> Option<Timestamp> {
+        let network = self.network.as_ref().and_then(cpo::Pace::next);
+        let dues = [self.timeline.next(), network.map(Timestamp::from)];
+        dues.into_iter().flatten().min()
+    }
+
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -230,13 +246,13 @@ impl Engine {
     /// Moves the time forward, stopping at each moment at which something falls due.
     ///
     /// # Errors
-    /// `Unavailable` if the work goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn advance(&self, seconds: u32) -> Result<Moved> {
         let moving = self.moving.lock().await;
         let mut patience = self.receivers_patience();
         let target = self.clock.now().plus_seconds(seconds.into());
         self.settle_within(&mut patience).await?;
-        while let Some(at) = self.timeline.next().filter(|at| *at <= target) {
+        while let Some(at) = self.next().filter(|at| *at <= target) {
             self.clock.move_to(at)?;
             self.settle_within(&mut patience).await?;
         }
@@ -257,7 +273,7 @@ impl Engine {
         })
     }
 
-    /// Whether messages are due that nobody has worked on.
+    /// Whether messages are due that have not been processed.
     pub fn has_due_work(&self) -> bool {
         self.timeline
             .next()

@@ -19,7 +19,7 @@ const KEPT: usize = 100;
 
 pub struct Inbox {
     clock: Arc<dyn Clock>,
-    /// Whether each delivery is told of on standard output.
+    /// Whether each delivery is reported on standard output.
     tells: bool,
     kept: Mutex<VecDeque<Delivery>>,
 }

@@ -5,6 +5,7 @@ mod clock;
 mod console;
 mod deliveries;
 mod demo;
+mod demo_network;
 mod downloads;
 mod due;
 mod embedded;
@@ -12,6 +13,7 @@ mod engine;
 mod files;
 mod guard;
 mod inbox;
+mod networks;
 mod requests;
 mod session;
 mod stations;
@@ -31,12 +33,13 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response as HttpResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::Imported;
 use serde::{Deserialize, Serialize};
 use shared::Response;
-use shared::app::{App, Quotas, Settings, TABLE};
+use shared::app::{App, NETWORK_RATE, OwnParty, Quotas, Settings, TABLE};
 use shared::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
 use shared::error::{Error, Result};
 use shared::http::errors;
@@ -100,6 +103,9 @@ pub struct Options {
     /// OCPI 2.2.1 Tariff objects, which give the connectors of `--stations` their prices.
     #[arg(long, value_name = "FILE", requires = "stations")]
     pub tariffs: Option<PathBuf>,
+    /// Start a charging network as well, a second server on this machine that speaks OCPI with the service.
+    #[arg(long)]
+    pub network: bool,
     /// Requests per second an account may send.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
@@ -154,6 +160,7 @@ pub struct Running {
     /// What was loaded from files of stations and tariffs, a line each; none when no file was read.
     pub imported: Option<String>,
     pub app: App,
+    network: Option<Cpo>,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
     server: JoinHandle<std::io::Result<()>>,
@@ -187,7 +194,7 @@ struct Advance {
     advance_seconds: u32,
 }
 
-/// Why the service did not start, for whoever started it.
+/// Why the service did not start.
 #[derive(Debug)]
 pub struct StartError(String);
 
@@ -281,13 +288,19 @@ impl Running {
             clock.clone(),
         ));
         let settings = Settings {
-            page_secret: page_secret.clone(),
+            page_secret: Some(page_secret.clone()),
             encryption_keys: EncryptionKeys::new(&master_secrets)?,
             base_url: None,
             rates: Rates {
                 test: options.rate,
                 live: options.rate,
             },
+            network_rate: NETWORK_RATE,
+            own_party: OwnParty::new(
+                shared::environment::variable("OCPI_COUNTRY_CODE").as_deref(),
+                shared::environment::variable("OCPI_PARTY_ID").as_deref(),
+                shared::environment::variable("OCPI_NAME"),
+            )?,
             reservation_fee: options.reservation_fee,
             targets: Targets::PublicAndLoopback,
             quotas: options.quotas,
@@ -323,7 +336,15 @@ impl Running {
 
         let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
-        let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams));
+        let tells = !options.json && !options.by_hand;
+        let network = match options.network {
+            true => {
+                Some(demo_network::start(&folder, clock.clone(), tells, !options.by_hand).await?)
+            }
+            false => None,
+        };
+        let pace = network.as_ref().map(Cpo::pace);
+        let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams, pace));
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
@@ -342,6 +363,10 @@ impl Running {
             clock: app.clock.clone(),
         });
         let router = router(&app, &engine, downloads, inbox);
+        let router = match &network {
+            Some(network) => router.nest(demo_network::ROUTE, network.control()),
+            None => router,
+        };
         let router = console.merge(session).merge(router);
         let router = router.layer(from_fn_with_state(guard, guard::check));
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
@@ -349,6 +374,9 @@ impl Running {
             drop(stopped.await);
         });
         let server = tokio::spawn(server.into_future());
+        if let Some(network) = &network {
+            demo_network::connect(&app, network, &base_url).await?;
+        }
         let Account {
             account, api_key, ..
         } = known;
@@ -363,6 +391,7 @@ impl Running {
             table: options.table,
             imported: imported.as_ref().map(stations::report),
             app,
+            network,
             engine,
             stop,
             server,
@@ -371,10 +400,15 @@ impl Running {
         })
     }
 
+    /// The versions URL of the charging network, if there is one.
+    pub fn network(&self) -> Option<String> {
+        self.network.as_ref().map(Cpo::versions_url)
+    }
+
     /// Works on everything that is due now, and returns when nothing is left.
     ///
     /// # Errors
-    /// Work that goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn drain(&self) -> Result<()> {
         self.engine.settle().await
     }
@@ -382,7 +416,7 @@ impl Running {
     /// Moves the time forward, doing on the way what falls due, when it falls due.
     ///
     /// # Errors
-    /// Work that goes on longer than it should.
+    /// `Unavailable` if the work takes longer than it may.
     pub async fn advance(&self, seconds: u32) -> Result<()> {
         self.engine.advance(seconds).await.map(drop)
     }
@@ -390,7 +424,7 @@ impl Running {
     /// Makes the relay skip what the stream holds and forgets every message, as if all triggers had been lost.
     ///
     /// # Errors
-    /// The stream's.
+    /// `Unavailable` if the stream cannot be read.
     pub async fn lose_triggers(&self) -> Result<()> {
         self.engine.lose_triggers().await
     }
@@ -398,12 +432,12 @@ impl Running {
     /// Relays what the stream holds, and forgets every message, as if the queues had lost them.
     ///
     /// # Errors
-    /// The stream's.
+    /// `Unavailable` if the stream cannot be read.
     pub async fn lose_messages(&self) -> Result<()> {
         self.engine.lose_messages().await
     }
 
-    /// Whether messages are due that nobody has worked on.
+    /// Whether messages are due that have not been processed.
     pub fn has_due_work(&self) -> bool {
         self.engine.has_due_work()
     }
@@ -411,15 +445,16 @@ impl Running {
     /// Makes another account, with a key of that mode.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn make_account(&self, mode: Mode) -> Result<(Id, String)> {
         let made = bootstrap::handle(&self.app, account(mode)?).await?;
         Ok((made.account.id, made.api_key.secret.unwrap_or_default()))
     }
 
-    /// Ends the service: requests under way are answered, work under way is finished or found again at the next start.
+    /// Stops the service: current requests are answered, and background work is finished or resumed at the next start.
     pub async fn stop(self) {
         let Self {
+            network,
             engine,
             stop,
             server,
@@ -427,6 +462,9 @@ impl Running {
             embedded,
             ..
         } = self;
+        if let Some(network) = network {
+            network.stop().await;
+        }
         if stop.send(()).is_err() {
             tracing::warn!("the server had ended by itself");
         }
@@ -513,6 +551,12 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
         .route(
             stations::ROUTE,
             post(load_stations).layer(DefaultBodyLimit::max(stations::MAX_BODY)),
+        )
+        .route(
+            networks::ROUTE,
+            post(networks::manage)
+                .get(networks::list)
+                .layer(from_fn_with_state(engine.clone(), nudge)),
         )
         .with_state(app.clone())
         .route(requests::ROUTE, get(requests::list).with_state(requests))

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use local::{Options, Running, SECRET_KEY};
-use shared::ports::payments::Providers;
+use shared::app::payment_providers;
 
 fn main() -> ExitCode {
     let options = Options {
-        payments: Providers::from_env(),
+        payments: payment_providers(),
         ..Options::parse()
     };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();
@@ -62,7 +62,7 @@ fn introduce(running: &Running, json: bool) -> std::io::Result<()> {
         let (store, table) = (&running.store_url, &running.table);
         let access_key = &running.access_key;
         let line = serde_json::json!({"base_url": url, "api_key": key, "account": account, "store": store,
-            "store_access_key": access_key, "table": table});
+            "store_access_key": access_key, "table": table, "network": running.network()});
         writeln!(out, "{line}")?;
     } else {
         let store = &running.store_url;
@@ -87,6 +87,14 @@ A webhook endpoint with the address {url}/_local/inbox is shown here, delivery b
 "#,
             table = running.table,
         )?;
+        if let Some(network) = running.network() {
+            write!(
+                out,
+                "A charging network is connected ({network}). What happens there is shown here. Its charge points:\n\n\
+                 curl -s '{url}/_local/network'\n\
+                 curl -s '{url}/_local/network/next_command' -H 'Content-Type: application/json' -d '{{\"behaviour\":\"reject\"}}'\n\n"
+            )?;
+        }
         if let Some(access_key) = &running.access_key {
             write!(
                 out,

@@ -60,7 +60,7 @@ impl Streams {
         })
     }
 
-    /// The changes since the last call. What [`Streams::done`] is not told of comes again.
+    /// The changes since the last call. Changes that are not passed to [`Streams::done`] are returned again.
     pub async fn read(&mut self) -> Result<Vec<Numbered>> {
         if self.iterators.values().all(Option::is_none) {
             self.find_shards().await?;
@@ -135,7 +135,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Notes that the changes up to these were worked on.
+    /// Records that the changes up to these were processed.
     pub fn done(&mut self, last: Vec<(String, String)>) -> Result<()> {
         if last.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The queues and the scheduler of a local run: messages in the order in which they fall due. They are gone with the
+//! The queues and the scheduler of a local run: messages in the order in which they fall due. They end with the
 //! process; what they stood for is found again in the table.
 
 use std::collections::BTreeMap;

@@ -19,17 +19,13 @@ use aws_sdk_scheduler::types::{
 use aws_types::SdkConfig;
 use futures::future::BoxFuture;
 
+use crate::environment::variable;
 use crate::error::{Error, Result};
 use crate::ports::{Clock, FailedChange, Message, Queue, Schedules, Work};
 use crate::time::Timestamp;
 
 pub use http::Http;
 pub use s3::S3;
-
-/// A variable of the environment that is set to something.
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
 
 /// The settings all clients share. Credentials come from the environment alone, as Lambda sets them, and TLS is rustls on
 /// ring: both keep a cold start short.
@@ -93,9 +89,9 @@ fn domain(region: &str) -> &'static str {
     }
 }
 
-/// Connects to the table ahead of the first call. Where that fails, the first call does it.
-pub async fn connect(http: &Http) {
-    http.connect(&address()).await;
+/// Opens so many connections to the table ahead of the first call.
+pub async fn connect(http: &Http, connections: usize) {
+    http.connect(&address(), connections).await;
 }
 
 /// One address for everything: working it out from the SDK's tables of regions takes longer than all else about a client.
@@ -189,13 +185,14 @@ impl Queue for Sqs {
     }
 }
 
-/// EventBridge Scheduler, aimed at the same queues. `<FUNCTION>_QUEUE_ARN` names each, `SCHEDULER_ROLE_ARN` the role that
-/// may send to them. The client is made when it is first needed.
+/// EventBridge Scheduler, aimed at the same queues. Their ARNs follow from `<FUNCTION>_QUEUE_URL`, the region, and
+/// `SCHEDULER_ROLE_ARN`, the role that may send to them. The client is made when it is first needed.
 #[derive(Debug, Clone)]
 pub struct Scheduler {
     config: SdkConfig,
     client: OnceLock<aws_sdk_scheduler::Client>,
-    arns: HashMap<Work, String>,
+    urls: HashMap<Work, String>,
+    region: String,
     role: Option<String>,
     group: Option<String>,
 }
@@ -205,7 +202,8 @@ impl Scheduler {
         Self {
             config: config.clone(),
             client: OnceLock::new(),
-            arns: per_work("QUEUE_ARN"),
+            urls: per_work("QUEUE_URL"),
+            region: region(),
             role: variable("SCHEDULER_ROLE_ARN"),
             group: variable("SCHEDULE_GROUP"),
         }
@@ -235,7 +233,9 @@ impl Schedules for Scheduler {
                 .as_deref()
                 .ok_or_else(|| Error::internal("SCHEDULER_ROLE_ARN is not set"))?;
             let input = serde_json::to_string(message).map_err(Error::internal)?;
-            let queue = target(&self.arns, message.work(), "queue")?;
+            let url = target(&self.urls, message.work(), "queue")?;
+            let queue = queue_arn(url, &self.region, role)
+                .ok_or_else(|| Error::internal(format!("{url} is not the URL of a queue")))?;
             let target = Target::builder()
                 .arn(queue)
                 .role_arn(role)
@@ -288,6 +288,15 @@ impl Schedules for Scheduler {
     }
 }
 
+/// The ARN of a queue, whose URL ends with the AWS account and the queue's name. The partition is that of the role.
+fn queue_arn(url: &str, region: &str, role: &str) -> Option<String> {
+    let mut segments = url.trim_end_matches('/').rsplit('/');
+    let (name, account) = (segments.next()?, segments.next()?);
+    let is_account = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
+    let partition = role.split(':').nth(1)?;
+    is_account.then(|| format!("arn:{partition}:sqs:{region}:{account}:{name}"))
+}
+
 fn per_work(suffix: &str) -> HashMap<Work, String> {
     let name = |work: Work| {
         format!(
@@ -304,4 +313,23 @@ fn per_work(suffix: &str) -> HashMap<Work, String> {
 fn target<'a>(targets: &'a HashMap<Work, String>, work: Work, what: &str) -> Result<&'a str> {
     let missing = || Error::internal(format!("no {what} is configured for {}", work.function()));
     targets.get(&work).map(String::as_str).ok_or_else(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arn_of_a_queue_follows_from_its_url_the_region_and_the_partition_of_the_role() {
+        let arn = |url| queue_arn(url, "eu-west-1", "arn:aws-cn:iam::123456789012:role/r");
+        for url in [
+            "https://sqs.eu-west-1.amazonaws.com/123456789012/fleet-StopSessionQueue-1",
+            "http://127.0.0.1:4566/123456789012/fleet-StopSessionQueue-1",
+        ] {
+            let expected = "arn:aws-cn:sqs:eu-west-1:123456789012:fleet-StopSessionQueue-1";
+            assert_eq!(arn(url).as_deref(), Some(expected));
+        }
+        assert_eq!(arn("https://sqs.eu-west-1.amazonaws.com/queue"), None);
+        assert_eq!(arn(""), None);
+    }
 }

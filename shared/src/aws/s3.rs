@@ -15,7 +15,8 @@ use axum::http::{Method, Request, header};
 use futures::future::BoxFuture;
 use tokio::time::timeout;
 
-use super::{Http, SystemClock, credentials, domain, region, variable};
+use super::{Http, SystemClock, credentials, domain, region};
+use crate::environment::variable;
 use crate::error::{Error, Result};
 use crate::ports::Clock;
 use crate::ports::files::{Files, LINK};

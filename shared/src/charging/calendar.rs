@@ -7,7 +7,7 @@
 //!
 //! Life cycle. A confirmation books the reserved window in the calendars of the EVSE and of the vehicle. A rematch moves the
 //! entries to another EVSE or another window. The entries are removed when the reservation is cancelled, expires, fails or
-//! is completed. A session books the time from its start to the moment at which it has to be looked at again, books more
+//! is completed. A session books the time from its start to its next action, books more
 //! while the vehicle stays plugged in, and gives up what is left when it ends. Documents are deleted a week after their day
 //! (TTL), so entries in the past need not be removed.
 //!
@@ -22,68 +22,11 @@
 //! same transaction that ends it. A process that dies between reading and writing leaves nothing behind. If only the
 //! acknowledgement of a transaction is lost, the repeated attempt finds the reservation changed and stops.
 
-use jiff::ToSpan as _;
-use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
 use crate::models::charging_station::Connector;
-use crate::time::Timestamp;
-
-/// A half-open span of time: `until` no longer belongs to it. Rows hold it as two numbers, milliseconds since 1970: a third
-/// of the room that two texts take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "[i64; 2]", into = "[i64; 2]")]
-pub struct Window {
-    pub from: Timestamp,
-    pub until: Timestamp,
-}
-
-impl From<[i64; 2]> for Window {
-    fn from([from, until]: [i64; 2]) -> Self {
-        Self {
-            from: Timestamp::from_unix_millis(from),
-            until: Timestamp::from_unix_millis(until),
-        }
-    }
-}
-
-impl From<Window> for [i64; 2] {
-    fn from(window: Window) -> Self {
-        [window.from.unix_millis(), window.until.unix_millis()]
-    }
-}
-
-impl Window {
-    /// A window without length.
-    pub fn moment(at: Timestamp) -> Self {
-        Self {
-            from: at,
-            until: at,
-        }
-    }
-
-    pub fn overlaps(&self, other: &Window) -> bool {
-        self.from < other.until && other.from < self.until
-    }
-
-    /// The UTC days the window touches, in order.
-    pub fn utc_days(&self) -> impl Iterator<Item = Date> {
-        let last = self.until.plus_millis(-1).utc_date();
-        self.from
-            .utc_date()
-            .series(1.day())
-            .take_while(move |day| *day <= last)
-    }
-
-    #[must_use]
-    pub fn shifted(&self, millis: i64) -> Window {
-        Window {
-            from: self.from.plus_millis(millis),
-            until: self.until.plus_millis(millis),
-        }
-    }
-}
+use crate::window::Window;
 
 /// Whose time a calendar describes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,7 +51,7 @@ impl CalendarOwner {
     }
 }
 
-/// What is promised on one day: windows that touch it, each with what it was promised to.
+/// The entries of one day: the windows that touch it, each with the reservation or session that holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calendar {
     pub entries: Vec<Entry>,
@@ -151,6 +94,7 @@ impl Calendar {
 mod tests {
     use super::*;
     use crate::Kind;
+    use crate::time::Timestamp;
     use proptest::prelude::*;
 
     fn window(from: &str, until: &str) -> Window {

@@ -4,10 +4,10 @@ use jiff::ToSpan as _;
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 
-use super::calendar::Window;
 use super::search::{joined, without};
 use crate::models::charging_station::{ChargingStation, Range, Weekday};
 use crate::time::Timestamp;
+use crate::window::Window;
 
 /// Whether the station is open all the time from the window's start to its end.
 pub fn is_open(station: &ChargingStation, window: &Window) -> bool {

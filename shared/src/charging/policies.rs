@@ -7,7 +7,6 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::calendar::Window;
 use super::geo::distance_meters;
 use super::opening_hours;
 use super::search::{Circle, joined};
@@ -17,6 +16,7 @@ use crate::models::charging_station::{ChargingStation, Connector, Price, PriceTy
 use crate::models::policy::{DayOfWeek, Policy, PolicyMode, PriceCap, Rules, TimeWindow};
 use crate::money::Currency;
 use crate::origin::Mode;
+use crate::window::Window;
 
 /// A rule of a policy, by its name in `rules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -67,7 +67,7 @@ pub struct Breach {
 pub struct Allowed<'a, T> {
     #[serde(flatten)]
     pub object: &'a T,
-    /// What can be told by now; empty when nothing speaks against it.
+    /// The policies that are violated as far as is known; empty if none is.
     pub policy_warnings: Vec<Breach>,
 }
 
@@ -95,7 +95,7 @@ impl Breach {
 pub struct PolicyContext<'a> {
     /// Where; none while no station is assigned, and then no rule about stations is broken.
     pub station: Option<&'a ChargingStation>,
-    /// Where one is sought, as long as none is assigned: somewhere in there every policy has to allow one.
+    /// The search area, as long as no station is assigned: every policy must allow some place in it.
     pub area: Option<Circle>,
     /// When: one of these will do, and the first is preferred. A window without length is a moment. Empty, no rule about
     /// times is broken.
@@ -221,7 +221,7 @@ fn broken_by<'a>(
     rules: &'a Rules,
     currency: Currency,
 ) -> impl Iterator<Item = Rule> + 'a {
-    let names = |operators: &[crate::models::text::Text<256>]| {
+    let names = |operators: &[crate::fields::text::Text<256>]| {
         operators
             .iter()
             .any(|operator| operator.as_str() == station.operator)
@@ -321,6 +321,7 @@ mod tests {
             Timestamp::from_unix_millis(0),
         )
         .unwrap()
+        .object
     }
 
     fn window(from: &str, until: &str) -> Window {

@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use rust_decimal::Decimal;
 
-use super::calendar::Window;
-use super::geo::{CellSize, Route, cells_along, cells_around, distance_meters};
+use super::geo::{Route, distance_meters};
 use super::opening_hours;
 use crate::id::Id;
 use crate::models::charging_station::{
@@ -13,6 +12,7 @@ use crate::models::charging_station::{
 };
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
+use crate::window::Window;
 
 /// The longest way along which stations are sought, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;
@@ -82,17 +82,16 @@ impl Place {
         }
     }
 
-    /// The cells that can hold a station of the place.
-    pub fn cells(&self) -> (CellSize, Vec<String>) {
+    /// How many metres a point is outside the place; negative for a point inside, and then so many metres or more from its
+    /// edge. A point outside of both a circle and a strip counts from the farther of the two.
+    pub fn meters_outside(&self, point: Point) -> f64 {
+        let of_circle =
+            |circle: &Circle| distance_meters(circle.center, point) - f64::from(circle.meters);
+        let of_route = |route: &Route| route.distance_meters(point) - f64::from(route.meters);
         match self {
-            Self::Circle(circle) | Self::Both(circle, _) => {
-                let size = CellSize::for_radius(circle.meters);
-                (size, cells_around(circle.center, circle.meters, size))
-            }
-            Self::Along(route) => {
-                let size = CellSize::for_route(route);
-                (size, cells_along(route, size))
-            }
+            Self::Circle(circle) => of_circle(circle),
+            Self::Along(route) => of_route(route),
+            Self::Both(circle, route) => of_circle(circle).max(of_route(route)),
         }
     }
 }

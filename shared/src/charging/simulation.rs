@@ -1,5 +1,5 @@
 //! Simulated charging: constant power from plug-in until the limit or a full battery, whichever comes first. After that the
-//! vehicle stays plugged in and takes no energy. No process runs meanwhile: the energy follows from the time that has passed.
+//! vehicle stays plugged in and takes no energy. No process runs while it charges: the energy follows from the elapsed time.
 //!
 //! [`power`], [`energy_between`] and [`millis_until`] say what is expected of a charge; estimates use them in both modes.
 //! The energy that has flowed in a session is computed by [`Simulation`] alone, so only in test mode.
@@ -18,7 +18,7 @@ const ONBOARD_CHARGER: u64 = 22_000;
 /// A direct current fills a battery within half an hour at best: W per Wh of its capacity.
 const C_RATE: u64 = 2;
 
-/// How full a battery is that nobody has read, in hundredths of a percent.
+/// The assumed state of charge of a battery without telemetry, in hundredths of a percent.
 const UNKNOWN_LEVEL: u64 = 2_000;
 const FULL: u64 = 10_000;
 
@@ -74,7 +74,9 @@ mod tests {
         let now = Timestamp::from_unix_millis(0);
         let body = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
             "battery_capacity": capacity, "charging_standard": "CCS"});
-        Vehicle::new(serde_json::from_value(body).unwrap(), now).unwrap()
+        Vehicle::new(serde_json::from_value(body).unwrap(), now)
+            .unwrap()
+            .object
     }
 
     fn energy_after(power: u32, millis: i64) -> u64 {

@@ -11,6 +11,7 @@ use crate::id::Id;
 use crate::models::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
 use crate::models::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
 use crate::models::reservation::{Fee, Reservation, ReservationInternal};
+use crate::models::stored::Stored;
 use crate::money::Currency;
 use crate::time::Timestamp;
 
@@ -263,7 +264,8 @@ impl Summary {
     }
 
     /// Counts a session, if the report covers it.
-    pub fn add(&mut self, session: &ChargingSession, internal: &SessionInternal) {
+    pub fn add(&mut self, stored: &Stored<ChargingSession>) {
+        let (session, internal) = (&stored.object, &stored.internal);
         if !self.parameters.covers(session) {
             return;
         }
@@ -284,8 +286,9 @@ impl Summary {
     }
 
     /// Counts the fee of a reservation, if it has one and the report covers it.
-    pub fn add_fee(&mut self, reservation: &Reservation, internal: &ReservationInternal) {
-        let Some(fee) = reservation.fee(internal) else {
+    pub fn add_fee(&mut self, stored: &Stored<Reservation>) {
+        let (reservation, internal) = (&stored.object, &stored.internal);
+        let Some(fee) = stored.fee() else {
             return;
         };
         if !self.parameters.covers_fee(reservation, &fee) {
@@ -372,7 +375,7 @@ impl Summary {
     /// The file, in the format asked for. `names` are what people call the groups.
     ///
     /// # Errors
-    /// None in practice.
+    /// `Internal` if the response has no JSON representation.
     pub fn file(&self, names: &HashMap<Id, String>) -> Result<Vec<u8>> {
         let columns = columns(self.parameters.kind);
         let group_by = self.parameters.group_by;
@@ -587,20 +590,20 @@ mod tests {
     fn a_cost_analysis_is_this_file() {
         let mut summary = summary("cost_analysis", Some("driver"), "csv");
         for (number, paid) in [(1, 0), (2, 1190)] {
-            let (mut session, internal) = session(number, "2026-03-05T00:00:00Z");
-            session.amount_paid = paid;
-            session.amount_due -= paid;
-            summary.add(&session, &internal);
+            let mut session = session(number, "2026-03-05T00:00:00Z");
+            session.object.amount_paid = paid;
+            session.object.amount_due -= paid;
+            summary.add(&session);
         }
-        let (out, internal) = session(3, "2026-04-05T00:00:00Z");
-        summary.add(&out, &internal);
+        let out = session(3, "2026-04-05T00:00:00Z");
+        summary.add(&out);
         let driver = Id::from_number(Kind::Driver, 1);
         let names = HashMap::from([(driver, "Byron, \"Ada\"".to_owned())]);
         // The fee of a reservation counts, but not in the price of a kWh.
-        let (reservation, internal) = fee("2026-03-05T00:00:00Z", 300);
-        summary.add_fee(&reservation, &internal);
-        let (reservation, internal) = fee("2026-04-01T00:00:00Z", 300);
-        summary.add_fee(&reservation, &internal);
+        let reservation = fee("2026-03-05T00:00:00Z", 300);
+        summary.add_fee(&reservation);
+        let reservation = fee("2026-04-01T00:00:00Z", 300);
+        summary.add_fee(&reservation);
         let want = "driver,driver_name,period_start,period_end,time_zone,currency,sessions,reservation_fees,energy_wh,\
                     net_minor_units,net,tax_minor_units,tax,gross_minor_units,gross,\
                     reservation_fees_gross_minor_units,reservation_fees_gross,paid_minor_units,paid,\
@@ -616,8 +619,8 @@ mod tests {
         assert_eq!(totals, want);
     }
 
-    /// A reservation of the first driver that owes a fee since then.
-    fn fee(since: &str, amount: i64) -> (Reservation, ReservationInternal) {
+    /// A reservation of the first driver whose fee has been due since then.
+    fn fee(since: &str, amount: i64) -> Stored<Reservation> {
         let number = since.len() as u128 + amount as u128;
         let json = json!({"id": Id::from_number(Kind::Reservation, number), "object": "reservation",
             "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800}, "connector_type": ["Type2"],
@@ -626,27 +629,23 @@ mod tests {
             "metadata": {}, "reservation_fee": amount, "status": "expired", "updated": since,
             "vehicle": Id::from_number(Kind::Vehicle, 1)});
         let internal = ReservationInternal {
-            owed_since: Some(at(since)),
+            fee_due_since: Some(at(since)),
             ..ReservationInternal::default()
         };
-        (serde_json::from_value(json).unwrap(), internal)
+        Stored::with_internal(serde_json::from_value(json).unwrap(), internal)
     }
 
     #[test]
     fn a_report_by_session_has_a_row_for_each_session_and_each_fee() {
         let mut summary = summary("cost_analysis", Some("session"), "json");
         for number in 1..=2 {
-            let (session, mut internal) = session(number, "2026-03-05T00:00:00Z");
-            internal.names.driver = "Ada Byron".into();
-            summary.add(&session, &internal);
+            let mut session = session(number, "2026-03-05T00:00:00Z");
+            session.internal.names.driver = "Ada Byron".into();
+            summary.add(&session);
         }
-        let (reservation, mut internal) = fee("2026-03-05T00:00:00Z", 300);
-        assert!(
-            reservation
-                .clone()
-                .pay_off(&mut internal, at("2026-03-06T00:00:00Z"))
-        );
-        summary.add_fee(&reservation, &internal);
+        let mut reservation = fee("2026-03-05T00:00:00Z", 300);
+        assert!(reservation.mark_fee_paid(at("2026-03-06T00:00:00Z")));
+        summary.add_fee(&reservation);
         let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
         let column = |name: &str| {
             let rows = rows.as_array().unwrap().iter();
@@ -656,7 +655,7 @@ mod tests {
         assert_eq!(column("session"), [id(1), id(2), Value::Null]);
         assert_eq!(
             column("reservation"),
-            [Value::Null, Value::Null, json!(reservation.id)]
+            [Value::Null, Value::Null, json!(reservation.object.id)]
         );
         assert_eq!(
             column("driver_name"),
@@ -674,10 +673,13 @@ mod tests {
     fn amounts_have_the_digits_of_their_currency() {
         for (code, gross) in [("jpy", "1190"), ("eur", "11.90"), ("kwd", "1.190")] {
             let mut summary = summary("charging_summary", None, "json");
-            let (session, internal) = session(1, "2026-03-05T00:00:00Z");
-            let mut json = serde_json::to_value(session).unwrap();
+            let session = session(1, "2026-03-05T00:00:00Z");
+            let mut json = serde_json::to_value(&session.object).unwrap();
             json["currency"] = code.into();
-            summary.add(&serde_json::from_value(json).unwrap(), &internal);
+            summary.add(&Stored::with_internal(
+                serde_json::from_value(json).unwrap(),
+                session.internal,
+            ));
             let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
             assert_eq!(
                 (&rows[0]["gross"], &rows[0]["gross_minor_units"]),
@@ -691,9 +693,9 @@ mod tests {
     fn no_text_begins_like_a_formula() {
         for name in ["=1+1", "+1", "-1", "@A1", "\tx", "\rx"] {
             let mut summary = summary("charging_summary", Some("driver"), "csv");
-            let (session, internal) = session(1, "2026-03-05T00:00:00Z");
-            summary.add(&session, &internal);
-            let names = HashMap::from([(session.driver, name.to_owned())]);
+            let session = session(1, "2026-03-05T00:00:00Z");
+            summary.add(&session);
+            let names = HashMap::from([(session.object.driver, name.to_owned())]);
             let file = text(&summary, &names);
             let mut reader = csv::Reader::from_reader(file.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
@@ -705,10 +707,13 @@ mod tests {
     fn currencies_are_never_added() {
         let mut summary = summary("charging_summary", None, "json");
         for (number, currency) in [(1, "eur"), (2, "usd"), (3, "eur")] {
-            let (session, internal) = session(number, "2026-03-05T00:00:00Z");
-            let mut json = serde_json::to_value(session).unwrap();
+            let session = session(number, "2026-03-05T00:00:00Z");
+            let mut json = serde_json::to_value(&session.object).unwrap();
             json["currency"] = currency.into();
-            summary.add(&serde_json::from_value(json).unwrap(), &internal);
+            summary.add(&Stored::with_internal(
+                serde_json::from_value(json).unwrap(),
+                session.internal,
+            ));
         }
         let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
         let row = |currency, sessions| {
@@ -730,12 +735,12 @@ mod tests {
                     let mut summary = summary(kind, Some(group_by), "json");
                     let (mut gross, mut energy) = (0, 0);
                     for (number, (whose, due, paid, wh)) in sessions.iter().enumerate() {
-                        let (mut session, internal) = session(number as u128, "2026-03-05T00:00:00Z");
-                        session.vehicle = Id::from_number(Kind::Vehicle, *whose);
-                        session.driver = Id::from_number(Kind::Driver, *whose);
-                        (session.amount_due, session.amount_paid, session.energy_consumed) = (*due, *paid, *wh);
-                        session.session_started = at("2026-03-04T23:00:00Z");
-                        summary.add(&session, &internal);
+                        let mut session = session(number as u128, "2026-03-05T00:00:00Z");
+                        session.object.vehicle = Id::from_number(Kind::Vehicle, *whose);
+                        session.object.driver = Id::from_number(Kind::Driver, *whose);
+                        (session.object.amount_due, session.object.amount_paid, session.object.energy_consumed) = (*due, *paid, *wh);
+                        session.object.session_started = at("2026-03-04T23:00:00Z");
+                        summary.add(&session);
                         gross += due + paid;
                         energy += wh;
                     }

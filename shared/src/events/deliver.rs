@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::events::signature;
 use crate::events::targets::Resolver;
 use crate::id::{Id, Kind};
-use crate::models::event::{Delivery, DeliveryState, Event, EventType};
+use crate::models::event::{Delivery, DeliveryState, Event};
 use crate::models::stored::Stored;
 use crate::models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use crate::models::webhook_endpoint::{
@@ -83,10 +83,10 @@ fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Eve
     rendered
 }
 
-/// Makes one attempt, if nobody else has made it and it is still wanted.
+/// Makes one delivery attempt, unless it was claimed before or the delivery is closed.
 ///
 /// # Errors
-/// The table's: the attempt is to be tried again by whoever asked for it.
+/// `Unavailable` if DynamoDB cannot be reached: the message is then delivered again.
 pub async fn deliver(
     app: &App,
     tenant: &Tenant,
@@ -141,7 +141,7 @@ pub async fn deliver(
         },
         webhook_endpoint: endpoint.clone(),
     };
-    // First what the attempt says about the endpoint: whoever dies in between leaves the attempt to be made again.
+    // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
     if let Some(receiver) = wanted {
         judge(app, &origin, receiver, &outcome, concluded).await?;
     }
@@ -190,7 +190,7 @@ fn jitter() -> Result<f64> {
     Ok(f64::from(u32::from_be_bytes(random)) / f64::from(u32::MAX) * 0.4 - 0.2)
 }
 
-/// Keeps the endpoint's standing: gone at a 410, failing since the first failure, disabled after 120 hours of that.
+/// Updates the health of the endpoint: it is disabled at once by a 410, and after 120 hours of failures.
 async fn judge(
     app: &App,
     origin: &Origin,
@@ -240,8 +240,8 @@ fn judged(
     };
     match reason {
         Some(reason) if row.object.status == EndpointStatus::Enabled => {
-            row.object.disable(reason, now);
-            Some(row.recording(EventType::WebhookEndpointDisabled))
+            row.disable(reason, now);
+            Some(row)
         }
         _ => before.is_none().then_some(row),
     }
@@ -256,7 +256,12 @@ impl Sender {
         }
     }
 
-    fn client(&self) -> Result<&reqwest::Client> {
+    /// The HTTP client of requests to addresses that others have given: it connects to public addresses only (and to this machine in
+    /// local runs), and follows no redirects.
+    ///
+    /// # Errors
+    /// `Internal` if it cannot be made.
+    pub fn client(&self) -> Result<&reqwest::Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
 
@@ -20,11 +21,13 @@ use crate::models::fleet::Fleet;
 use crate::models::invoice::Invoice;
 use crate::models::policy::Policy;
 use crate::models::report::Report;
-use crate::models::reservation::{Reservation, ReservationInternal, ReservationStatus};
+use crate::models::reservation::{Reservation, ReservationStatus};
 use crate::models::stored::Stored;
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::webhook_endpoint::WebhookEndpoint;
+use crate::ocpi::network::NetworkStatus;
+use crate::ocpi::object::Module;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::{FailedChange, Message};
 use crate::store::keys;
@@ -36,6 +39,21 @@ use crate::time::Timestamp;
 pub struct StreamRecord {
     pub old: Option<Item>,
     pub new: Option<Item>,
+}
+
+impl StreamRecord {
+    /// The key of the row, for the log: its `pk` and `sk`.
+    pub fn key(&self) -> (&str, &str) {
+        let image = self.new.as_ref().or(self.old.as_ref());
+        let text = |name: &str| match image?.get(name)? {
+            AttributeValue::S(text) => Some(text.as_str()),
+            _ => None,
+        };
+        (
+            text("pk").unwrap_or_default(),
+            text("sk").unwrap_or_default(),
+        )
+    }
 }
 
 /// Works on one change. One that can never be relayed, such as a row that cannot be read or whose event is too large, goes to
@@ -79,6 +97,11 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
     if let Some((mode, station)) = text(new, "pk").and_then(keys::parse_station) {
         return relay_station(app, mode, &station, change).await;
     }
+    if let Some(pk) = text(new, "pk")
+        && let Some(relayed) = relay_of_network(app, pk, change)
+    {
+        return relayed.await;
+    }
     let Some((tenant, id)) = text(new, "pk").and_then(keys::parse_object) else {
         return Ok(());
     };
@@ -97,7 +120,7 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
     announce(app, &tenant, &id, change).await
 }
 
-/// Removes what nobody can find any more when a row is gone: the lines of an invoice.
+/// Deletes the rows that belong to a deleted object: the lines of an invoice.
 async fn removed(app: &App, change: &StreamRecord) -> Result<()> {
     let key = |name| change.old.as_ref().and_then(|old| text(old, name));
     let (Some(pk), Some(sk)) = (key("pk"), key("sk")) else {
@@ -139,7 +162,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
     if before == Some(version) {
         return Ok(());
     }
-    let announced: Vec<EventType> = read(new, "pending_events")?.unwrap_or_default();
+    let announced: Vec<EventType> = read(new, "events")?.unwrap_or_default();
     if announced.is_empty() {
         return Ok(());
     }
@@ -214,7 +237,7 @@ fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Stor
     Stored::with_internal(event, EventInternal::planned(deliveries))
 }
 
-/// A delivery for each endpoint that wants the event.
+/// A delivery for each endpoint that is subscribed to the event.
 async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMap<Id, Delivery>> {
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let first = Delivery::waiting(0, event.created);
@@ -276,7 +299,64 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// Has other connectors sought for the reservations whose own are out of order, or no longer published, from now on.
+/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, and that it is sent a token. None
+/// for any other row.
+fn relay_of_network<'a>(
+    app: &'a App,
+    pk: &str,
+    change: &'a StreamRecord,
+) -> Option<BoxFuture<'a, Result<()>>> {
+    if let Some((mode, network)) = keys::parse_network(pk) {
+        return Some(Box::pin(async move {
+            let at = |item: &Option<Item>| {
+                let text = text(item.as_ref()?, "next_at")?;
+                Timestamp::parse(text).ok()
+            };
+            match at(&change.new) {
+                Some(due) if at(&change.old) != Some(due) => {
+                    let message = Message::SyncNetwork { mode, network };
+                    app.send_at(due, &message).await
+                }
+                _ => Ok(()),
+            }
+        }));
+    }
+    if let Some((mode, tariff)) = keys::parse_ocpi_object(pk) {
+        return Some(Box::pin(async move {
+            let is_object = change
+                .new
+                .as_ref()
+                .is_some_and(|new| new.contains_key("raw"));
+            if tariff.module != Module::Tariffs || !is_object {
+                return Ok(());
+            }
+            let message = Message::ApplyTariff {
+                mode,
+                tariff,
+                after: None,
+            };
+            app.queue.send(&message, 0).await
+        }));
+    }
+    let (mode, kind, uid) = keys::parse_charge_token(pk)?;
+    Some(Box::pin(async move {
+        for network in app.store.networks(mode).await? {
+            if network.object.status != NetworkStatus::Connected {
+                continue;
+            }
+            let message = Message::PushToken {
+                mode,
+                network: network.object.id,
+                kind,
+                uid: uid.clone(),
+            };
+            app.queue.send(&message, 0).await?;
+        }
+        Ok(())
+    }))
+}
+
+/// Requests a rematch of the reservations whose connectors are now out of order or no longer published.
 async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) -> Result<()> {
     let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
         match item {
@@ -296,7 +376,7 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) ->
         return Ok(());
     };
     let is_lost =
-        |one: &&Connector| old.can_promise(&one.id) && (withdrawn || !new.can_promise(&one.id));
+        |one: &&Connector| old.is_reservable(&one.id) && (withdrawn || !new.is_reservable(&one.id));
     let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
     if lost.is_empty() {
         return Ok(());
@@ -315,7 +395,7 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) ->
     Ok(())
 }
 
-/// Notes it on the reservation, so that the message which that sends may get lost.
+/// Records it in the reservation, whose change sends the message. If that is lost, the sweeper finds the reservation.
 async fn displace(
     app: &App,
     tenant: Tenant,
@@ -328,8 +408,7 @@ async fn displace(
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = app.store.begin(&origin);
-    let (object, internal) = (&row.object, &mut row.internal);
-    if object.displace(internal, station, connectors, origin.now) {
+    if row.request_rematch(station, connectors, origin.now) {
         tx.save(&mut row)?;
     }
     tx.commit_without_response().await
@@ -375,13 +454,14 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
 
 /// What a row waits for, and until when.
 fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, Message)>> {
-    let Some(due) = text(item, "next_action_at").and_then(|text| Timestamp::parse(text).ok())
-    else {
+    let Some(due) = text(item, "next_at").and_then(|text| Timestamp::parse(text).ok()) else {
         return Ok(None);
     };
     let message = match id.kind() {
         Some(Kind::Reservation) => match (read(item, "object")?, read(item, "internal")?) {
-            (Some(object), Some(internal)) => reservation_message(tenant, &object, &internal),
+            (Some(object), Some(internal)) => {
+                reservation_message(tenant, &Stored::with_internal(object, internal))
+            }
             _ => None,
         },
         Some(Kind::ChargingSession) => {
@@ -393,21 +473,19 @@ fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, M
     Ok(message.map(|message| (due, message)))
 }
 
-fn reservation_message(
-    tenant: &Tenant,
-    one: &Reservation,
-    internal: &ReservationInternal,
-) -> Option<Message> {
-    let (tenant, reservation) = (tenant.clone(), one.id.clone());
-    match one.status {
-        ReservationStatus::Confirmed if !internal.displaced => Some(Message::Expire {
-            tenant,
-            reservation,
-        }),
+fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<Message> {
+    let (tenant, reservation) = (tenant.clone(), stored.object.id.clone());
+    match stored.object.status {
+        ReservationStatus::Confirmed if !stored.internal.awaiting_rematch => {
+            Some(Message::Expire {
+                tenant,
+                reservation,
+            })
+        }
         ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {
             tenant,
             reservation,
-            wish: Some(Box::new(one.wish(internal))),
+            wish: Some(Box::new(stored.request())),
         }),
         ReservationStatus::Cancelled
         | ReservationStatus::Completed
@@ -428,10 +506,10 @@ fn session_message(tenant: &Tenant, id: &Id, status: SessionStatus) -> Option<Me
     }
 }
 
-/// Sends again what a row waits for whose message was lost. Says whether there was anything.
+/// Sends the message again that a row waits for. Returns whether it waits for one.
 ///
 /// # Errors
-/// The table's, the queue's or the scheduler's.
+/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
 pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
     let Waiting { tenant, id, due } = waiting;
     match id.kind() {
@@ -439,7 +517,7 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
                 return Ok(false);
             };
-            let Some(message) = reservation_message(tenant, &row.object, &row.internal) else {
+            let Some(message) = reservation_message(tenant, &row) else {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;
@@ -460,6 +538,13 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
                 Some(message) => app.send_at(*due, &message).await.map(|()| true),
                 None => Ok(false),
             }
+        }
+        Some(Kind::Network) => {
+            let message = Message::SyncNetwork {
+                mode: tenant.mode,
+                network: id.clone(),
+            };
+            app.send_at(*due, &message).await.map(|()| true)
         }
         Some(Kind::Event) => {
             let Some(row) = app.store.find::<Event>(tenant, id).await? else {

@@ -33,7 +33,7 @@ impl Targets {
         is_public(address) || (self == Self::PublicAndLoopback && address.is_loopback())
     }
 
-    /// Whether a delivery may go to this URL, as far as that can be told without resolving a name.
+    /// Whether a delivery may go to this URL, as far as that is known without resolving a name.
     pub fn allow_url(self, url: &url::Url) -> bool {
         match url.host() {
             Some(url::Host::Ipv4(address)) => self.allow(address.into()),

@@ -4,7 +4,7 @@
 //! account's row, and the rows of the accounts above. The key names its account, so the first two are one call. A parent
 //! never changes, so the others follow one by one: one call for each level. All of them are believed for a minute, so a
 //! revocation and a change of an account's status hold on every instance after that at the latest, whatever was made
-//! meanwhile, and most requests read nothing. Nothing is copied from accounts to keys, so no key can be missed.
+//! within that minute, and most requests read nothing. Nothing is copied from accounts to keys, so no key can be missed.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -190,7 +190,7 @@ impl KeyRing {
         Ok(key)
     }
 
-    /// The version of an account, for what nobody asked a version of.
+    /// The API version of an account, used where a request names none.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.

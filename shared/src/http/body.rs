@@ -73,7 +73,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], invalid: Option<Code>) -> Result<
     serde_path_to_error::deserialize(Strict(value)).map_err(|error| at_fault(&error, invalid))
 }
 
-/// What a failed reading tells the client: the path of the member, and what is wrong with it.
+/// The error of a body that cannot be read: the path of the member, and what is wrong with it.
 fn at_fault(error: &serde_path_to_error::Error<serde_json::Error>, invalid: Option<Code>) -> Error {
     let message = error.inner().to_string();
     let path = path_of(error.path());

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
+use tracing::Instrument as _;
 
 use super::auth::{Principal, authenticate};
 use super::body::MAX_BODY;
@@ -24,16 +25,17 @@ use super::request_context::RequestContext;
 use super::route::{Method, PATIENCE, Route};
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::function_scope;
 use crate::id::{Id, Kind};
 use crate::models::api_key::ActingKey;
 use crate::models::webhook_endpoint::Targets;
 use crate::origin::{Idempotency, Origin, Tenant};
 use crate::version;
 
-/// How often a request is run that lost against a concurrent change.
+/// How often a request is tried that collides with concurrent changes.
 const TRIES: usize = 6;
 
-/// What the outer part of the edge tells the inner.
+/// A request whose key was checked.
 #[derive(Clone)]
 struct AuthenticatedRequest {
     request: Id,
@@ -41,19 +43,41 @@ struct AuthenticatedRequest {
     started: Instant,
 }
 
-/// The version an answer was rendered in, on its way to the header.
+/// The API version that a response was rendered in, for its header.
 #[derive(Clone)]
 struct Rendered(String);
 
-/// Around the router: the request id, the key, the headers of every response, errors in their shape, and one line of log.
-pub async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// By what API Gateway and X-Ray know a request: an extension of requests that come from there.
+#[derive(Debug, Clone, Default)]
+pub struct Correlation {
+    /// The id of the request in the access log of API Gateway.
+    pub gateway_request: String,
+    /// The id of the trace in X-Ray, if there is one.
+    pub trace: Option<String>,
+}
+
+/// Middleware around the router: the request id, authentication, the headers of every response, the rendering of errors, and
+/// one log line per request. Every line that is logged on the way has the ids of the request.
+pub async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+    let id = Id::new(Kind::Request, app.now());
+    let correlation = request.extensions().get::<Correlation>().cloned();
+    let Correlation {
+        gateway_request,
+        trace,
+    } = correlation.unwrap_or_default();
+    // A span of the highest level, so that it is there whatever level of lines is logged.
+    let span = tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
+    identified(app, request, next, id).instrument(span).await
+}
+
+async fn identified(app: App, mut request: Request, next: Next, id: Id) -> Response {
     let now = app.now();
-    let id = Id::new(Kind::Request, now);
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let base_url = base_url(&app, request.headers());
     let mut tenant = None;
     let authenticated = authenticate(&app, request.headers(), now);
+    let authenticated = function_scope::within(function_scope::EVERY_REQUEST, authenticated);
     let authenticated = timeout(PATIENCE * app.settings.slack, authenticated).await;
     let response = match authenticated.unwrap_or_else(|_| Err(too_long())) {
         Err(error) => error.into_response(),
@@ -82,7 +106,7 @@ fn too_long() -> Error {
     Error::unavailable("the request took too long")
 }
 
-/// Around each handler: how long it may take.
+/// Middleware around each handler: the time limit of its route.
 pub async fn admit(
     State((app, route)): State<(App, Route)>,
     request: Request,
@@ -92,11 +116,13 @@ pub async fn admit(
         return Error::internal("a route outside the edge").into_response();
     };
     let until = authenticated.started + route.patience * app.settings.slack;
-    let answered = timeout_at(until, admitted(app, route, authenticated, request, next)).await;
+    let answered = admitted(app, route, authenticated, request, next);
+    let answered = function_scope::within(route.name, answered);
+    let answered = timeout_at(until, answered).await;
     answered.unwrap_or_else(|_| too_long().into_response())
 }
 
-/// Whether this caller may do this now, and idempotency.
+/// Rate limit, authorization and idempotency around the handler.
 async fn admitted(
     app: App,
     route: Route,
@@ -143,7 +169,7 @@ struct Prepared {
     version: String,
 }
 
-/// Checks what can be checked before the handler, and reads the body.
+/// Checks everything that does not depend on the handler, and reads the body.
 async fn prepare(
     app: &App,
     route: Route,
@@ -205,7 +231,7 @@ async fn prepare(
     })
 }
 
-/// The body in the current version. What is no object is left to the handler to refuse.
+/// The body in the current API version. A body that is not an object is refused by the handler.
 fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Bytes> {
     if version == version::CURRENT {
         return Ok(body);
@@ -221,7 +247,7 @@ fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Byte
         .map_err(Error::internal)
 }
 
-/// Shows a successful answer as it was asked for: with whole objects in place of ids, in an older version.
+/// Renders a successful response as requested: with expanded objects, and in an older API version.
 async fn show(
     app: &App,
     tenant: &Tenant,
@@ -242,7 +268,7 @@ async fn show(
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
         match expand::expand(app, tenant, key, &mut answer, wanted).await {
-            // The effect of the request has happened; a refusal would hide it. The answer keeps its ids.
+            // The request has had its effect, which an error would hide. The response keeps the ids.
             Err(error) if route.method != Method::Get => {
                 tracing::warn!(%error, "an answer was not expanded");
             }
@@ -263,7 +289,7 @@ async fn show(
     }
 }
 
-/// The error, unless the idempotency key was used with other parameters: that goes first.
+/// The error, unless the idempotency key was used with other parameters, which takes precedence.
 async fn recalled(app: &App, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
         Some(idempotency) => app
@@ -315,7 +341,7 @@ fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idemp
     }))
 }
 
-/// Runs the handler, again when it lost against a concurrent change, and settles idempotency when it failed.
+/// Runs the handler, repeats it after a collision with a concurrent change, and stores the response of a failed request.
 async fn run(
     app: &App,
     context: RequestContext,

@@ -1,4 +1,4 @@
-//! How an error looks on the wire.
+//! Errors as HTTP responses.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response as HttpResponse};
@@ -21,7 +21,7 @@ const OUTCOME_OPEN: &str = "It is not certain yet whether the payment method was
     retrieve the transaction named in `transaction` for the outcome. If there is no such transaction, nothing was charged. \
     Repeating the request with the same Idempotency-Key is safe; a request without a key would be a second payment.";
 
-/// An error on its way to the edge, which knows the request id and renders it.
+/// An error that the edge renders with the request id.
 #[derive(Clone)]
 pub struct Failure(pub Arc<Error>);
 
@@ -106,6 +106,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
         status,
         body: Value::Object(body).to_string().into_bytes(),
         remembered: None,
+        confidential: false,
         replayed: false,
     }
 }

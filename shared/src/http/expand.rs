@@ -1,9 +1,9 @@
 //! `expand[]`: shows whole objects in place of their ids, up to four levels deep.
 //!
 //! An expansion runs in two steps. The first walks the paths level by level and reads every object that an id names, each
-//! once, a hundred at a time. It knows how often each object will stand in the answer, so it refuses an answer with too
+//! once, a hundred at a time. It counts how often each object will occur in the response, so it refuses a response with too
 //! many or too large objects before anything is copied. The second step puts copies in place of the ids. Both steps yield
-//! to the runtime, so that the request's time limit can interrupt them and other requests go on meanwhile.
+//! to the runtime, so that the request's time limit can interrupt them and other requests continue.
 //!
 //! The effect of a POST or DELETE has happened by then, and a refusal would hide it: where such an answer cannot be
 //! expanded, it keeps its ids (see `edge`).
@@ -45,7 +45,7 @@ const MAX_OBJECTS: usize = 1_000;
 const MAX_BYTES: usize = 5_000_000;
 /// The same as Lambda returns it, as a string inside JSON: its limit is 6,291,556 bytes with headers.
 const MAX_ESCAPED: usize = 6_000_000;
-/// How many objects are read before their size is looked at: as many as one BatchGetItem reads.
+/// How many objects are read before their size is checked: as many as one BatchGetItem reads.
 const AT_ONCE: usize = 100;
 
 /// The members that hold ids, and what of.
@@ -123,7 +123,7 @@ pub fn is_taken(route: &Route) -> bool {
     whole && members(route.shows.kind()).next().is_some()
 }
 
-/// What a request wants to see whole: members, what they name, and what is wanted of that.
+/// The expansions of a request: members, the kinds of object they name, and the expansions within those.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted(Vec<(&'static str, Kind, Wanted)>);
 
@@ -165,7 +165,7 @@ impl Wanted {
         self.0.is_empty()
     }
 
-    /// Whether objects of a kind are wanted, at any depth.
+    /// Whether objects of a kind are expanded, at any depth.
     fn names(&self, kind: Kind) -> bool {
         let mut wanted = self.0.iter();
         wanted.any(|(_, target, deeper)| *target == kind || deeper.names(kind))
@@ -212,7 +212,7 @@ fn refuse(message: String) -> Error {
     Code::UnsupportedExpandValue.because(message).at("expand")
 }
 
-/// Puts the objects in place of their ids. An object that is gone stays an id, and so does an event that shows an object
+/// Puts the objects in place of their ids. The id of a deleted object stays an id, and so does an event that shows an object
 /// which the key may not read: its type is known only now.
 ///
 /// # Errors

@@ -60,7 +60,7 @@ impl FromRequestParts<App> for ListQuery {
             path,
             limit,
             page,
-            page_secret: app.settings.page_secret.clone(),
+            page_secret: app.settings.page_secret()?.to_owned(),
         })
     }
 }
@@ -109,7 +109,7 @@ impl ListQuery {
         }
     }
 
-    /// The part of the list that is wanted.
+    /// The requested part of the list.
     ///
     /// # Errors
     /// 400 for a token that is malformed, edited or foreign.
@@ -120,7 +120,7 @@ impl ListQuery {
         })
     }
 
-    /// How many rows are wanted.
+    /// The requested number of rows.
     pub fn limit(&self) -> usize {
         self.limit
     }
@@ -175,7 +175,7 @@ impl ListQuery {
     /// The answer that shows a page.
     ///
     /// # Errors
-    /// The rows have no JSON.
+    /// `Internal` if the rows have no JSON representation.
     pub fn answer<T: Serialize>(
         &self,
         context: &RequestContext,
@@ -191,7 +191,7 @@ impl ListQuery {
     /// ends earlier: the rows left out, which are those farthest from where the page began, are on the page after it.
     ///
     /// # Errors
-    /// The rows have no JSON.
+    /// `Internal` if the rows have no JSON representation.
     pub fn answer_in_order<T: Serialize, C: PagePosition + Clone>(
         &self,
         context: &RequestContext,

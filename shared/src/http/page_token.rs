@@ -1,5 +1,5 @@
 //! Page tokens: a cursor and a direction, authenticated together with the tenant, the path and the filters, so that a
-//! token that was edited, or belongs to somebody else or to another list, is refused.
+//! token that was edited, or belongs to another tenant or list, is refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 const PREFIX: &str = "page_";
 const MAC: usize = 16;
 
-/// What tells where in a list a row stands.
+/// The position of a row in a list.
 pub trait PagePosition: Sized {
     /// As bytes; nothing for an id of another kind.
     fn write(&self, kind: Kind) -> Option<Vec<u8>>;
@@ -101,7 +101,7 @@ impl Binding<'_> {
         Some(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// Where the token's page begins, if it is a token of this list and of nobody else.
+    /// The position at which the token's page begins; none if the token belongs to another tenant or list.
     pub fn open<C: PagePosition>(
         &self,
         secret: &[u8],

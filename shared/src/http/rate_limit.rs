@@ -1,9 +1,10 @@
 //! The rate of requests: a token bucket per tenant, kept as one moment in time (generic cell rate algorithm). Each
-//! instance counts by itself and tells the table once for many requests, so instances learn of each other at small cost.
+//! instance counts by itself and reports to the table once for many requests, so that instances learn of each other at small
+//! cost.
 //!
 //! A request takes from the bucket of its account and from those of all accounts above it, and is let through only if none of
 //! them is empty: an account and all accounts below it together send no more than one account may. In memory that costs
-//! next to nothing; the table hears of each bucket as rarely as before, so a request of a child costs at most twice the
+//! next to nothing; each bucket is reported to the table as rarely as before, so a request of a child costs at most twice the
 //! small share of a write that any request costs, and nothing while requests are slow.
 
 use std::collections::HashMap;
@@ -40,7 +41,7 @@ impl Rates {
     }
 }
 
-/// What the `RateLimit-…` headers tell.
+/// The content of the `RateLimit-…` headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimitStatus {
     /// What a full bucket holds.
@@ -60,7 +61,7 @@ struct Bucket {
     untold: i64,
 }
 
-/// What the table is told of a bucket.
+/// What is reported to the table about a bucket.
 #[derive(Debug)]
 struct Report {
     tenant: Tenant,
@@ -89,7 +90,7 @@ impl RateLimiter {
     }
 
     /// Lets one request of an account through, or not. `lineage` is the account and the accounts above it. Also says how
-    /// much to tell the table of which bucket, when it is time to.
+    /// much to report to the table about which bucket, when that is due.
     fn take(&self, lineage: &[Tenant], now: Timestamp) -> Result<(RateLimitStatus, Vec<Report>)> {
         let mode = lineage.first().map_or(Mode::Test, |tenant| tenant.mode);
         let rate = self.rates.of(mode);

@@ -1,4 +1,5 @@
-//! Who is calling, and within which request. A handler that takes a [`RequestContext`] runs only when the caller may.
+//! The context of an authenticated request. A handler with a [`RequestContext`] in its signature runs only for a key with the
+//! route's scopes.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -11,7 +12,7 @@ use crate::origin::{Origin, Tenant};
 use crate::response::Response;
 use crate::time::Timestamp;
 
-/// An authenticated, admitted caller.
+/// An authenticated and authorized request.
 #[derive(Debug, Clone)]
 pub struct RequestContext {
     pub origin: Origin,
@@ -48,7 +49,7 @@ impl RequestContext {
         }
     }
 
-    /// The answer that shows an object.
+    /// The response that shows an object.
     ///
     /// # Errors
     /// The object has no JSON.
@@ -58,18 +59,18 @@ impl RequestContext {
             .map_err(Error::internal)
     }
 
-    /// The answer that refuses a request but leaves something behind, such as a declined payment and the transaction that
-    /// tells of it: both are committed together.
+    /// The response of a request that is refused but has an effect, such as a declined payment and its transaction: both are
+    /// committed together.
     pub fn error_response(&self, error: &Error) -> Response {
         let request = self.origin.request.clone();
         let request = request.unwrap_or_else(|| Id::new(crate::Kind::Request, self.now()));
         super::errors::answer(error, &request, &self.base_url)
     }
 
-    /// The answer to the removal of an object.
+    /// The response to the deletion of an object.
     ///
     /// # Errors
-    /// None in practice.
+    /// `Internal` if the response has no JSON representation.
     pub fn deleted(&self, id: &Id, kind: crate::Kind) -> Result<Response> {
         self.respond(&serde_json::json!({"id": id, "object": kind.name(), "deleted": true}))
     }
@@ -95,7 +96,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        // What is no text names nothing: the handler's look-up says so.
+        // An id that is not UTF-8 names no object: the handler answers 404.
         let id = path.map_or_else(|_| String::new(), |Path(id)| id);
         Ok(Self(Id::from(id)))
     }

@@ -247,6 +247,13 @@ impl Route {
         self
     }
 
+    /// The same with reads that run side by side.
+    #[must_use]
+    pub const fn reading_side_by_side(mut self) -> Self {
+        self.deployment = self.deployment.reading_side_by_side();
+        self
+    }
+
     /// The same with this much memory, in megabytes.
     #[must_use]
     pub const fn memory(mut self, megabytes: u32) -> Self {

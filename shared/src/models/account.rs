@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::address::Address;
 use super::body::RequestBody;
-use super::fleet::{BillingCycle, ReportFrequency};
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
-use super::stored::Object;
-use super::text::{Description, Email, Name, Phone, Text};
+use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::{check_size, sized};
 use crate::error::Result;
+use crate::fields::address::Address;
+use crate::fields::cycle::{BillingCycle, ReportFrequency};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Description, Email, Name, Phone, Text};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
@@ -113,7 +113,7 @@ pub enum Plan {
 #[serde(rename_all = "snake_case")]
 pub enum AccountStatus {
     Active,
-    /// Keys may read; every other request is refused with 403. Work under way goes on.
+    /// Keys may read; every other request is refused with 403. Open reservations and sessions continue.
     Suspended,
     /// Keys are refused with 401.
     Closed,
@@ -225,7 +225,7 @@ impl Account {
     /// A new, active account with an empty wallet. Its contact is the email and name it was made with.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
+    /// 400 if metadata exceeds its limits.
     pub fn new(new: NewAccount, now: Timestamp) -> Result<Self> {
         let default_currency = new.default_currency.unwrap_or(Currency::USD);
         let mut preferences = AccountPreferences {
@@ -263,17 +263,14 @@ impl Account {
             wallet_balance: 0,
         })
     }
+}
 
+impl Stored<Account> {
     /// Applies an update; what the body leaves out stays.
     ///
     /// # Errors
     /// 409 for another currency while there is money in the wallet; metadata beyond its limits.
-    pub fn update(
-        &mut self,
-        change: AccountChange,
-        internal: &AccountInternal,
-        now: Timestamp,
-    ) -> Result<()> {
+    pub fn update(&mut self, change: AccountChange, now: Timestamp) -> Result<()> {
         let AccountChange {
             billing_details,
             business_type,
@@ -288,34 +285,37 @@ impl Account {
             preferences,
             registration_number,
         } = change;
-        let balances = [self.wallet_balance, internal.test_wallet_balance];
+        let balances = [
+            self.object.wallet_balance,
+            self.internal.test_wallet_balance,
+        ];
         let empty = balances == [0, 0];
         check_currency(
             "default_currency",
             &default_currency,
-            self.default_currency,
+            self.object.default_currency,
             empty,
         )?;
-        billing_details.apply(&mut self.billing_details);
-        business_type.apply(&mut self.business_type);
+        billing_details.apply(&mut self.object.billing_details);
+        business_type.apply(&mut self.object.business_type);
         if let Change::Set(ContactChange { email, name, phone }) = contact {
-            email.apply(&mut self.contact.email);
-            name.apply(&mut self.contact.name);
-            phone.apply(&mut self.contact.phone);
+            email.apply(&mut self.object.contact.email);
+            name.apply(&mut self.object.contact.name);
+            phone.apply(&mut self.object.contact.phone);
         }
-        default_currency.apply(&mut self.default_currency);
-        description.apply(&mut self.description);
-        email.apply(&mut self.email);
-        self.metadata.merge(metadata)?;
-        metric_system.apply(&mut self.metric_system);
-        name.apply(&mut self.name);
-        plan.apply(&mut self.plan);
+        default_currency.apply(&mut self.object.default_currency);
+        description.apply(&mut self.object.description);
+        email.apply(&mut self.object.email);
+        self.object.metadata.merge(metadata)?;
+        metric_system.apply(&mut self.object.metric_system);
+        name.apply(&mut self.object.name);
+        plan.apply(&mut self.object.plan);
         if let Change::Set(preferences) = preferences {
-            self.preferences.change(preferences);
+            self.object.preferences.change(preferences);
         }
-        registration_number.apply(&mut self.registration_number);
-        self.updated = now;
-        check_size(self)
+        registration_number.apply(&mut self.object.registration_number);
+        self.object.updated = now;
+        check_size(&self.object)
     }
 }
 

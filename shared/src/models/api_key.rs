@@ -272,7 +272,7 @@ impl Secret {
     /// A new secret of the tenant, full or restricted.
     ///
     /// # Errors
-    /// The system's source of randomness failed.
+    /// `Internal` if the system's source of randomness fails.
     pub fn generate(tenant: &Tenant, full: bool) -> Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;

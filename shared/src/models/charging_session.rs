@@ -28,33 +28,35 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::address::Country;
 use super::body::RequestBody;
 use super::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
 use super::driver::Driver;
+use super::event_type::EventType;
 use super::fleet::Fleet;
 use super::payment_method::PaymentMethod;
 use super::reservation::Reservation;
-use super::stored::Object;
-use super::text::ZoneName;
+use super::stored::{Object, Stored};
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::vehicle::Vehicle;
-use crate::charging::calendar::{Entry, Window};
+use crate::charging::calendar::Entry;
 use crate::charging::tariff::{self, Cost, Course, Line, Usage};
 use crate::charging::{opening_hours, simulation};
 use crate::error::{Code, Error, Result};
+use crate::fields::address::Country;
+use crate::fields::text::ZoneName;
 use crate::id::{Id, Kind};
+use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
 use crate::operation::{Operation, Simulation};
-use crate::ports::payments::PaymentOutcome;
 use crate::time::{DAY, MINUTE, SECOND, Timestamp};
+use crate::window::Window;
 
 /// How long before its reserved start a vehicle counts as come for its reservation, in milliseconds.
 const EARLY: i64 = 15 * MINUTE;
 
-/// How long a session lasts at most, in milliseconds. Then it ends, whatever it has charged.
+/// The maximum duration of a session, in milliseconds.
 pub const LONGEST: i64 = DAY;
 
 /// By how much the hold of a parked vehicle is extended at a time, in milliseconds: less than the half hour before its window
@@ -191,7 +193,7 @@ impl SessionCostLine {
     }
 }
 
-/// Why a session ends at a moment that nobody chose.
+/// Why a session ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
@@ -231,7 +233,7 @@ impl SessionStatus {
     }
 }
 
-/// What the session's row keeps to itself.
+/// The internal state of a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionInternal {
     /// The non-void invoice the session is on.
@@ -259,8 +261,9 @@ pub struct SessionInternal {
     pub net: i64,
     /// Minor units of tax, once the session has ended.
     pub tax: i64,
-    /// When the service has to look at the session by itself. While it is active: the end of its hold. Afterwards: since
+    /// When the session has to be processed next. While it is active: the end of its hold. Afterwards: since
     /// when its charge is to be taken; until that is settled no invoice may have it.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// What driver, vehicle and station were called when the session started.
     #[serde(default)]
@@ -300,7 +303,7 @@ pub struct NewChargingSession {
 
 impl RequestBody for NewChargingSession {}
 
-/// Those a session is between.
+/// The driver, the vehicle, the station and everything else that a session depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Parties<'a> {
     pub station: &'a ChargingStation,
@@ -339,7 +342,7 @@ pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
 }
 
 impl Parties<'_> {
-    /// Checks that a session may be between these.
+    /// Checks that a session may start.
     ///
     /// # Errors
     /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for a station
@@ -416,7 +419,7 @@ impl Parties<'_> {
 }
 
 impl CalendarEntries<'_> {
-    /// How long the connector is free from now on; none while nobody else is promised it.
+    /// Until when the connector is free from now on; none if no later reservation exists.
     ///
     /// # Errors
     /// `charging_session_conflict` when the connector is busy, out of order or another's now, or the vehicle charges.
@@ -449,7 +452,7 @@ impl CalendarEntries<'_> {
         if set_aside || others().any(|entry| holds(&entry)) {
             return Err(conflict(
                 "connector",
-                "The connector is promised to another.",
+                "The connector is reserved for another vehicle.",
             ));
         }
         let later = others().map(|entry| entry.window.from);
@@ -458,8 +461,8 @@ impl CalendarEntries<'_> {
 }
 
 impl ChargingSession {
-    /// The invoice that bills the session was paid. Says whether there was anything left to pay.
-    pub fn pay_off(&mut self, now: Timestamp) -> bool {
+    /// Records that the session was paid. Returns whether anything was due.
+    pub fn mark_paid(&mut self, now: Timestamp) -> bool {
         if self.amount_due == 0 {
             return false;
         }
@@ -477,11 +480,11 @@ impl ChargingSession {
     pub fn start(
         new: NewChargingSession,
         parties: &Parties<'_>,
-        promises: &CalendarEntries<'_>,
+        entries: &CalendarEntries<'_>,
         now: Timestamp,
-    ) -> Result<(Self, SessionInternal)> {
+    ) -> Result<Stored<Self>> {
         parties.check(now)?;
-        let promised = promises.free_until(parties.connector, now)?;
+        let free_until = entries.free_until(parties.connector, now)?;
         let Parties {
             station,
             connector,
@@ -502,7 +505,7 @@ impl ChargingSession {
             (!parks).then_some((charged, EndReason::SessionLimit)),
             opening_hours::closes(station, now, latest)
                 .map(|closes| (closes, EndReason::StationClosing)),
-            promised.map(|promised| (promised, EndReason::Reservation)),
+            free_until.map(|until| (until, EndReason::Reservation)),
         ];
         let ends = ends.into_iter().flatten();
         let (ends_by, reason) = ends
@@ -512,7 +515,7 @@ impl ChargingSession {
         let currency = tariff::currency(&connector.pricing, parties.currency);
         let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
-        let reservation = promises.arriving.map(|reservation| reservation.id.clone());
+        let reservation = entries.arriving.map(|reservation| reservation.id.clone());
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
             object: Kind::ChargingSession,
@@ -559,55 +562,58 @@ impl ChargingSession {
             },
             ..SessionInternal::default()
         };
-        let session = session.live(&internal, parties.operation, now);
-        Ok((session, internal))
+        let mut session =
+            Stored::with_internal(session, internal).recording(EventType::ChargingSessionStarted);
+        session.object = session.live(parties.operation, now);
+        Ok(session)
     }
 
+    /// What a charge for the session is called.
+    pub fn description(&self) -> String {
+        format!("Charging session {}", self.id)
+    }
+}
+
+impl Stored<ChargingSession> {
     /// The time that the session has taken, or will at most.
-    pub fn window(&self, internal: &SessionInternal) -> Window {
-        let ends = self.session_ended.or(internal.next_action_at);
+    pub fn window(&self) -> Window {
+        let ends = self.object.session_ended.or(self.internal.next_action_at);
         Window {
-            from: self.session_started,
-            until: ends.unwrap_or(self.session_started),
+            from: self.object.session_started,
+            until: ends.unwrap_or(self.object.session_started),
         }
     }
 
     /// The session as it stands at a moment: while it is active, what it has charged so far and what that costs. Where
     /// nothing operates the station no energy is known.
     #[must_use]
-    pub fn live(
-        mut self,
-        internal: &SessionInternal,
-        operation: Operation,
-        now: Timestamp,
-    ) -> Self {
-        if let (SessionStatus::Active, Some(simulation)) = (self.status, operation.simulation()) {
-            self.charge_until(internal, simulation, now);
+    pub fn live(&self, operation: Operation, now: Timestamp) -> ChargingSession {
+        let mut session = self.clone();
+        if let (SessionStatus::Active, Some(simulation)) =
+            (self.object.status, operation.simulation())
+        {
+            session.charge_until(simulation, now);
         }
-        self
+        session.object
     }
 
     /// Sets energy, times and cost to what they are at a moment, but not later than the end of the hold.
-    fn charge_until(
-        &mut self,
-        internal: &SessionInternal,
-        simulation: Simulation,
-        moment: Timestamp,
-    ) -> Cost {
-        let moment = internal
+    fn charge_until(&mut self, simulation: Simulation, moment: Timestamp) -> Cost {
+        let moment = self
+            .internal
             .next_action_at
             .map_or(moment, |due| due.min(moment));
-        let elapsed = moment.millis_since(self.session_started).max(0);
-        let full = match internal.parks {
-            true => simulation::millis_until(internal.power, internal.most_energy),
+        let elapsed = moment.millis_since(self.object.session_started).max(0);
+        let full = match self.internal.parks {
+            true => simulation::millis_until(self.internal.power, self.internal.most_energy),
             false => None,
         };
         let charging = full.map_or(elapsed, |full| full.min(elapsed));
-        let energy = simulation.energy_after(internal.power, charging);
-        let energy = energy.min(internal.most_energy.into());
-        let zone = internal.zone.as_ref().map(ZoneName::rules);
+        let energy = simulation.energy_after(self.internal.power, charging);
+        let energy = energy.min(self.internal.most_energy.into());
+        let zone = self.internal.zone.as_ref().map(ZoneName::rules);
         let course = Course {
-            began: self.session_started,
+            began: self.object.session_started,
             zone: &zone.unwrap_or(TimeZone::UTC),
             usage: Usage {
                 energy,
@@ -615,15 +621,15 @@ impl ChargingSession {
                 parking: (elapsed - charging).unsigned_abs(),
             },
         };
-        let cost = tariff::cost(&internal.pricing, self.currency, course);
-        self.charging_ended = full
+        let cost = tariff::cost(&self.internal.pricing, self.object.currency, course);
+        self.object.charging_ended = full
             .filter(|full| *full <= elapsed)
-            .map(|full| self.session_started.plus_millis(full));
-        self.energy_consumed = i64::try_from(energy).unwrap_or(i64::MAX);
-        self.amount_due = cost.gross;
-        self.net = cost.net;
-        self.tax = cost.tax;
-        self.cost_breakdown = cost.lines.iter().map(SessionCostLine::of).collect();
+            .map(|full| self.object.session_started.plus_millis(full));
+        self.object.energy_consumed = i64::try_from(energy).unwrap_or(i64::MAX);
+        self.object.amount_due = cost.gross;
+        self.object.net = cost.net;
+        self.object.tax = cost.tax;
+        self.object.cost_breakdown = cost.lines.iter().map(SessionCostLine::of).collect();
         cost
     }
 
@@ -632,58 +638,54 @@ impl ChargingSession {
     ///
     /// # Errors
     /// `charging_session_state_conflict` in any other state.
-    pub fn end(
-        &mut self,
-        internal: &mut SessionInternal,
-        operation: Operation,
-        now: Timestamp,
-    ) -> Result<()> {
-        if self.status != SessionStatus::Active {
+    pub fn end(&mut self, operation: Operation, now: Timestamp) -> Result<()> {
+        if self.object.status != SessionStatus::Active {
             let message = "Only an active session can be stopped.";
             return Err(Code::ChargingSessionStateConflict.because(message));
         }
-        let ended = internal.next_action_at.map_or(now, |due| due.min(now));
-        let ended = ended.max(self.session_started);
-        self.session_ended = Some(ended);
-        self.updated = now;
+        let ended = self.internal.next_action_at.map_or(now, |due| due.min(now));
+        let ended = ended.max(self.object.session_started);
+        self.object.session_ended = Some(ended);
+        self.object.updated = now;
         let Some(simulation) = operation.simulation() else {
-            self.status = SessionStatus::Failed;
-            internal.next_action_at = None;
+            self.object.status = SessionStatus::Failed;
+            self.internal.next_action_at = None;
+            self.record(EventType::ChargingSessionFailed);
             return Ok(());
         };
-        let cost = self.charge_until(internal, simulation, ended);
-        self.charging_ended = self.charging_ended.or(self.session_ended);
-        self.status = SessionStatus::Completed;
-        internal.net = cost.net;
-        internal.tax = cost.tax;
-        let charged = self.payment_method.is_some() && self.amount_due > 0;
-        internal.next_action_at = charged.then_some(now);
+        let cost = self.charge_until(simulation, ended);
+        self.object.charging_ended = self.object.charging_ended.or(self.object.session_ended);
+        self.object.status = SessionStatus::Completed;
+        self.record(EventType::ChargingSessionCompleted);
+        self.internal.net = cost.net;
+        self.internal.tax = cost.tax;
+        let charged = self.object.payment_method.is_some() && self.object.amount_due > 0;
+        self.internal.next_action_at = charged.then_some(now);
         Ok(())
     }
 
-    /// Extends the hold of a parked vehicle at its end, by what the calendars of the connector and the vehicle hold from
-    /// there on. Says whether it could; otherwise the session ends now.
-    pub fn stay(
+    /// Extends the hold of a parked vehicle at its end, as far as the other entries in the calendars of the connector and the
+    /// vehicle allow. Returns false if it cannot be extended: then the session ends now.
+    pub fn extend_hold(
         &mut self,
-        internal: &mut SessionInternal,
         operation: Operation,
         connector: &[Entry],
         vehicle: &[Entry],
         now: Timestamp,
     ) -> bool {
         let (Some(held), Some(ends_by), Some(simulation)) = (
-            internal.next_action_at,
-            self.ends_by,
+            self.internal.next_action_at,
+            self.object.ends_by,
             operation.simulation(),
         ) else {
             return false;
         };
-        if !internal.parks || ends_by <= held {
+        if !self.internal.parks || ends_by <= held {
             return false;
         }
         let is_anothers = |entry: &&Entry| {
-            entry.holder != self.id
-                && Some(&entry.holder) != internal.reservation.as_ref()
+            entry.holder != self.object.id
+                && Some(&entry.holder) != self.internal.reservation.as_ref()
                 && entry.window.until > held
         };
         let others = connector.iter().chain(vehicle).filter(is_anothers);
@@ -692,77 +694,71 @@ impl ChargingSession {
             if reserved <= held {
                 return false;
             }
-            self.ends_by = Some(reserved);
-            self.ends_by_reason = Some(EndReason::Reservation);
+            self.object.ends_by = Some(reserved);
+            self.object.ends_by_reason = Some(EndReason::Reservation);
         }
-        let ends_by = self.ends_by.unwrap_or(ends_by);
-        internal.next_action_at = Some(held.plus_millis(HOLD).min(ends_by));
-        self.charge_until(internal, simulation, held);
-        self.updated = now;
+        let ends_by = self.object.ends_by.unwrap_or(ends_by);
+        self.internal.next_action_at = Some(held.plus_millis(HOLD).min(ends_by));
+        let was_charging = self.object.charging_ended.is_none();
+        self.charge_until(simulation, held);
+        self.object.updated = now;
+        if was_charging {
+            self.record(EventType::ChargingSessionUpdated);
+        }
         true
     }
 
     /// The time for which the hold may be extended at its end.
-    pub fn next_hold(&self, internal: &SessionInternal) -> Option<Window> {
-        let (held, ends_by) = (internal.next_action_at?, self.ends_by?);
-        (internal.parks && held < ends_by).then_some(Window {
+    pub fn next_hold(&self) -> Option<Window> {
+        let (held, ends_by) = (self.internal.next_action_at?, self.object.ends_by?);
+        (self.internal.parks && held < ends_by).then_some(Window {
             from: held,
             until: ends_by,
         })
     }
 
-    /// Notes that an ended session is not charged, because nothing operates its station.
-    pub fn waive(&mut self, internal: &mut SessionInternal, now: Timestamp) {
-        self.amount_due = 0;
-        self.updated = now;
-        internal.next_action_at = None;
+    /// Waives the charge for an ended session, because no network operates its station.
+    pub fn waive(&mut self, now: Timestamp) {
+        self.object.amount_due = 0;
+        self.object.updated = now;
+        self.internal.next_action_at = None;
     }
 
-    /// Notes how the charge for an ended session went, and makes the transaction that tells of it. A session whose charge
-    /// was declined waits for an invoice.
-    pub fn settle(
-        &mut self,
-        internal: &mut SessionInternal,
-        outcome: &PaymentOutcome,
-        now: Timestamp,
-    ) -> Transaction {
-        let amount = self.amount_due;
+    /// Records the outcome of the charge for an ended session, and returns its transaction. A session whose charge was
+    /// declined is billed by an invoice.
+    pub fn settle(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
+        let amount = self.object.amount_due;
         let status = match outcome {
             PaymentOutcome::Succeeded => TransactionStatus::Succeeded,
             PaymentOutcome::Declined(_) => TransactionStatus::Failed,
         };
         if *outcome == PaymentOutcome::Succeeded {
-            self.amount_paid += amount;
-            self.amount_due = 0;
+            self.object.amount_paid += amount;
+            self.object.amount_due = 0;
         }
-        self.updated = now;
-        internal.next_action_at = None;
+        self.object.updated = now;
+        self.internal.next_action_at = None;
         Transaction {
             id: Id::new(Kind::Transaction, now),
             object: Kind::Transaction,
             amount,
-            charging_session: Some(self.id.clone()),
+            charging_session: Some(self.object.id.clone()),
             created: now,
-            currency: self.currency,
-            description: self.description(),
-            driver: Some(self.driver.clone()),
-            fleet: Some(self.fleet.clone()),
-            payment_method: self.payment_method.clone(),
+            currency: self.object.currency,
+            description: self.object.description(),
+            driver: Some(self.object.driver.clone()),
+            fleet: Some(self.object.fleet.clone()),
+            payment_method: self.object.payment_method.clone(),
             status,
             kind: TransactionType::Charge,
-            vehicle: Some(self.vehicle.clone()),
+            vehicle: Some(self.object.vehicle.clone()),
         }
     }
 
-    /// Whether something is still to be done about a session that ends before that moment: what it owes is not known yet.
-    pub fn is_unsettled(&self, internal: &SessionInternal, until: Timestamp) -> bool {
-        let ends = self.session_ended.or(internal.next_action_at);
-        internal.next_action_at.is_some() && ends.is_some_and(|ends| ends < until)
-    }
-
-    /// What a charge for the session is called.
-    pub fn description(&self) -> String {
-        format!("Charging session {}", self.id)
+    /// Whether a session that ends before `until` has work left, so that its amount due is not final yet.
+    pub fn is_unsettled(&self, until: Timestamp) -> bool {
+        let ends = self.object.session_ended.or(self.internal.next_action_at);
+        self.internal.next_action_at.is_some() && ends.is_some_and(|ends| ends < until)
     }
 }
 
@@ -807,14 +803,16 @@ mod tests {
         let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
         let account = Account::new(serde_json::from_value(account).unwrap(), now()).unwrap();
         let driver = json!({"name": "Ada", "email": "ada@b.example"});
-        let (mut driver, _) =
-            Driver::new(serde_json::from_value(driver).unwrap(), &account, now()).unwrap();
+        let driver = Driver::new(serde_json::from_value(driver).unwrap(), &account, now()).unwrap();
+        let mut driver = driver.object;
         let fleet = json!({"name": "N", "email": "a@b.example", "address": {"city": "London", "country": "GB",
             "line1": "1", "postal_code": "E3"}});
         let fleet = Fleet::new(serde_json::from_value(fleet).unwrap(), &account, now()).unwrap();
+        let fleet = fleet.object;
         let vehicle = json!({"fleet": fleet.id, "registration_plate": "AB12 CDE", "vin": "V1",
             "battery_capacity": 60_000, "charging_standard": "Type2"});
         let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now()).unwrap();
+        let vehicle = vehicle.object;
         driver.fleets.push(fleet.id.clone());
         let mut station = ocpi::tests::station();
         station.capabilities.access_24_7 = true;
@@ -848,7 +846,7 @@ mod tests {
     }
 
     impl Scene {
-        fn start(&self, change: Value) -> Result<(ChargingSession, SessionInternal)> {
+        fn start(&self, change: Value) -> Result<Stored<ChargingSession>> {
             let mut body = json!({"charging_station": self.station.id, "connector": self.station.connectors[0].id,
                 "driver": self.driver.id, "vehicle": self.vehicle.id});
             body.as_object_mut()
@@ -865,13 +863,13 @@ mod tests {
                 currency: Currency::USD,
                 operation: Operation::of(self.mode),
             };
-            let promises = CalendarEntries {
+            let entries = CalendarEntries {
                 evse: &self.connector,
                 vehicle: &self.of_vehicle,
                 arriving: self.arriving.as_ref(),
             };
             let new = serde_json::from_value(body).unwrap();
-            ChargingSession::start(new, &parties, &promises, now())
+            ChargingSession::start(new, &parties, &entries, now())
         }
 
         /// How a start is refused: its code and param.
@@ -911,12 +909,12 @@ mod tests {
     fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_after_a_day() {
         let mut scene = scene();
         let ends = |scene: &Scene, change| {
-            let (session, internal) = scene.start(change).unwrap();
+            let session = scene.start(change).unwrap();
             let after = |moment: Option<Timestamp>| moment.unwrap().millis_since(now());
             (
-                after(session.ends_by),
-                session.ends_by_reason.unwrap(),
-                after(internal.next_action_at),
+                after(session.object.ends_by),
+                session.object.ends_by_reason.unwrap(),
+                after(session.internal.next_action_at),
             )
         };
         use EndReason::{MaximumDuration, Reservation, SessionLimit, StationClosing};
@@ -975,12 +973,12 @@ mod tests {
         // 11 kWh to go: half an hour.
         scene.vehicle.battery_capacity = 50_000;
         scene.battery_level = Some(78.0);
-        let (session, internal) = scene.start(json!({})).unwrap();
-        assert_eq!(internal.most_energy, 11_000);
+        let session = scene.start(json!({})).unwrap();
+        assert_eq!(session.internal.most_energy, 11_000);
         let at = |minutes: i64| now().plus_millis(minutes * MINUTE);
-        let mut held = internal.clone();
-        held.next_action_at = Some(at(600));
-        let live = |minutes| session.clone().live(&held, simulated(), at(minutes));
+        let mut ended = session;
+        ended.internal.next_action_at = Some(at(600));
+        let live = |minutes| ended.live(simulated(), at(minutes));
         let charging = live(29);
         assert_eq!((charging.charging_ended, charging.amount_due), (None, 478));
         let parked = live(90);
@@ -1003,8 +1001,8 @@ mod tests {
         );
         assert_eq!(parked.amount_due, 555);
         assert_eq!(parked.net + parked.tax, 555);
-        let (mut ended, mut internal) = (session, held);
-        ended.end(&mut internal, simulated(), at(150)).unwrap();
+        ended.end(simulated(), at(150)).unwrap();
+        let ended = ended.object;
         assert_eq!(
             (ended.session_ended, ended.charging_ended, ended.amount_due),
             (Some(at(150)), Some(at(30)), 495 + 120)
@@ -1017,20 +1015,20 @@ mod tests {
         let mut scene = scene();
         scene.battery_level = Some(100.0);
         let at = |holds: i64| now().plus_millis(holds * HOLD + SECOND);
-        let (mut session, mut internal) = scene.start(json!({})).unwrap();
-        assert_eq!(internal.next_action_at, Some(at(0)));
+        let mut session = scene.start(json!({})).unwrap();
+        assert_eq!(session.internal.next_action_at, Some(at(0)));
         let own = Entry {
-            holder: session.id.clone(),
+            holder: session.object.id.clone(),
             ..entry(Kind::ChargingSession, 1, "08:00", "09:00")
         };
         let rival = entry(Kind::Reservation, 1, "08:50", "09:30");
         let connector = [own, rival.clone()];
         let mut stay = |connector: &[Entry], vehicle: &[Entry]| {
-            let stays = session.stay(&mut internal, simulated(), connector, vehicle, now());
+            let stays = session.extend_hold(simulated(), connector, vehicle, now());
             (
                 stays,
-                internal.next_action_at,
-                session.ends_by_reason.unwrap(),
+                session.internal.next_action_at,
+                session.object.ends_by_reason.unwrap(),
             )
         };
         let longest = EndReason::MaximumDuration;
@@ -1041,17 +1039,20 @@ mod tests {
         assert_eq!(stay(&connector, &[]), (true, half, reserved));
         assert_eq!(stay(&connector, &[]), (false, half, reserved));
         // A reservation of the vehicle elsewhere counts as well, and one that has begun ends the session at once.
-        let (mut session, mut internal) = scene.start(json!({})).unwrap();
+        let mut session = scene.start(json!({})).unwrap();
         let elsewhere = [entry(Kind::Reservation, 2, "08:00", "09:00")];
-        let stays = session.stay(&mut internal, simulated(), &[], &elsewhere, now());
-        assert_eq!((stays, internal.next_action_at), (false, Some(at(0))));
+        let stays = session.extend_hold(simulated(), &[], &elsewhere, now());
+        assert_eq!(
+            (stays, session.internal.next_action_at),
+            (false, Some(at(0)))
+        );
         // Nothing lasts longer than a day.
         let mut holds = 0;
-        while session.stay(&mut internal, simulated(), &[], &[], now()) {
+        while session.extend_hold(simulated(), &[], &[], now()) {
             holds += 1;
         }
         assert_eq!(
-            (holds, internal.next_action_at),
+            (holds, session.internal.next_action_at),
             (72, Some(now().plus_millis(LONGEST)))
         );
     }
@@ -1059,33 +1060,33 @@ mod tests {
     #[test]
     fn in_live_mode_nothing_is_simulated() {
         let mut scene = scene();
-        let (session, mut internal) = scene.start(json!({"payment_method": "pm_1"})).unwrap();
+        let session = scene.start(json!({"payment_method": "pm_1"})).unwrap();
         scene.mode = Mode::Live;
         let conflict = Some(Code::ChargingSessionConflict);
         assert_eq!(scene.refusal(), (conflict, "charging_station".to_owned()));
         // One that an earlier release simulated.
         let live = Operation::of(Mode::Live);
         let later = now().plus_millis(HOUR);
-        assert_eq!(session.clone().live(&internal, live, later), session);
+        assert_eq!(session.live(live, later), session.object);
         let mut ended = session;
-        assert!(!ended.stay(&mut internal, live, &[], &[], later));
-        ended.end(&mut internal, live, later).unwrap();
+        assert!(!ended.extend_hold(live, &[], &[], later));
+        ended.end(live, later).unwrap();
         assert_eq!(
-            (ended.status, internal.next_action_at),
+            (ended.object.status, ended.internal.next_action_at),
             (SessionStatus::Failed, None)
         );
+        let ended = ended.object;
         let amounts = (ended.energy_consumed, ended.amount_due, ended.amount_paid);
         assert_eq!(amounts, (0, 0, 0));
     }
 
     #[test]
     fn live_values_stop_growing_when_the_session_ends_by_itself() {
-        let (session, internal) = scene().start(json!({"session_limit": 11_000})).unwrap();
+        let session = scene().start(json!({"session_limit": 11_000})).unwrap();
         let live = |minutes| {
-            let live =
-                session
-                    .clone()
-                    .live(&internal, simulated(), now().plus_millis(minutes * MINUTE));
+            let live = session
+                .clone()
+                .live(simulated(), now().plus_millis(minutes * MINUTE));
             (live.energy_consumed, live.amount_due)
         };
         assert_eq!(live(0), (0, 0));
@@ -1096,36 +1097,44 @@ mod tests {
 
     #[test]
     fn whoever_ends_it_late_ends_it_as_of_the_moment_it_ended() {
-        let (mut session, mut internal) = scene().start(json!({"session_limit": 11_000})).unwrap();
-        session
-            .end(&mut internal, simulated(), now().plus_millis(HOUR))
-            .unwrap();
-        assert_eq!(session.session_ended, Some(at("2026-03-01T08:30:00Z")));
-        assert_eq!(session.updated, at("2026-03-01T09:00:00Z"));
+        let mut session = scene().start(json!({"session_limit": 11_000})).unwrap();
+        session.end(simulated(), now().plus_millis(HOUR)).unwrap();
         assert_eq!(
-            (session.amount_due, internal.net, internal.tax),
+            session.object.session_ended,
+            Some(at("2026-03-01T08:30:00Z"))
+        );
+        assert_eq!(session.object.updated, at("2026-03-01T09:00:00Z"));
+        assert_eq!(
+            (
+                session.object.amount_due,
+                session.internal.net,
+                session.internal.tax
+            ),
             (495, 413, 82)
         );
         assert_eq!(
-            (session.status, internal.next_action_at),
+            (session.object.status, session.internal.next_action_at),
             (SessionStatus::Completed, None)
         );
-        let again = session.end(&mut internal, simulated(), now()).unwrap_err();
+        let again = session.end(simulated(), now()).unwrap_err();
         assert!(again.is(Code::ChargingSessionStateConflict));
     }
 
     #[test]
     fn the_station_decides_the_currency_where_it_has_no_prices_in_the_preferred_one() {
         let mut scene = scene();
-        assert_eq!(scene.start(json!({})).unwrap().0.currency.as_str(), "gbp");
+        assert_eq!(
+            scene.start(json!({})).unwrap().object.currency.as_str(),
+            "gbp"
+        );
         let usd = Price {
             currency: Currency::USD,
             ..scene.station.pricing[0].clone()
         };
         scene.station.connectors[0].pricing.push(usd);
-        let (session, internal) = scene.start(json!({})).unwrap();
-        assert_eq!(session.currency, Currency::USD);
-        assert_eq!(internal.pricing.len(), 1);
+        let session = scene.start(json!({})).unwrap();
+        assert_eq!(session.object.currency, Currency::USD);
+        assert_eq!(session.internal.pricing.len(), 1);
     }
 
     #[test]
@@ -1219,18 +1228,21 @@ mod tests {
         scene.connector = vec![entry(Kind::Reservation, 1, "07:50", "08:50")];
         scene.arriving = Some(reservation(1));
         scene.station.connectors[0].status = ConnectorStatus::Reserved;
-        let (_, internal) = scene.start(json!({})).unwrap();
+        let stored = scene.start(json!({})).unwrap();
         assert_eq!(
-            internal.reservation,
+            stored.internal.reservation,
             Some(Id::from_number(Kind::Reservation, 1))
         );
-        assert!(internal.next_action_at > Some(at("2026-03-01T10:00:00Z")));
+        assert!(stored.internal.next_action_at > Some(at("2026-03-01T10:00:00Z")));
         // But not into the time of the next.
         scene
             .connector
             .push(entry(Kind::Reservation, 2, "09:00", "10:00"));
-        let (_, internal) = scene.start(json!({})).unwrap();
-        assert_eq!(internal.next_action_at, Some(at("2026-03-01T09:00:00Z")));
+        let stored = scene.start(json!({})).unwrap();
+        assert_eq!(
+            stored.internal.next_action_at,
+            Some(at("2026-03-01T09:00:00Z"))
+        );
     }
 
     #[test]
@@ -1250,20 +1262,20 @@ mod tests {
     #[test]
     fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
         let paid = json!({"session_limit": 11_000, "payment_method": "pm_1"});
-        let (mut session, mut internal) = scene().start(paid).unwrap();
+        let mut session = scene().start(paid).unwrap();
         let later = now().plus_millis(HOUR);
-        session.end(&mut internal, simulated(), later).unwrap();
-        assert_eq!(internal.next_action_at, Some(later));
-        assert!(session.is_unsettled(&internal, later));
-        assert!(!session.is_unsettled(&internal, session.session_ended.unwrap()));
-        let (mut other, mut others) = (session.clone(), internal.clone());
-        let told = session.settle(&mut internal, &PaymentOutcome::Succeeded, later);
-        assert!(!session.is_unsettled(&internal, later));
+        session.end(simulated(), later).unwrap();
+        assert_eq!(session.internal.next_action_at, Some(later));
+        assert!(session.is_unsettled(later));
+        assert!(!session.is_unsettled(session.object.session_ended.unwrap()));
+        let mut other = session.clone();
+        let told = session.settle(&PaymentOutcome::Succeeded, later);
+        assert!(!session.is_unsettled(later));
         assert_eq!(
             (
-                session.amount_paid,
-                session.amount_due,
-                internal.next_action_at
+                session.object.amount_paid,
+                session.object.amount_due,
+                session.internal.next_action_at
             ),
             (495, 0, None)
         );
@@ -1271,19 +1283,22 @@ mod tests {
             (told.amount, told.status),
             (495, TransactionStatus::Succeeded)
         );
-        assert_eq!(told.charging_session, Some(session.id));
-        let told = other.settle(
-            &mut others,
-            &PaymentOutcome::Declined("card_declined".into()),
-            later,
-        );
+        assert_eq!(told.charging_session, Some(session.object.id));
+        let told = other.settle(&PaymentOutcome::Declined("card_declined".into()), later);
         assert_eq!(
-            (other.amount_paid, other.amount_due, others.next_action_at),
+            (
+                other.object.amount_paid,
+                other.object.amount_due,
+                other.internal.next_action_at
+            ),
             (0, 495, None)
         );
         assert_eq!((told.amount, told.status), (495, TransactionStatus::Failed));
-        let (mut free, mut internal) = scene().start(json!({"payment_method": "pm_1"})).unwrap();
-        free.end(&mut internal, simulated(), now()).unwrap();
-        assert_eq!((free.amount_due, internal.next_action_at), (0, None));
+        let mut free = scene().start(json!({"payment_method": "pm_1"})).unwrap();
+        free.end(simulated(), now()).unwrap();
+        assert_eq!(
+            (free.object.amount_due, free.internal.next_action_at),
+            (0, None)
+        );
     }
 }

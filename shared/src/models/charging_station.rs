@@ -6,10 +6,10 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use super::address::Address;
 use super::stored::Object;
-use super::text::ZoneName;
 use super::vehicle::ConnectorType;
+use crate::fields::address::Address;
+use crate::fields::text::ZoneName;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
@@ -33,6 +33,9 @@ pub struct ChargingStation {
     #[serde(default)]
     pub location_id: Option<String>,
     pub name: String,
+    /// The charging network that operates the station; null for a station that was loaded from a file.
+    #[serde(default)]
+    pub network: Option<StationNetwork>,
     pub operator: String,
     pub operator_contact: String,
     /// The `pricing` of the station's cheapest connector: the one with the lowest highest ENERGY price, tax included. A
@@ -41,6 +44,16 @@ pub struct ChargingStation {
     pub status: StationStatus,
     pub timezone: ZoneName,
     pub updated: Timestamp,
+}
+
+/// A party of a charging network, by its OCPI identifiers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StationNetwork {
+    /// Two-letter ISO 3166-1 code.
+    pub country_code: String,
+    /// Three characters.
+    pub party_id: String,
+    pub name: String,
 }
 
 impl Object for ChargingStation {
@@ -74,7 +87,7 @@ pub struct Availability {
     pub exceptional_openings: Vec<Range>,
     /// In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the whole day.
     pub opening_hours: Vec<OpeningHours>,
-    /// When a connector is free while the station is open, by what is promised so far. Retrieved, a station shows the
+    /// When a connector is free while the station is open, by the reservations made so far. A retrieved station shows the
     /// coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is empty.
     pub range: Vec<Range>,
 }
@@ -368,14 +381,14 @@ impl ChargingStation {
         self.pricing = cheapest.map_or_else(Vec::new, |one| one.pricing.clone());
     }
 
-    /// Whether a connector of that id can be promised.
-    pub fn can_promise(&self, connector: &str) -> bool {
+    /// Whether the connector with this id can be reserved.
+    pub fn is_reservable(&self, connector: &str) -> bool {
         let mut connectors = self.connectors.iter();
         self.status == StationStatus::Active
             && connectors.any(|one| one.id == connector && one.is_in_order())
     }
 
-    /// Counts the EVSEs anew, after a connector changed. An EVSE is free while all of its connectors are available.
+    /// Recounts the EVSEs after a connector changed. An EVSE is free while all of its connectors are available.
     pub fn count_connectors(&mut self) {
         let mut evses: BTreeMap<&str, bool> = BTreeMap::new();
         for connector in &self.connectors {
@@ -429,7 +442,7 @@ impl Connector {
         }
     }
 
-    /// Whether the connector can be promised for later: out of order or unknown it cannot, busy now it can.
+    /// Whether the connector can be reserved for later: not if it is out of order or its status is unknown; it may be occupied now.
     pub fn is_in_order(&self) -> bool {
         matches!(
             self.status,

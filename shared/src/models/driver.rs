@@ -5,15 +5,16 @@ use utoipa::ToSchema;
 
 use super::account::Account;
 use super::body::RequestBody;
+use super::event_type::EventType;
 use super::fleet::{Fleet, FleetStatus};
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
-use super::stored::Object;
-use super::text::{Email, Name, Phone, Text};
+use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::vehicle::Vehicle;
-use super::{Distinct, MAX_LIST, check_size, sized};
+use super::{Distinct, MAX_LIST, check_size};
 use crate::error::{Code, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Email, Name, Phone, Text};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
@@ -160,13 +161,9 @@ impl Driver {
     /// A new, active driver attached to no fleet.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
-    pub fn new(
-        new: NewDriver,
-        account: &Account,
-        now: Timestamp,
-    ) -> Result<(Self, DriverInternal)> {
-        let mut driver = Self {
+    /// 400 if metadata or a list exceeds its limits.
+    pub fn new(new: NewDriver, account: &Account, now: Timestamp) -> Result<Stored<Self>> {
+        let driver = Self {
             id: Id::new(Kind::Driver, now),
             object: Kind::Driver,
             created: now,
@@ -191,123 +188,13 @@ impl Driver {
             vehicles: Vec::new(),
             wallet_balance: 0,
         };
-        let mut internal = DriverInternal::default();
-        driver.prefer(new.preferences.unwrap_or_default(), &mut internal)?;
-        Ok((sized(driver)?, internal))
+        let mut driver = Stored::new(driver).recording(EventType::DriverCreated);
+        driver.prefer(new.preferences.unwrap_or_default())?;
+        check_size(&driver.object)?;
+        Ok(driver)
     }
 
-    /// Applies an update; what the body leaves out stays.
-    ///
-    /// # Errors
-    /// 409 for another currency while there is money in the wallet; metadata or a list beyond its limits.
-    pub fn update(
-        &mut self,
-        change: DriverChange,
-        internal: &mut DriverInternal,
-        now: Timestamp,
-    ) -> Result<()> {
-        let DriverChange {
-            email,
-            license_number,
-            metadata,
-            name,
-            phone,
-            policy_ids,
-            preferences,
-            status,
-        } = change;
-        email.apply(&mut self.email);
-        license_number.apply(&mut self.license_number);
-        self.metadata.merge(metadata)?;
-        name.apply(&mut self.name);
-        phone.apply(&mut self.phone);
-        if let Change::Set(ids) = policy_ids {
-            self.policy_ids = ids.into();
-        }
-        if let Change::Set(preferences) = preferences {
-            self.prefer(preferences, internal)?;
-        }
-        status.apply(&mut self.status);
-        self.updated = now;
-        check_size(self)
-    }
-
-    fn prefer(
-        &mut self,
-        change: DriverPreferencesChange,
-        internal: &mut DriverInternal,
-    ) -> Result<()> {
-        let DriverPreferencesChange {
-            charging_speed,
-            currency,
-            default_payment_method,
-            max_price_per_kwh,
-            notifications,
-            preferred_charging_stations,
-            preferred_cpos,
-        } = change;
-        let preferences = &mut self.preferences;
-        let empty = self.wallet_balance == 0;
-        check_currency(
-            "preferences.currency",
-            &currency,
-            preferences.currency,
-            empty,
-        )?;
-        charging_speed.apply(&mut preferences.charging_speed);
-        internal.currency_chosen |= currency != Change::Keep;
-        currency.apply(&mut preferences.currency);
-        default_payment_method.apply(&mut preferences.default_payment_method);
-        max_price_per_kwh.apply(&mut preferences.max_price_per_kwh);
-        notifications.apply(&mut preferences.notifications);
-        if let Change::Set(stations) = preferred_charging_stations {
-            preferences.preferred_charging_stations = stations.into();
-        }
-        if let Change::Set(networks) = preferred_cpos {
-            preferences.preferred_cpos = networks.into();
-        }
-        Ok(())
-    }
-
-    /// Attaches the driver to a fleet.
-    ///
-    /// # Errors
-    /// `driver_fleet_conflict` when attached already, when either is not active, or when the driver has 100 fleets.
-    pub fn attach(&mut self, fleet: &Fleet, now: Timestamp) -> Result<()> {
-        let refuse = |why: &'static str| Err(Code::DriverFleetConflict.because(why).at("fleet"));
-        if self.fleets.contains(&fleet.id) {
-            return refuse("The driver is attached to this fleet already.");
-        }
-        if self.status != FleetStatus::Active {
-            return refuse("The driver is not active.");
-        }
-        if !fleet.is_active() {
-            return refuse("The fleet is not active.");
-        }
-        if self.fleets.len() >= MAX_LIST {
-            return refuse("The driver is attached to 100 fleets, the most there can be.");
-        }
-        self.fleets.push(fleet.id.clone());
-        self.updated = now;
-        Ok(())
-    }
-
-    /// Detaches the driver from a fleet; the driver is kept.
-    ///
-    /// # Errors
-    /// `driver_fleet_conflict` when not attached.
-    pub fn detach(&mut self, fleet: &Id, now: Timestamp) -> Result<()> {
-        let Some(at) = self.fleets.iter().position(|id| id == fleet) else {
-            return Err(Code::DriverFleetConflict
-                .because("The driver is not attached to this fleet.")
-                .at("fleet"));
-        };
-        self.fleets.remove(at);
-        self.updated = now;
-        Ok(())
-    }
-
-    /// Forgets a vehicle that is gone.
+    /// Removes a deleted vehicle from the driver's list.
     pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
         self.vehicles.retain(|id| id != vehicle);
         self.updated = now;
@@ -320,5 +207,117 @@ impl Driver {
 
     pub fn is_active(&self) -> bool {
         self.status == FleetStatus::Active
+    }
+}
+
+impl Stored<Driver> {
+    /// Attaches the driver to a fleet.
+    ///
+    /// # Errors
+    /// `driver_fleet_conflict` when attached already, when either is not active, or when the driver has 100 fleets.
+    pub fn attach_to(&mut self, fleet: &Fleet, now: Timestamp) -> Result<()> {
+        let refuse = |why: &'static str| Err(Code::DriverFleetConflict.because(why).at("fleet"));
+        if self.object.fleets.contains(&fleet.id) {
+            return refuse("The driver is attached to this fleet already.");
+        }
+        if self.object.status != FleetStatus::Active {
+            return refuse("The driver is not active.");
+        }
+        if !fleet.is_active() {
+            return refuse("The fleet is not active.");
+        }
+        if self.object.fleets.len() >= MAX_LIST {
+            return refuse("The driver is attached to 100 fleets, the most there can be.");
+        }
+        self.object.fleets.push(fleet.id.clone());
+        self.object.updated = now;
+        self.record(EventType::DriverAttached);
+        Ok(())
+    }
+
+    /// Detaches the driver from a fleet; the driver is kept.
+    ///
+    /// # Errors
+    /// `driver_fleet_conflict` when not attached.
+    pub fn detach_from(&mut self, fleet: &Id, now: Timestamp) -> Result<()> {
+        let Some(at) = self.object.fleets.iter().position(|id| id == fleet) else {
+            return Err(Code::DriverFleetConflict
+                .because("The driver is not attached to this fleet.")
+                .at("fleet"));
+        };
+        self.object.fleets.remove(at);
+        self.object.updated = now;
+        self.record(EventType::DriverDetached);
+        Ok(())
+    }
+
+    /// Records that the driver is deleted.
+    pub fn delete(&mut self) {
+        self.record(EventType::DriverDeleted);
+    }
+
+    /// Applies an update; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// 409 for another currency while there is money in the wallet; metadata or a list beyond its limits.
+    pub fn update(&mut self, change: DriverChange, now: Timestamp) -> Result<()> {
+        let DriverChange {
+            email,
+            license_number,
+            metadata,
+            name,
+            phone,
+            policy_ids,
+            preferences,
+            status,
+        } = change;
+        email.apply(&mut self.object.email);
+        license_number.apply(&mut self.object.license_number);
+        self.object.metadata.merge(metadata)?;
+        name.apply(&mut self.object.name);
+        phone.apply(&mut self.object.phone);
+        if let Change::Set(ids) = policy_ids {
+            self.object.policy_ids = ids.into();
+        }
+        if let Change::Set(preferences) = preferences {
+            self.prefer(preferences)?;
+        }
+        status.apply(&mut self.object.status);
+        self.object.updated = now;
+        self.record(EventType::DriverUpdated);
+        check_size(&self.object)
+    }
+
+    fn prefer(&mut self, change: DriverPreferencesChange) -> Result<()> {
+        let DriverPreferencesChange {
+            charging_speed,
+            currency,
+            default_payment_method,
+            max_price_per_kwh,
+            notifications,
+            preferred_charging_stations,
+            preferred_cpos,
+        } = change;
+        let preferences = &mut self.object.preferences;
+        let empty = self.object.wallet_balance == 0;
+        check_currency(
+            "preferences.currency",
+            &currency,
+            preferences.currency,
+            empty,
+        )?;
+        charging_speed.apply(&mut preferences.charging_speed);
+        self.internal.currency_chosen |= currency != Change::Keep;
+        currency.apply(&mut preferences.currency);
+        default_payment_method.apply(&mut preferences.default_payment_method);
+        max_price_per_kwh.apply(&mut preferences.max_price_per_kwh);
+        notifications.apply(&mut preferences.notifications);
+        if let Change::Set(stations) = preferred_charging_stations {
+            preferences.preferred_charging_stations = stations.into();
+        }
+        if let Change::Set(networks) = preferred_cpos {
+            preferences.preferred_cpos = networks.into();
+        }
+        Ok(())
     }
 }

@@ -144,7 +144,7 @@ impl RequestBody for NewEstimation {
 }
 
 impl NewEstimation {
-    /// Checks what can be told from the body alone.
+    /// Checks the rules that depend on the body alone.
     ///
     /// # Errors
     /// `estimation_validation_error` with the field at fault.
@@ -356,6 +356,7 @@ mod tests {
         let vehicle = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
             "battery_capacity": 60_000, "charging_standard": "CCS"});
         let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now).unwrap();
+        let vehicle = vehicle.object;
         let mut body = json!({"charging_station": station.id, "vehicle": vehicle.id, "battery_level": 20,
             "battery_target_level": 80});
         body.as_object_mut()

@@ -1,4 +1,4 @@
-//! Events: what happened to a resource, as webhook endpoints are told. Kept 30 days.
+//! Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ pub struct EventRequest {
     pub idempotency_key: Option<String>,
 }
 
-/// What the event's row keeps to itself.
+/// The internal state of an event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventInternal {
     /// By webhook endpoint; none until the relay has found the subscribed endpoints.
@@ -135,7 +135,7 @@ impl EventInternal {
         }
     }
 
-    /// When the event has to be looked at again: its earliest open delivery, or that there is no plan yet.
+    /// When the event has to be processed next: at its earliest open delivery, or at once if its deliveries are not planned.
     pub fn next_action_at(&self) -> Option<Timestamp> {
         if self.deliveries.is_none() {
             return self.unplanned_since;
@@ -188,7 +188,7 @@ impl Event {
         cause: &Cause,
     ) -> Self {
         let previous_attributes = match previous {
-            Some(previous) if kind.tells_previous() => {
+            Some(previous) if kind.has_previous_attributes() => {
                 let changed = changed_members(previous, &object);
                 (bytes(&object) + bytes(&changed) <= MAX_DATA).then_some(changed)
             }

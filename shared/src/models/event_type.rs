@@ -82,8 +82,8 @@ impl EventType {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
 
-    /// Whether the event tells what the changed members were before.
-    pub fn tells_previous(self) -> bool {
+    /// Whether the event has `previous_attributes`.
+    pub fn has_previous_attributes(self) -> bool {
         self.as_str().ends_with(".updated")
     }
 }

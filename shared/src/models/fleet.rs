@@ -7,19 +7,21 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::account::Account;
-use super::address::Address;
 use super::body::RequestBody;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
-use super::stored::Object;
-use super::text::{Email, Memo, Name, Phone, ZoneName};
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::{Distinct, check_size, sized};
-use crate::charging::calendar::Window;
 use crate::error::Result;
+use crate::fields::address::Address;
+use crate::fields::cycle::{BillingCycle, ReportFrequency};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Email, Memo, Name, Phone, ZoneName};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::{DAY, MINUTE, Timestamp};
+use crate::window::Window;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fleet {
@@ -89,27 +91,6 @@ impl FleetStatus {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BillingCycle {
-    Weekly,
-    #[default]
-    Monthly,
-    Quarterly,
-    Yearly,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReportFrequency {
-    Never,
-    Daily,
-    #[default]
-    Weekly,
-    Monthly,
-    Quarterly,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FleetPreferences {
     pub billing_cycle: BillingCycle,
@@ -138,11 +119,12 @@ pub struct FleetPreferencesChange {
 /// What the fleet's row keeps to itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FleetInternal {
-    /// The billing period that is under way, or over and not billed yet.
+    /// The current billing period, or one that has ended and is not billed yet.
     pub billing: Option<Window>,
-    /// The same of reports; none while the fleet wants no reports.
+    /// The same for reports; none while the fleet has none.
     pub reporting: Option<Window>,
     /// When one of them is over.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
 }
 
@@ -298,7 +280,7 @@ impl Fleet {
     ///
     /// # Errors
     /// Metadata or `policy_ids` beyond their limits.
-    pub fn new(new: NewFleet, account: &Account, now: Timestamp) -> Result<Self> {
+    pub fn new(new: NewFleet, account: &Account, now: Timestamp) -> Result<Stored<Self>> {
         let mut preferences = FleetPreferences {
             billing_cycle: account.preferences.billing_cycle,
             default_currency: account.default_currency,
@@ -307,7 +289,7 @@ impl Fleet {
             report_frequency: account.preferences.report_frequency,
         };
         preferences.change(new.preferences.unwrap_or_default());
-        sized(Self {
+        let fleet = sized(Self {
             id: Id::new(Kind::Fleet, now),
             object: Kind::Fleet,
             address: new.address,
@@ -328,10 +310,24 @@ impl Fleet {
             total_vehicles: 0,
             updated: now,
             wallet_balance: 0,
-        })
+        })?;
+        let mut fleet = Stored::new(fleet).recording(EventType::FleetCreated);
+        fleet.plan(now);
+        Ok(fleet)
     }
 
-    /// Applies an update; what the body leaves out stays.
+    /// The time zone of a fleet's rules; UTC if the fleet was deleted.
+    pub fn zone(fleet: Option<&Self>) -> TimeZone {
+        fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.status == FleetStatus::Active
+    }
+}
+
+impl Stored<Fleet> {
+    /// Applies an update; what the body leaves out stays. The current billing and reporting periods follow the new settings.
     ///
     /// # Errors
     /// 409 for another currency while there is money in the wallet; metadata or `policy_ids` beyond their limits.
@@ -355,33 +351,45 @@ impl Fleet {
         {
             let (param, current) = (
                 "preferences.default_currency",
-                self.preferences.default_currency,
+                self.object.preferences.default_currency,
             );
-            check_currency(param, default_currency, current, self.wallet_balance == 0)?;
+            check_currency(
+                param,
+                default_currency,
+                current,
+                self.object.wallet_balance == 0,
+            )?;
         }
-        address.apply(&mut self.address);
-        description.apply(&mut self.description);
-        email.apply(&mut self.email);
-        self.metadata.merge(metadata)?;
-        metric_system.apply(&mut self.metric_system);
-        name.apply(&mut self.name);
-        phone.apply(&mut self.phone);
+        address.apply(&mut self.object.address);
+        description.apply(&mut self.object.description);
+        email.apply(&mut self.object.email);
+        self.object.metadata.merge(metadata)?;
+        metric_system.apply(&mut self.object.metric_system);
+        name.apply(&mut self.object.name);
+        phone.apply(&mut self.object.phone);
         if let Change::Set(ids) = policy_ids {
-            self.policy_ids = ids.into();
+            self.object.policy_ids = ids.into();
         }
         if let Change::Set(preferences) = preferences {
-            self.preferences.change(preferences);
+            self.object.preferences.change(preferences);
         }
-        status.apply(&mut self.status);
-        timezone.apply(&mut self.timezone);
-        self.updated = now;
-        check_size(self)
+        status.apply(&mut self.object.status);
+        timezone.apply(&mut self.object.timezone);
+        self.object.updated = now;
+        self.plan(now);
+        self.record(EventType::FleetUpdated);
+        check_size(&self.object)
     }
 
-    /// Works out the periods that are under way by the fleet's settings. One that had begun keeps its beginning and ends where
-    /// a new one would, so that nothing is billed twice or never; one that is over stays as it was until it is billed.
-    pub fn plan(&self, internal: &mut FleetInternal, now: Timestamp) {
-        let zone = self.timezone.rules();
+    /// Records that the fleet is deleted.
+    pub fn delete(&mut self) {
+        self.record(EventType::FleetDeleted);
+    }
+
+    /// Computes the current periods from the fleet's settings. A period that has started keeps its start and ends where a new one
+    /// would end, so that nothing is billed twice or never. A period that has ended stays as it is until it is billed.
+    pub fn plan(&mut self, now: Timestamp) {
+        let zone = self.object.timezone.rules();
         let plan = |cycle: Cycle, before: Option<Window>| match before {
             Some(over) if over.until <= now => over,
             before => {
@@ -392,38 +400,29 @@ impl Fleet {
                 }
             }
         };
-        let reports = Cycle::of_reports(self.preferences.report_frequency);
-        internal.reporting = reports.map(|cycle| plan(cycle, internal.reporting));
-        let billing = Cycle::of_billing(self.preferences.billing_cycle);
-        internal.billing = Some(plan(billing, internal.billing));
-        internal.wait();
+        let reports = Cycle::of_reports(self.object.preferences.report_frequency);
+        self.internal.reporting = reports.map(|cycle| plan(cycle, self.internal.reporting));
+        let billing = Cycle::of_billing(self.object.preferences.billing_cycle);
+        self.internal.billing = Some(plan(billing, self.internal.billing));
+        self.internal.wait();
     }
 
     /// Lets the periods begin that follow those that were over.
-    pub fn turn_over(&self, internal: &mut FleetInternal, now: Timestamp) {
-        let zone = self.timezone.rules();
+    pub fn turn_over(&mut self, now: Timestamp) {
+        let zone = self.object.timezone.rules();
         let next = |cycle: Cycle, over: Window| Window {
             from: over.until,
             until: cycle.end(over.until, &zone),
         };
-        if let Some(over) = internal.to_bill(now) {
-            let cycle = Cycle::of_billing(self.preferences.billing_cycle);
-            internal.billing = Some(next(cycle, over));
+        if let Some(over) = self.internal.to_bill(now) {
+            let cycle = Cycle::of_billing(self.object.preferences.billing_cycle);
+            self.internal.billing = Some(next(cycle, over));
         }
-        if let Some(over) = internal.to_report(now) {
-            let cycle = Cycle::of_reports(self.preferences.report_frequency);
-            internal.reporting = cycle.map(|cycle| next(cycle, over));
+        if let Some(over) = self.internal.to_report(now) {
+            let cycle = Cycle::of_reports(self.object.preferences.report_frequency);
+            self.internal.reporting = cycle.map(|cycle| next(cycle, over));
         }
-        internal.wait();
-    }
-
-    /// The time zone of a fleet's rules; UTC where the fleet is gone.
-    pub fn zone(fleet: Option<&Self>) -> TimeZone {
-        fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
-    }
-
-    pub fn is_active(&self) -> bool {
-        self.status == FleetStatus::Active
+        self.internal.wait();
     }
 }
 
@@ -546,40 +545,42 @@ mod tests {
         let now = at("2026-03-18T12:00:00Z");
         let account = Account::new(serde_json::from_value(account).unwrap(), now).unwrap();
         let mut fleet = Fleet::new(serde_json::from_value(json).unwrap(), &account, now).unwrap();
-        let mut internal = FleetInternal::default();
         let window = |from, until| {
             Some(Window {
                 from: at(from),
                 until: at(until),
             })
         };
-        fleet.plan(&mut internal, now);
+        fleet.plan(now);
         let (march, april) = ("2026-02-28T23:00:00Z", "2026-03-31T22:00:00Z");
-        assert_eq!(internal.billing, window(march, april));
+        assert_eq!(fleet.internal.billing, window(march, april));
         assert_eq!(
-            internal.reporting,
+            fleet.internal.reporting,
             window("2026-03-15T23:00:00Z", "2026-03-22T23:00:00Z")
         );
-        assert_eq!(internal.next_action_at, Some(at("2026-03-22T23:15:00Z")));
-        fleet.preferences.billing_cycle = BillingCycle::Weekly;
-        fleet.preferences.report_frequency = ReportFrequency::Never;
-        fleet.plan(&mut internal, now);
+        assert_eq!(
+            fleet.internal.next_action_at,
+            Some(at("2026-03-22T23:15:00Z"))
+        );
+        fleet.object.preferences.billing_cycle = BillingCycle::Weekly;
+        fleet.object.preferences.report_frequency = ReportFrequency::Never;
+        fleet.plan(now);
         let sunday = "2026-03-22T23:00:00Z";
         assert_eq!(
-            (internal.billing, internal.reporting),
+            (fleet.internal.billing, fleet.internal.reporting),
             (window(march, sunday), None)
         );
         // What is over is billed as it was planned.
         let late = at("2026-03-22T23:05:00Z");
-        fleet.preferences.billing_cycle = BillingCycle::Monthly;
-        fleet.plan(&mut internal, late);
+        fleet.object.preferences.billing_cycle = BillingCycle::Monthly;
+        fleet.plan(late);
         assert_eq!(
-            (internal.billing, internal.to_bill(late)),
+            (fleet.internal.billing, fleet.internal.to_bill(late)),
             (window(march, sunday), None)
         );
-        let due = internal.next_action_at.unwrap();
-        assert_eq!(internal.to_bill(due), window(march, sunday));
-        fleet.turn_over(&mut internal, due);
-        assert_eq!(internal.billing, window(sunday, april));
+        let due = fleet.internal.next_action_at.unwrap();
+        assert_eq!(fleet.internal.to_bill(due), window(march, sunday));
+        fleet.turn_over(due);
+        assert_eq!(fleet.internal.billing, window(sunday, april));
     }
 }

@@ -12,15 +12,16 @@ use utoipa::ToSchema;
 use super::body::RequestBody;
 use super::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
 use super::charging_station::PriceType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
+use super::event_type::EventType;
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
-use super::reservation::{Fee, Reservation, ReservationInternal};
-use super::stored::Object;
-use super::text::Description;
+use super::reservation::{Fee, Reservation};
+use super::stored::{Object, Stored};
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::Description;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::operation::Operation;
@@ -34,7 +35,7 @@ const SHOWN_BYTES: usize = 96 * 1024;
 /// How long after its creation an invoice is due, in milliseconds.
 const TERM: i64 = 30 * DAY;
 const LONGEST_PERIOD: i64 = 366 * DAY;
-/// How long an attempt to pay may take before it counts as cut short, in milliseconds.
+/// How long an attempt to pay may take before it counts as interrupted, in milliseconds.
 const LEASE: i64 = MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -190,19 +191,20 @@ pub struct InvoiceInternal {
     /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
     #[serde(default)]
     pub finalize_at: Option<Timestamp>,
-    /// Whether it was told that the invoice is overdue.
-    pub overdue_told: bool,
+    /// Whether `invoice.overdue` was sent for the current due date.
+    pub overdue_notified: bool,
     /// Whether the invoice was paid and its sessions do not say so yet.
     #[serde(default)]
     pub sessions_unpaid: bool,
-    /// When the service has to look at the invoice by itself: see [`Concern`].
+    /// When the next [`Concern`] of the invoice is due.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
 }
 
 /// What the service has to do about an invoice by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concern {
-    /// An attempt to pay was cut short, and has to be brought to its end.
+    /// An attempt to pay was interrupted, and has to be finished.
     LostPayment,
     Overdue,
     /// The time has come to finalize the draft.
@@ -211,7 +213,7 @@ pub enum Concern {
     UnpaidSessions,
 }
 
-/// An attempt to pay. It is written down before the provider is asked, so that one that was cut short is taken up under
+/// An attempt to pay. It is written before the provider is called, so that an interrupted one is resumed under
 /// the same key: whatever happened, the money moves once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
@@ -292,7 +294,7 @@ pub struct Billable {
 }
 
 impl NewInvoice {
-    /// Checks what can be told from the body alone.
+    /// Checks the rules that depend on the body alone.
     ///
     /// # Errors
     /// `invoice_validation_error` with the field at fault.
@@ -317,10 +319,9 @@ impl NewInvoice {
         &self,
         operation: Operation,
         currency: Currency,
-        session: &ChargingSession,
-        internal: &SessionInternal,
-        version: u64,
+        stored: &Stored<ChargingSession>,
     ) -> Option<Billable> {
+        let (session, internal) = (&stored.object, &stored.internal);
         let ended = session.session_ended?;
         let bills = operation.is_operated()
             && session.status == SessionStatus::Completed
@@ -332,21 +333,16 @@ impl NewInvoice {
             line: LineItem::of(session, internal, ended),
             what: session.id.clone(),
             paid: session.amount_paid,
-            version,
+            version: stored.version,
             claimed_by: internal.invoice.clone(),
         })
     }
 
     /// The line of a reservation's fee, if an invoice in this currency bills it: of a reservation that was over within the
     /// window, and not about to be charged from its own payment method. A fee that was charged is on the invoice as paid.
-    pub fn bills_fee(
-        &self,
-        currency: Currency,
-        reservation: &Reservation,
-        internal: &ReservationInternal,
-        version: u64,
-    ) -> Option<Billable> {
-        let fee = reservation.fee(internal)?;
+    pub fn bills_fee(&self, currency: Currency, stored: &Stored<Reservation>) -> Option<Billable> {
+        let (reservation, internal) = (&stored.object, &stored.internal);
+        let fee = stored.fee()?;
         let bills = internal.next_action_at.is_none()
             && reservation.currency == currency
             && (self.period_start..self.period_end).contains(&fee.since)
@@ -355,7 +351,7 @@ impl NewInvoice {
             line: LineItem::of_fee(reservation, &fee),
             what: reservation.id.clone(),
             paid: fee.paid,
-            version,
+            version: stored.version,
             claimed_by: internal.invoice.clone(),
         })
     }
@@ -412,7 +408,7 @@ impl LineItem {
         }
     }
 
-    /// Fees are free of tax: nothing tells of one.
+    /// Fees carry no tax: no tax rate is known for them.
     fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
         let (from, until) = (reservation.reserved_start, reservation.reserved_end);
         let lasts = |from: Timestamp| until.map(|until| until.millis_since(from) / 1000);
@@ -507,14 +503,14 @@ impl Invoice {
     /// A new draft of these sessions and fees, newest first.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
+    /// 400 if metadata exceeds its limits.
     pub fn new(
         new: NewInvoice,
         id: Id,
         currency: Currency,
         billed: Vec<Billable>,
         now: Timestamp,
-    ) -> Result<Self> {
+    ) -> Result<Stored<Self>> {
         let total: i64 = billed.iter().map(|one| one.line.amount).sum();
         let paid: i64 = billed.iter().map(|one| one.paid).sum();
         let shown = shown_lines(&billed)?;
@@ -537,128 +533,9 @@ impl Invoice {
             period_start: new.period_start,
             status: InvoiceStatus::Draft,
         };
-        sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
-    }
-
-    /// Applies an update to a draft or open invoice; what the body leaves out stays.
-    ///
-    /// # Errors
-    /// `invoice_update_invalid_state` in any other state.
-    pub fn update(&mut self, change: InvoiceChange, internal: &mut InvoiceInternal) -> Result<()> {
-        if !matches!(self.status, InvoiceStatus::Draft | InvoiceStatus::Open) {
-            return Err(Code::InvoiceUpdateInvalidState
-                .because("Only a draft or an open invoice can be updated."));
-        }
-        let InvoiceChange {
-            description,
-            due_date,
-            metadata,
-        } = change;
-        description.apply(&mut self.description);
-        internal.overdue_told &= due_date == Change::Keep;
-        due_date.apply(&mut self.due_date);
-        self.metadata
-            .merge(metadata)
-            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
-        check_size(self).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
-        self.wait(internal);
-        Ok(())
-    }
-
-    /// Works out when the service has to look at the invoice next.
-    fn wait(&self, internal: &mut InvoiceInternal) {
-        let attempt = internal.attempt.as_ref();
-        let lost = attempt.map(|attempt| attempt.begun.plus_millis(LEASE));
-        let overdue = self.due_date.plus_millis(1);
-        let overdue = (!internal.overdue_told).then_some(overdue);
-        internal.next_action_at = match self.status {
-            InvoiceStatus::Draft => internal.finalize_at,
-            InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
-            InvoiceStatus::Paid if internal.sessions_unpaid => self.paid_at,
-            _ => None,
-        };
-    }
-
-    /// What the service has to do by itself now.
-    pub fn concern(&self, internal: &InvoiceInternal, now: Timestamp) -> Option<Concern> {
-        let lost = |attempt: &Attempt| attempt.begun.plus_millis(LEASE) <= now;
-        if self.status == InvoiceStatus::Draft {
-            internal
-                .finalize_at
-                .filter(|at| *at <= now)
-                .map(|_| Concern::Final)
-        } else if self.status == InvoiceStatus::Paid && internal.sessions_unpaid {
-            Some(Concern::UnpaidSessions)
-        } else if self.status != InvoiceStatus::Open {
-            None
-        } else if internal.attempt.as_ref().is_some_and(lost) {
-            Some(Concern::LostPayment)
-        } else {
-            (self.due_date < now && !internal.overdue_told).then_some(Concern::Overdue)
-        }
-    }
-
-    /// Writes down that it is told that the invoice is overdue.
-    pub fn tell_overdue(&self, internal: &mut InvoiceInternal) {
-        internal.overdue_told = true;
-        self.wait(internal);
-    }
-
-    /// Lets a draft be finalized by itself at a moment.
-    pub fn finalize_later(&self, internal: &mut InvoiceInternal, at: Timestamp) {
-        internal.finalize_at = Some(at);
-        self.wait(internal);
-    }
-
-    /// Writes down that every session of the paid invoice says so.
-    pub fn tell_paid_off(&self, internal: &mut InvoiceInternal) {
-        internal.sessions_unpaid = false;
-        self.wait(internal);
-    }
-
-    /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
-    ///
-    /// # Errors
-    /// `invoice_finalize_invalid_state` unless it is a draft.
-    pub fn finalize(&mut self, internal: &mut InvoiceInternal, now: Timestamp) -> Result<()> {
-        if self.status != InvoiceStatus::Draft {
-            return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
-        }
-        self.status = InvoiceStatus::Open;
-        if self.amount_due == 0 {
-            self.settle(internal, None, now);
-        }
-        self.wait(internal);
-        Ok(())
-    }
-
-    fn settle(&mut self, internal: &mut InvoiceInternal, method: Option<Id>, now: Timestamp) {
-        internal.sessions_unpaid = self.amount_due > 0;
-        self.amount_paid = Some(self.amount_paid.unwrap_or(0) + self.amount_due);
-        self.amount_due = 0;
-        self.paid_at = Some(now);
-        self.payment_method = method;
-        self.status = InvoiceStatus::Paid;
-    }
-
-    /// Gives the invoice up: its sessions can be billed by another.
-    ///
-    /// # Errors
-    /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is under way.
-    pub fn void(&mut self, internal: &mut InvoiceInternal) -> Result<()> {
-        let refuse = |why: &'static str| Err(Code::InvoiceVoidInvalidState.because(why));
-        if !matches!(
-            self.status,
-            InvoiceStatus::Open | InvoiceStatus::Uncollectible
-        ) {
-            return refuse("Only an open or uncollectible invoice can be voided.");
-        }
-        if internal.attempt.is_some() {
-            return refuse("A payment of the invoice is under way.");
-        }
-        self.status = InvoiceStatus::Void;
-        self.wait(internal);
-        Ok(())
+        let invoice =
+            sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        Ok(Stored::new(invoice).recording(EventType::InvoiceCreated))
     }
 
     /// Checks that the invoice may be deleted.
@@ -703,49 +580,6 @@ impl Invoice {
         Ok(())
     }
 
-    /// Begins an attempt to pay, and gives the pending transaction of its charge.
-    pub fn begin_payment(
-        &self,
-        internal: &mut InvoiceInternal,
-        method: PaymentMethod,
-        method_internal: PaymentMethodInternal,
-        now: Timestamp,
-    ) -> Transaction {
-        internal.attempts += 1;
-        let attempt = Attempt {
-            number: internal.attempts,
-            method,
-            method_internal,
-            begun: now,
-            transaction: Id::new(Kind::Transaction, now),
-        };
-        let transaction = self.transaction(&attempt, TransactionStatus::Pending);
-        internal.attempt = Some(attempt);
-        self.wait(internal);
-        transaction
-    }
-
-    /// Ends an attempt to pay, and gives the transaction of its charge as it ended.
-    pub fn end_payment(
-        &mut self,
-        internal: &mut InvoiceInternal,
-        attempt: &Attempt,
-        succeeded: bool,
-        now: Timestamp,
-    ) -> Transaction {
-        let status = match succeeded {
-            true => TransactionStatus::Succeeded,
-            false => TransactionStatus::Failed,
-        };
-        let transaction = self.transaction(attempt, status);
-        internal.attempt = None;
-        if succeeded {
-            self.settle(internal, Some(attempt.method.id.clone()), now);
-        }
-        self.wait(internal);
-        transaction
-    }
-
     fn transaction(&self, attempt: &Attempt, status: TransactionStatus) -> Transaction {
         Transaction {
             id: attempt.transaction.clone(),
@@ -767,6 +601,185 @@ impl Invoice {
     /// What a charge for the invoice is called.
     pub fn bill(&self) -> String {
         format!("Invoice {}", self.id)
+    }
+}
+
+impl Stored<Invoice> {
+    /// Applies an update to a draft or open invoice; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// `invoice_update_invalid_state` in any other state.
+    pub fn update(&mut self, change: InvoiceChange) -> Result<()> {
+        if !matches!(
+            self.object.status,
+            InvoiceStatus::Draft | InvoiceStatus::Open
+        ) {
+            return Err(Code::InvoiceUpdateInvalidState
+                .because("Only a draft or an open invoice can be updated."));
+        }
+        let InvoiceChange {
+            description,
+            due_date,
+            metadata,
+        } = change;
+        description.apply(&mut self.object.description);
+        self.internal.overdue_notified &= due_date == Change::Keep;
+        due_date.apply(&mut self.object.due_date);
+        self.object
+            .metadata
+            .merge(metadata)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        check_size(&self.object)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        self.schedule();
+        Ok(())
+    }
+
+    /// Updates the time of the next action.
+    fn schedule(&mut self) {
+        let attempt = self.internal.attempt.as_ref();
+        let lost = attempt.map(|attempt| attempt.begun.plus_millis(LEASE));
+        let overdue = self.object.due_date.plus_millis(1);
+        let overdue = (!self.internal.overdue_notified).then_some(overdue);
+        self.internal.next_action_at = match self.object.status {
+            InvoiceStatus::Draft => self.internal.finalize_at,
+            InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
+            InvoiceStatus::Paid if self.internal.sessions_unpaid => self.object.paid_at,
+            _ => None,
+        };
+    }
+
+    /// What has to be done about the invoice now.
+    pub fn concern(&self, now: Timestamp) -> Option<Concern> {
+        let lost = |attempt: &Attempt| attempt.begun.plus_millis(LEASE) <= now;
+        if self.object.status == InvoiceStatus::Draft {
+            self.internal
+                .finalize_at
+                .filter(|at| *at <= now)
+                .map(|_| Concern::Final)
+        } else if self.object.status == InvoiceStatus::Paid && self.internal.sessions_unpaid {
+            Some(Concern::UnpaidSessions)
+        } else if self.object.status != InvoiceStatus::Open {
+            None
+        } else if self.internal.attempt.as_ref().is_some_and(lost) {
+            Some(Concern::LostPayment)
+        } else {
+            (self.object.due_date < now && !self.internal.overdue_notified)
+                .then_some(Concern::Overdue)
+        }
+    }
+
+    /// Records that the invoice is overdue.
+    pub fn mark_overdue(&mut self) {
+        self.record(EventType::InvoiceOverdue);
+        self.internal.overdue_notified = true;
+        self.schedule();
+    }
+
+    /// Schedules the finalization of a draft.
+    pub fn finalize_later(&mut self, at: Timestamp) {
+        self.internal.finalize_at = Some(at);
+        self.schedule();
+    }
+
+    /// Records that all sessions and fees of the paid invoice are marked as paid.
+    pub fn mark_lines_paid(&mut self) {
+        self.internal.sessions_unpaid = false;
+        self.schedule();
+    }
+
+    /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
+    ///
+    /// # Errors
+    /// `invoice_finalize_invalid_state` unless it is a draft.
+    pub fn finalize(&mut self, now: Timestamp) -> Result<()> {
+        if self.object.status != InvoiceStatus::Draft {
+            return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
+        }
+        self.object.status = InvoiceStatus::Open;
+        self.record(EventType::InvoiceFinalized);
+        if self.object.amount_due == 0 {
+            self.settle(None, now);
+        }
+        self.schedule();
+        Ok(())
+    }
+
+    fn settle(&mut self, method: Option<Id>, now: Timestamp) {
+        self.internal.sessions_unpaid = self.object.amount_due > 0;
+        self.object.amount_paid =
+            Some(self.object.amount_paid.unwrap_or(0) + self.object.amount_due);
+        self.object.amount_due = 0;
+        self.object.paid_at = Some(now);
+        self.object.payment_method = method;
+        self.object.status = InvoiceStatus::Paid;
+        self.record(EventType::InvoicePaid);
+    }
+
+    /// Voids the invoice, so that its sessions can be billed by another.
+    ///
+    /// # Errors
+    /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is in progress.
+    pub fn void(&mut self) -> Result<()> {
+        let refuse = |why: &'static str| Err(Code::InvoiceVoidInvalidState.because(why));
+        if !matches!(
+            self.object.status,
+            InvoiceStatus::Open | InvoiceStatus::Uncollectible
+        ) {
+            return refuse("Only an open or uncollectible invoice can be voided.");
+        }
+        if self.internal.attempt.is_some() {
+            return refuse("A payment of the invoice is in progress.");
+        }
+        self.object.status = InvoiceStatus::Void;
+        self.record(EventType::InvoiceVoided);
+        self.schedule();
+        Ok(())
+    }
+
+    /// Starts an attempt to pay, and returns the pending transaction of its charge.
+    pub fn begin_payment(
+        &mut self,
+        method: PaymentMethod,
+        method_internal: PaymentMethodInternal,
+        now: Timestamp,
+    ) -> Transaction {
+        self.internal.attempts += 1;
+        let attempt = Attempt {
+            number: self.internal.attempts,
+            method,
+            method_internal,
+            begun: now,
+            transaction: Id::new(Kind::Transaction, now),
+        };
+        let transaction = self
+            .object
+            .transaction(&attempt, TransactionStatus::Pending);
+        self.internal.attempt = Some(attempt);
+        self.schedule();
+        transaction
+    }
+
+    /// Ends an attempt to pay, and returns the transaction of its charge with the outcome.
+    pub fn end_payment(
+        &mut self,
+        attempt: &Attempt,
+        succeeded: bool,
+        now: Timestamp,
+    ) -> Transaction {
+        let status = match succeeded {
+            true => TransactionStatus::Succeeded,
+            false => TransactionStatus::Failed,
+        };
+        let transaction = self.object.transaction(attempt, status);
+        self.internal.attempt = None;
+        if succeeded {
+            self.settle(Some(attempt.method.id.clone()), now);
+        } else {
+            self.record(EventType::InvoicePaymentFailed);
+        }
+        self.schedule();
+        transaction
     }
 }
 
@@ -793,7 +806,7 @@ pub mod tests {
     }
 
     /// A completed session of 30 kWh that cost 11.90 with 1.90 of tax.
-    pub fn session(number: u128, ended: &str) -> (ChargingSession, SessionInternal) {
+    pub fn session(number: u128, ended: &str) -> Stored<ChargingSession> {
         let json = json!({"id": Id::from_number(Kind::ChargingSession, number), "object": "charging_session",
             "amount_due": 1190, "amount_paid": 0, "charging_station": Id::from_number(Kind::ChargingStation, 1),
             "connector": "1", "country": "GB", "created": ended, "currency": "eur",
@@ -805,7 +818,7 @@ pub mod tests {
             tax: 190,
             ..SessionInternal::default()
         };
-        (serde_json::from_value(json).unwrap(), internal)
+        Stored::with_internal(serde_json::from_value(json).unwrap(), internal)
     }
 
     fn new(json: serde_json::Value) -> NewInvoice {
@@ -826,19 +839,19 @@ pub mod tests {
 
     #[test]
     fn a_line_says_who_charged_where_when_and_at_what_price() {
-        let (mut session, mut internal) = session(1, "2026-03-05T08:30:00Z");
-        session.session_started = at("2026-03-05T08:00:00Z");
+        let mut session = session(1, "2026-03-05T08:30:00Z");
+        session.object.session_started = at("2026-03-05T08:00:00Z");
         let line = json!({"type": "ENERGY", "description": "Energy", "quantity": "30.007", "unit": "kWh",
             "unit_price": "39.66", "tax_included": true, "tax_percent": "19", "net": 1000, "tax": 190, "gross": 1190});
-        session.cost_breakdown = vec![serde_json::from_value(line.clone()).unwrap()];
-        internal.zone = Some("Europe/Amsterdam".to_owned().try_into().unwrap());
-        internal.names = Names {
+        session.object.cost_breakdown = vec![serde_json::from_value(line.clone()).unwrap()];
+        session.internal.zone = Some("Europe/Amsterdam".to_owned().try_into().unwrap());
+        session.internal.names = Names {
             driver: "Ada Byron".into(),
             registration_plate: "AB12 CDE".into(),
             station: "Depot".into(),
         };
-        let bill = |session: &ChargingSession| {
-            let billed = march().bills(simulated(), eur(), session, &internal, 1);
+        let bill = |session: &Stored<ChargingSession>| {
+            let billed = march().bills(simulated(), eur(), session);
             billed.unwrap().line
         };
         let shown = bill(&session);
@@ -859,8 +872,8 @@ pub mod tests {
         assert_eq!((shown.duration_seconds, shown.free), (Some(1800), false));
         // Two energy prices have no one price, and what is free says so.
         let line = serde_json::from_value(line).unwrap();
-        session.cost_breakdown.push(line);
-        session.amount_due = 0;
+        session.object.cost_breakdown.push(line);
+        session.object.amount_due = 0;
         let shown = bill(&session);
         assert_eq!((shown.price_per_kwh, shown.free), (None, true));
         assert!(
@@ -870,17 +883,14 @@ pub mod tests {
         );
     }
 
-    fn invoice(paid: i64) -> (Invoice, InvoiceInternal) {
-        let (mut session, internal) = session(1, "2026-03-05T00:00:00Z");
-        session.amount_paid = paid;
-        session.amount_due -= paid;
-        let billable = march()
-            .bills(simulated(), eur(), &session, &internal, 1)
-            .unwrap();
+    fn invoice(paid: i64) -> Stored<Invoice> {
+        let mut session = session(1, "2026-03-05T00:00:00Z");
+        session.object.amount_paid = paid;
+        session.object.amount_due -= paid;
+        let billable = march().bills(simulated(), eur(), &session).unwrap();
         let id = Id::from_number(Kind::Invoice, 1);
         let now = at("2026-04-02T00:00:00Z");
-        let invoice = Invoice::new(march(), id, eur(), vec![billable], now).unwrap();
-        (invoice, InvoiceInternal::default())
+        Invoice::new(march(), id, eur(), vec![billable], now).unwrap()
     }
 
     fn method(json: serde_json::Value) -> PaymentMethod {
@@ -901,11 +911,9 @@ pub mod tests {
             ("2026-03-31T23:59:59.999Z", true),
             ("2026-04-01T00:00:00.000Z", false),
         ] {
-            let (session, internal) = session(1, ended);
+            let session = session(1, ended);
             assert_eq!(
-                march()
-                    .bills(simulated(), eur(), &session, &internal, 1)
-                    .is_some(),
+                march().bills(simulated(), eur(), &session).is_some(),
                 bills,
                 "{ended}"
             );
@@ -914,46 +922,32 @@ pub mod tests {
 
     #[test]
     fn only_completed_sessions_of_the_currency_and_the_fleet_are_billed() {
-        let (session, internal) = session(1, "2026-03-05T00:00:00Z");
+        let session = session(1, "2026-03-05T00:00:00Z");
         assert!(
             march()
-                .bills(simulated(), Currency::USD, &session, &internal, 1)
+                .bills(simulated(), Currency::USD, &session)
                 .is_none()
         );
         let mut fleet = march();
         fleet.fleet = Some(Id::from_number(Kind::Fleet, 2));
-        assert!(
-            fleet
-                .bills(simulated(), eur(), &session, &internal, 1)
-                .is_none()
-        );
-        fleet.fleet = Some(session.fleet.clone());
-        assert!(
-            fleet
-                .bills(simulated(), eur(), &session, &internal, 1)
-                .is_some()
-        );
+        assert!(fleet.bills(simulated(), eur(), &session).is_none());
+        fleet.fleet = Some(session.object.fleet.clone());
+        assert!(fleet.bills(simulated(), eur(), &session).is_some());
         for status in [
             SessionStatus::Active,
             SessionStatus::Cancelled,
             SessionStatus::Failed,
         ] {
-            let session = ChargingSession {
-                status,
-                ..session.clone()
-            };
-            assert!(
-                march()
-                    .bills(simulated(), eur(), &session, &internal, 1)
-                    .is_none()
-            );
+            let mut session = session.clone();
+            session.object.status = status;
+            assert!(march().bills(simulated(), eur(), &session).is_none());
         }
     }
 
     #[test]
     fn the_lines_add_up_to_what_is_due_and_paid() {
         for (paid, amount_paid) in [(0, None), (190, Some(190)), (1190, Some(1190))] {
-            let (invoice, _) = invoice(paid);
+            let invoice = invoice(paid).object;
             assert_eq!(
                 (invoice.amount_due, invoice.amount_paid),
                 (1190 - paid, amount_paid)
@@ -988,43 +982,40 @@ pub mod tests {
     #[test]
     fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
         let now = at("2026-04-03T00:00:00Z");
-        let (mut open, mut internal) = invoice(0);
-        assert_eq!(open.void(&mut internal).unwrap_err().status(), 409);
-        open.finalize(&mut internal, now).unwrap();
-        assert_eq!((open.status, open.paid_at), (InvoiceStatus::Open, None));
-        assert_eq!(open.finalize(&mut internal, now).unwrap_err().status(), 409);
-        let (mut settled, _) = invoice(1190);
-        settled.finalize(&mut internal, now).unwrap();
+        let mut open = invoice(0);
+        assert_eq!(open.void().unwrap_err().status(), 409);
+        open.finalize(now).unwrap();
         assert_eq!(
-            (settled.status, settled.paid_at),
+            (open.object.status, open.object.paid_at),
+            (InvoiceStatus::Open, None)
+        );
+        assert_eq!(open.finalize(now).unwrap_err().status(), 409);
+        let mut settled = invoice(1190);
+        settled.finalize(now).unwrap();
+        assert_eq!(
+            (settled.object.status, settled.object.paid_at),
             (InvoiceStatus::Paid, Some(now))
         );
-        assert_eq!((settled.amount_due, settled.amount_paid), (0, Some(1190)));
-        assert!(
-            settled
-                .update(InvoiceChange::default(), &mut internal)
-                .is_err()
+        assert_eq!(
+            (settled.object.amount_due, settled.object.amount_paid),
+            (0, Some(1190))
         );
-        assert!(settled.void(&mut internal).is_err());
+        assert!(settled.update(InvoiceChange::default()).is_err());
+        assert!(settled.void().is_err());
     }
 
     #[test]
     fn paying_moves_what_is_due_to_what_is_paid_and_a_decline_leaves_it() {
         let now = at("2026-04-03T00:00:00Z");
-        let (mut invoice, mut internal) = invoice(190);
-        invoice.finalize(&mut internal, now).unwrap();
+        let mut invoice = invoice(190);
+        invoice.finalize(now).unwrap();
         let mut keys = Vec::new();
         for succeeded in [false, true] {
-            invoice.begin_payment(
-                &mut internal,
-                method(json!({})),
-                PaymentMethodInternal::default(),
-                now,
-            );
-            let attempt = internal.attempt.clone().unwrap();
-            keys.push(attempt.key(&invoice.id));
-            assert!(invoice.void(&mut internal).is_err());
-            let transaction = invoice.end_payment(&mut internal, &attempt, succeeded, now);
+            invoice.begin_payment(method(json!({})), PaymentMethodInternal::default(), now);
+            let attempt = invoice.internal.attempt.clone().unwrap();
+            keys.push(attempt.key(&invoice.object.id));
+            assert!(invoice.void().is_err());
+            let transaction = invoice.end_payment(&attempt, succeeded, now);
             assert_eq!(transaction.amount, 1000);
             assert_eq!(
                 transaction.status == TransactionStatus::Succeeded,
@@ -1032,17 +1023,20 @@ pub mod tests {
             );
         }
         assert_ne!(keys[0], keys[1]);
-        assert_eq!((invoice.amount_due, invoice.amount_paid), (0, Some(1190)));
         assert_eq!(
-            (invoice.status, invoice.paid_at),
+            (invoice.object.amount_due, invoice.object.amount_paid),
+            (0, Some(1190))
+        );
+        assert_eq!(
+            (invoice.object.status, invoice.object.paid_at),
             (InvoiceStatus::Paid, Some(now))
         );
-        assert!(invoice.check_payable().is_err());
+        assert!(invoice.object.check_payable().is_err());
     }
 
     #[test]
     fn an_invoice_is_paid_by_its_account_or_its_fleet() {
-        let (mut invoice, _) = invoice(0);
+        let mut invoice = invoice(0).object;
         let (one, two) = (
             Id::from_number(Kind::Fleet, 1),
             Id::from_number(Kind::Fleet, 2),
@@ -1061,38 +1055,38 @@ pub mod tests {
     #[test]
     fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
         let now = at("2026-04-03T00:00:00Z");
-        let (mut invoice, mut internal) = invoice(0);
+        let mut invoice = invoice(0);
         assert_eq!(
-            (internal.next_action_at, invoice.concern(&internal, now)),
+            (invoice.internal.next_action_at, invoice.concern(now)),
             (None, None)
         );
-        invoice.finalize(&mut internal, now).unwrap();
-        let late = invoice.due_date.plus_millis(1);
-        assert_eq!(internal.next_action_at, Some(late));
-        assert_eq!(invoice.concern(&internal, invoice.due_date), None);
-        assert_eq!(invoice.concern(&internal, late), Some(Concern::Overdue));
+        invoice.finalize(now).unwrap();
+        let late = invoice.object.due_date.plus_millis(1);
+        assert_eq!(invoice.internal.next_action_at, Some(late));
+        assert_eq!(invoice.concern(invoice.object.due_date), None);
+        assert_eq!(invoice.concern(late), Some(Concern::Overdue));
         let method = method(json!({}));
-        invoice.begin_payment(&mut internal, method, PaymentMethodInternal::default(), now);
+        invoice.begin_payment(method, PaymentMethodInternal::default(), now);
         let lost = now.plus_millis(LEASE);
         assert_eq!(
-            (internal.next_action_at, invoice.concern(&internal, now)),
+            (invoice.internal.next_action_at, invoice.concern(now)),
             (Some(lost), None)
         );
-        assert_eq!(invoice.concern(&internal, lost), Some(Concern::LostPayment));
-        let attempt = internal.attempt.clone().unwrap();
-        invoice.end_payment(&mut internal, &attempt, false, now);
-        invoice.tell_overdue(&mut internal);
+        assert_eq!(invoice.concern(lost), Some(Concern::LostPayment));
+        let attempt = invoice.internal.attempt.clone().unwrap();
+        invoice.end_payment(&attempt, false, now);
+        invoice.mark_overdue();
         assert_eq!(
-            (internal.next_action_at, invoice.concern(&internal, late)),
+            (invoice.internal.next_action_at, invoice.concern(late)),
             (None, None)
         );
         let later = InvoiceChange {
             due_date: Change::Set(late),
             ..InvoiceChange::default()
         };
-        invoice.update(later, &mut internal).unwrap();
-        assert_eq!(internal.next_action_at, Some(late.plus_millis(1)));
-        invoice.void(&mut internal).unwrap();
-        assert_eq!(internal.next_action_at, None);
+        invoice.update(later).unwrap();
+        assert_eq!(invoice.internal.next_action_at, Some(late.plus_millis(1)));
+        invoice.void().unwrap();
+        assert_eq!(invoice.internal.next_action_at, None);
     }
 }

@@ -1,7 +1,6 @@
 //! The resources: one file each, with fields, bodies, validation and state changes. Nothing here speaks HTTP or DynamoDB.
 
 pub mod account;
-pub mod address;
 pub mod api_key;
 pub mod body;
 pub mod charging_session;
@@ -12,15 +11,13 @@ pub mod event;
 pub mod event_type;
 pub mod fleet;
 pub mod invoice;
-pub mod metadata;
-pub mod patch;
 pub mod payment_method;
 pub mod policy;
 pub mod report;
 pub mod reservation;
 pub mod schema;
 pub mod stored;
-pub mod text;
+pub mod test_token;
 pub mod transaction;
 pub mod vehicle;
 pub mod vehicle_telemetry;

@@ -6,13 +6,14 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::driver::Driver;
-use super::metadata::{Metadata, MetadataChange};
 use super::stored::Object;
+use super::test_token::{is_test_token, test_tokens};
 use super::{check_size, sized};
 use crate::error::{Code, Error, Result};
+use crate::fields::card::Card;
+use crate::fields::metadata::{Metadata, MetadataChange};
 use crate::id::{Id, Kind};
 use crate::origin::Mode;
-use crate::ports::payments::{ProviderMethod, is_test_token, test_tokens};
 use crate::time::{DAY, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -28,6 +29,18 @@ pub struct PaymentMethod {
     #[serde(rename = "type")]
     pub kind: PaymentMethodType,
     pub updated: Timestamp,
+}
+
+/// A card or bank account as the provider shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderMethod {
+    /// `None` for a bank account.
+    pub card: Option<Card>,
+    /// The provider's customer that the method is attached to.
+    pub customer: Option<String>,
+    /// The provider's ids that may be used by one account only: the customer and the token. Empty for test tokens, which
+    /// every account uses.
+    pub exclusive: Vec<String>,
 }
 
 impl Object for PaymentMethod {
@@ -47,17 +60,6 @@ pub enum PaymentMethodType {
     BankAccount,
     /// Pays from its owner's `wallet_balance`, never below zero.
     Wallet,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Card {
-    pub brand: String,
-    /// 1 to 12.
-    pub exp_month: u8,
-    pub exp_year: u16,
-    /// The same for the same card, whatever its token.
-    pub fingerprint: String,
-    pub last4: String,
 }
 
 /// What the payment method's row keeps to itself.
@@ -141,7 +143,7 @@ fn invalid(param: &str, message: impl Into<std::borrow::Cow<'static, str>>) -> E
 }
 
 impl NewPaymentMethod {
-    /// Checks what can be told from the body alone, and gives the token.
+    /// Checks the rules that depend on the body alone, and returns the token.
     ///
     /// # Errors
     /// `payment_method_scope_invalid` for two owners; `payment_method_invalid_input` for a token that is missing, not of
@@ -205,7 +207,7 @@ fn is_providers(token: &str) -> bool {
             .is_some_and(|(kind, rest)| matches!(kind, "tok" | "pm") && word(rest))
 }
 
-/// Who is to pay: a method of somebody else is no use.
+/// The owner of the payment methods that may be used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Payer<'a> {
     pub driver: Option<&'a Id>,
@@ -245,7 +247,7 @@ impl PaymentMethod {
     /// A new payment method, with what its row keeps to itself.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
+    /// 400 if metadata exceeds its limits.
     pub fn new(
         new: NewPaymentMethod,
         provider: ProviderMethod,
@@ -275,7 +277,7 @@ impl PaymentMethod {
     /// Applies an update; what the body leaves out stays.
     ///
     /// # Errors
-    /// Metadata beyond its limits.
+    /// 400 if metadata exceeds its limits.
     pub fn update(&mut self, change: PaymentMethodChange, now: Timestamp) -> Result<()> {
         let PaymentMethodChange { metadata } = change;
         self.metadata.merge(metadata).map_err(coded)?;
@@ -286,7 +288,7 @@ impl PaymentMethod {
     /// Whether this payer may use the method: the account's methods are everybody's, a driver's or fleet's its own.
     ///
     /// # Errors
-    /// `payment_method_scope_invalid` for a method of somebody else.
+    /// `payment_method_scope_invalid` for a method of another owner.
     pub fn check_payer(&self, payer: Payer<'_>) -> Result<()> {
         let fits =
             |owner: &Option<Id>, payer: Option<&Id>| owner.is_none() || owner.as_ref() == payer;

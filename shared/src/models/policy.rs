@@ -6,12 +6,13 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::charging_station::Point;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
-use super::stored::Object;
-use super::text::{Description, Name, Text};
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
 use super::{Distinct, MAX_LIST, check_size, sized};
 use crate::error::{Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Description, Name, Text};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 
@@ -317,11 +318,11 @@ impl Policy {
     /// A new, active policy.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
-    pub fn new(new: NewPolicy, now: Timestamp) -> Result<Self> {
+    /// 400 if metadata or a list exceeds its limits.
+    pub fn new(new: NewPolicy, now: Timestamp) -> Result<Stored<Self>> {
         let mut rules = Rules::default();
         rules.change(new.rules)?;
-        sized(Self {
+        let policy = sized(Self {
             id: Id::new(Kind::Policy, now),
             object: Kind::Policy,
             created: now,
@@ -332,13 +333,20 @@ impl Policy {
             rules,
             status: PolicyStatus::Active,
             updated: now,
-        })
+        })?;
+        Ok(Stored::new(policy).recording(EventType::PolicyCreated))
     }
 
+    pub fn is_active(&self) -> bool {
+        self.status == PolicyStatus::Active
+    }
+}
+
+impl Stored<Policy> {
     /// Applies an update; what the body leaves out stays, `rules` rule by rule.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
+    /// 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: PolicyChange, now: Timestamp) -> Result<()> {
         let PolicyChange {
             description,
@@ -348,20 +356,22 @@ impl Policy {
             rules,
             status,
         } = change;
-        description.apply(&mut self.description);
-        self.metadata.merge(metadata)?;
-        mode.apply(&mut self.mode);
-        name.apply(&mut self.name);
+        description.apply(&mut self.object.description);
+        self.object.metadata.merge(metadata)?;
+        mode.apply(&mut self.object.mode);
+        name.apply(&mut self.object.name);
         if let Change::Set(rules) = rules {
-            self.rules.change(rules)?;
+            self.object.rules.change(rules)?;
         }
-        status.apply(&mut self.status);
-        self.updated = now;
-        check_size(self)
+        status.apply(&mut self.object.status);
+        self.object.updated = now;
+        self.record(EventType::PolicyUpdated);
+        check_size(&self.object)
     }
 
-    pub fn is_active(&self) -> bool {
-        self.status == PolicyStatus::Active
+    /// Records that the policy is deleted.
+    pub fn delete(&mut self) {
+        self.record(EventType::PolicyDeleted);
     }
 }
 
@@ -413,7 +423,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn policy(rules: Value) -> Result<Policy> {
+    fn policy(rules: Value) -> Result<Stored<Policy>> {
         let body = json!({"name": "P", "rules": rules});
         let body = crate::http::body::read(body.to_string().as_bytes(), None)?;
         Policy::new(body, Timestamp::from_unix_millis(0))
@@ -452,8 +462,8 @@ mod tests {
             .unwrap();
         let want = json!({"allowed_operators": [], "denied_operators": ["B"], "geofences": [], "max_price_per_kwh": null,
             "time_windows": []});
-        assert_eq!(serde_json::to_value(&policy.rules).unwrap(), want);
-        assert!(!policy.is_active());
+        assert_eq!(serde_json::to_value(&policy.object.rules).unwrap(), want);
+        assert!(!policy.object.is_active());
     }
 
     #[test]

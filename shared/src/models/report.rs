@@ -21,13 +21,14 @@ use utoipa::ToSchema;
 use super::MAX_LIST;
 use super::body::RequestBody;
 use super::charging_session::{ChargingSession, SessionStatus};
+use super::event_type::EventType;
 use super::reservation::{Fee, Reservation};
-use super::stored::Object;
-use crate::charging::calendar::Window;
+use super::stored::{Object, Stored};
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::{MINUTE, SECOND, Timestamp};
+use crate::window::Window;
 
 /// How often a report is tried to be made.
 pub const TRIES: u32 = 3;
@@ -200,7 +201,8 @@ pub struct ReportFilters {
 pub struct ReportInternal {
     /// Tries begun so far.
     pub tries: u32,
-    /// When the report is tried next, or the try under way counts as lost.
+    /// When the next attempt starts, or the running one counts as lost.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// Where the file is kept.
     pub file: Option<String>,
@@ -413,7 +415,7 @@ impl Report {
     ///
     /// # Errors
     /// `report_validation_error` with the field at fault.
-    pub fn new(new: NewReport, account: Id, now: Timestamp) -> Result<(Self, ReportInternal)> {
+    pub fn new(new: NewReport, account: Id, now: Timestamp) -> Result<Stored<Self>> {
         let parameters = match new.parameters {
             Some(given) => ReportParameters::new(given)?,
             None => ReportParameters::last_month(now),
@@ -439,69 +441,71 @@ impl Report {
             next_action_at: Some(now),
             ..ReportInternal::default()
         };
-        Ok((report, internal))
+        Ok(Stored::with_internal(report, internal))
+    }
+}
+
+impl Stored<Report> {
+    fn is_due(&self, now: Timestamp) -> bool {
+        let due = self.internal.next_action_at.is_some_and(|due| due <= now);
+        self.object.status == ReportStatus::Pending && due
     }
 
-    fn is_due(&self, internal: &ReportInternal, now: Timestamp) -> bool {
-        let due = internal.next_action_at.is_some_and(|due| due <= now);
-        self.status == ReportStatus::Pending && due
+    /// Whether the last attempt was interrupted.
+    pub fn is_lost(&self, now: Timestamp) -> bool {
+        self.is_due(now) && self.internal.tries >= TRIES
     }
 
-    /// Whether the last try ended without a word.
-    pub fn is_lost(&self, internal: &ReportInternal, now: Timestamp) -> bool {
-        self.is_due(internal, now) && internal.tries >= TRIES
-    }
-
-    /// Begins a try, unless one is under way or there is nothing more to do. Says whether one began.
-    pub fn begin(&self, internal: &mut ReportInternal, now: Timestamp) -> bool {
-        if !self.is_due(internal, now) {
+    /// Starts an attempt, unless one is running or none is due. Returns whether one was started.
+    pub fn begin(&mut self, now: Timestamp) -> bool {
+        if !self.is_due(now) {
             return false;
         }
-        internal.tries += 1;
-        internal.next_action_at = Some(now.plus_millis(LEASE));
+        self.internal.tries += 1;
+        self.internal.next_action_at = Some(now.plus_millis(LEASE));
         true
     }
 
-    /// Where the file of the try under way is kept: each try has its own, so that a late one overwrites nothing.
-    pub fn file_name(&self, internal: &ReportInternal) -> String {
-        let (try_number, extension) = (internal.tries, self.format.extension());
-        format!("{}/{}-{try_number}.{extension}", self.account, self.id)
+    /// The name of the file of the running attempt. Each attempt has its own, so that a late one overwrites nothing.
+    pub fn file_name(&self) -> String {
+        let (try_number, extension) = (self.internal.tries, self.object.format.extension());
+        format!(
+            "{}/{}-{try_number}.{extension}",
+            self.object.account, self.object.id
+        )
     }
 
-    /// Writes down that the file is there, and what its rows add up to.
-    pub fn succeed(
-        &mut self,
-        internal: &mut ReportInternal,
-        file: ReportFile,
-        totals: Vec<ReportTotals>,
-        now: Timestamp,
-    ) {
+    /// Ends the report with its file and the totals of its rows.
+    pub fn succeed(&mut self, file: ReportFile, totals: Vec<ReportTotals>, now: Timestamp) {
         let ReportFile { key, size, sha256 } = file;
-        self.totals = Some(totals);
-        self.status = ReportStatus::Succeeded;
-        self.succeeded_at = Some(now);
-        self.size = size;
-        self.sha256 = Some(sha256);
-        internal.file = Some(key);
-        internal.next_action_at = None;
+        self.object.totals = Some(totals);
+        self.object.status = ReportStatus::Succeeded;
+        self.object.succeeded_at = Some(now);
+        self.object.size = size;
+        self.object.sha256 = Some(sha256);
+        self.internal.file = Some(key);
+        self.record(EventType::ReportSucceeded);
+        self.internal.next_action_at = None;
     }
 
-    /// Gives the report up, because it can never be made.
-    pub fn fail(&mut self, internal: &mut ReportInternal, reason: &str) {
-        self.status = ReportStatus::Failed;
-        self.failed_reason = Some(reason.to_owned());
-        internal.next_action_at = None;
+    /// Ends the report without a file, because it can never be generated.
+    pub fn fail(&mut self, reason: &str) {
+        self.object.status = ReportStatus::Failed;
+        self.object.failed_reason = Some(reason.to_owned());
+        self.record(EventType::ReportFailed);
+        self.internal.next_action_at = None;
     }
 
-    /// Writes down that a try failed: there is another, or the report has failed.
-    pub fn miss(&mut self, internal: &mut ReportInternal, now: Timestamp) {
-        if internal.tries < TRIES {
-            internal.next_action_at = Some(now.plus_millis(PAUSE));
+    /// Records that an attempt failed: there is another one, or the report has failed.
+    pub fn record_failed_attempt(&mut self, now: Timestamp) {
+        if self.internal.tries < TRIES {
+            self.internal.next_action_at = Some(now.plus_millis(PAUSE));
         } else {
-            self.status = ReportStatus::Failed;
-            self.failed_reason =
+            self.object.status = ReportStatus::Failed;
+            self.record(EventType::ReportFailed);
+            self.object.failed_reason =
                 Some("the report could not be made; please ask for it again".into());
-            internal.next_action_at = None;
+            self.internal.next_action_at = None;
         }
     }
 }
@@ -516,7 +520,7 @@ mod tests {
     use crate::models::invoice::tests::{at, session};
     use serde_json::{Value, json};
 
-    fn report(parameters: Value) -> Result<(Report, ReportInternal)> {
+    fn report(parameters: Value) -> Result<Stored<Report>> {
         let new = serde_json::from_value(json!({"parameters": parameters})).unwrap();
         let account = Id::from_number(Kind::Account, 1);
         Report::new(new, account, at("2026-03-31T23:59:59Z"))
@@ -542,15 +546,15 @@ mod tests {
             ),
         ] {
             let account = Id::from_number(Kind::Account, 1);
-            let (report, internal) = Report::new(NewReport::default(), account, at(now)).unwrap();
-            let given = &report.parameters;
+            let report = Report::new(NewReport::default(), account, at(now)).unwrap();
+            let given = &report.object.parameters;
             assert_eq!((given.period_start, given.period_end), (at(start), at(end)));
             assert_eq!(
                 (given.kind, given.group_by),
                 (ReportType::ChargingSummary, None)
             );
             assert_eq!(
-                (report.status, internal.next_action_at),
+                (report.object.status, report.internal.next_action_at),
                 (ReportStatus::Pending, Some(at(now)))
             );
         }
@@ -584,7 +588,7 @@ mod tests {
 
     #[test]
     fn a_session_counts_when_it_matches_one_entry_of_every_filter() {
-        let (mut session, _) = session(1, "2026-03-05T00:00:00Z");
+        let mut session = session(1, "2026-03-05T00:00:00Z").object;
         let other = Id::from_number(Kind::Vehicle, 9);
         for (filters, counts) in [
             (json!({}), true),
@@ -597,43 +601,50 @@ mod tests {
             (json!({"session_status": ["failed"]}), false),
             (json!({"session_status": ["failed", "completed"]}), true),
         ] {
-            let (report, _) = report(parameters(filters.clone())).unwrap();
-            assert_eq!(report.parameters.covers(&session), counts, "{filters}");
+            let report = report(parameters(filters.clone())).unwrap();
+            assert_eq!(
+                report.object.parameters.covers(&session),
+                counts,
+                "{filters}"
+            );
         }
         session.status = SessionStatus::Active;
         session.session_ended = None;
-        let (all, _) = report(parameters(json!({}))).unwrap();
-        assert!(!all.parameters.covers(&session));
-        let (active, _) = report(parameters(json!({"session_status": ["active"]}))).unwrap();
-        assert!(active.parameters.covers(&session));
+        let all = report(parameters(json!({}))).unwrap();
+        assert!(!all.object.parameters.covers(&session));
+        let active = report(parameters(json!({"session_status": ["active"]}))).unwrap();
+        assert!(active.object.parameters.covers(&session));
         session.session_started = at("2026-04-01T00:00:00Z");
-        assert!(!active.parameters.covers(&session));
+        assert!(!active.object.parameters.covers(&session));
     }
 
     #[test]
     fn there_are_three_tries_and_never_two_at_a_time() {
-        let (mut report, mut internal) = report(parameters(json!({}))).unwrap();
-        let mut now = report.created;
+        let mut report = report(parameters(json!({}))).unwrap();
+        let mut now = report.object.created;
         let mut files = Vec::new();
         for number in 1..=TRIES {
-            assert!(report.begin(&mut internal, now));
-            assert!(!report.begin(&mut internal, now), "one is under way");
-            files.push(report.file_name(&internal));
-            report.miss(&mut internal, now);
-            assert_eq!(report.status == ReportStatus::Failed, number == TRIES);
+            assert!(report.begin(now));
+            assert!(!report.begin(now), "one is running");
+            files.push(report.file_name());
+            report.record_failed_attempt(now);
+            assert_eq!(
+                report.object.status == ReportStatus::Failed,
+                number == TRIES
+            );
             now = now.plus_millis(PAUSE);
         }
-        assert!(!report.begin(&mut internal, now));
-        assert_eq!(internal.next_action_at, None);
-        assert!(report.failed_reason.is_some());
+        assert!(!report.begin(now));
+        assert_eq!(report.internal.next_action_at, None);
+        assert!(report.object.failed_reason.is_some());
         files.dedup();
         assert_eq!(files.len(), 3);
     }
 
     #[test]
     fn a_try_that_was_lost_is_made_again() {
-        let (report, mut internal) = report(parameters(json!({}))).unwrap();
-        assert!(report.begin(&mut internal, report.created));
-        assert!(report.begin(&mut internal, report.created.plus_millis(LEASE)));
+        let mut report = report(parameters(json!({}))).unwrap();
+        assert!(report.begin(report.object.created));
+        assert!(report.begin(report.object.created.plus_millis(LEASE)));
     }
 }

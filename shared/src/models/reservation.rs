@@ -1,4 +1,4 @@
-//! Reservations: a wish for a charging window in an area, later confirmed with a station and a connector.
+//! Reservations: a request for a charging window in an area, which is confirmed later with a station and a connector.
 //!
 //! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled.
 
@@ -9,25 +9,26 @@ use super::body::RequestBody;
 use super::charging_station::Point;
 use super::check_size;
 use super::driver::Driver;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
-use super::stored::Object;
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
 use super::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
 use super::vehicle::{ConnectorType, Vehicle};
-use crate::charging::calendar::Window;
 use crate::charging::matching::{Assignment, MatchSummary};
 use crate::charging::search::Circle;
 use crate::error::{Code, Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
 use crate::id::{Id, Kind};
+use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
-use crate::ports::payments::PaymentOutcome;
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
+use crate::window::Window;
 
-/// How long before the preferred window the first attempt to confirm is made.
+/// How long before `ideal_start` the first attempt to confirm is made, in milliseconds.
 pub const LEAD: i64 = 30 * MINUTE;
-/// The time between two attempts to confirm.
+/// The time between two attempts to confirm, in milliseconds.
 pub const RETRY: i64 = 5 * MINUTE;
-/// How long after its start a confirmed reservation waits for the vehicle.
+/// How long after its start a confirmed reservation waits for the vehicle, in milliseconds.
 pub const GRACE: i64 = 15 * MINUTE;
 /// How far ahead a window may start.
 const HORIZON: i64 = 90 * DAY;
@@ -57,7 +58,7 @@ pub struct Reservation {
     pub driver: Id,
     pub earliest_start: Option<Timestamp>,
     pub failed_reason: Option<FailedReason>,
-    /// What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
+    /// How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
     /// nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
     #[serde(default)]
     pub fee_due: i64,
@@ -65,7 +66,7 @@ pub struct Reservation {
     pub ideal_start: Timestamp,
     pub latest_end: Option<Timestamp>,
     pub location: Area,
-    /// What the last attempt to confirm saw: how many stations were in the radius, and what refused them.
+    /// The result of the last attempt to confirm: how many stations were in the radius, and why they were refused.
     pub match_summary: Option<MatchSummary>,
     pub metadata: Metadata,
     pub payment_method: Option<Id>,
@@ -88,10 +89,11 @@ impl Object for Reservation {
     }
 }
 
-/// What the reservation's row keeps to itself.
+/// The internal state of a reservation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
-    /// When the service has to look at the reservation again.
+    /// When the reservation has to be processed next.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     pub charging_standard: ConnectorType,
@@ -102,12 +104,12 @@ pub struct ReservationInternal {
     /// earlier releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evse: Option<String>,
-    /// The promised connector is out of order: when the reservation is due, another is sought.
-    #[serde(default)]
-    pub displaced: bool,
-    /// Since when the reservation is over and its fee is owed.
+    /// Whether the reserved connector is out of order, so that the next action is to find another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaiting_rematch: bool,
+    /// When the reservation ended, if its fee is due since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owed_since: Option<Timestamp>,
+    pub fee_due_since: Option<Timestamp>,
     /// The fee, once it is paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_paid: Option<PaidFee>,
@@ -116,10 +118,10 @@ pub struct ReservationInternal {
     pub invoice: Option<Id>,
 }
 
-/// A fee that was owed and is paid.
+/// A fee that has been paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidFee {
-    /// Since when it was owed.
+    /// When it became due.
     pub since: Timestamp,
     /// Minor units of the reservation's currency.
     pub amount: i64,
@@ -128,7 +130,7 @@ pub struct PaidFee {
 /// The fee of a reservation that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fee {
-    /// Since when it is owed: when the reservation was over.
+    /// When it became due: at the end of the reservation.
     pub since: Timestamp,
     /// Minor units of the reservation's currency.
     pub amount: i64,
@@ -143,8 +145,8 @@ impl Default for ReservationInternal {
             charging_standard: ConnectorType::Type2,
             fleet: None,
             evse: None,
-            displaced: false,
-            owed_since: None,
+            awaiting_rematch: false,
+            fee_due_since: None,
             fee_paid: None,
             invoice: None,
         }
@@ -215,7 +217,7 @@ pub enum CancellationType {
     NonRefundable,
 }
 
-/// The circle in which a station is sought.
+/// The circle in which a station is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
@@ -288,7 +290,7 @@ impl RequestBody for ReservationChange {
     const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
 }
 
-/// What a reservation costs, settled at its creation and never recomputed.
+/// The price of a reservation, which is fixed at its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
     pub currency: Currency,
@@ -297,7 +299,7 @@ pub struct Terms {
 }
 
 impl NewReservation {
-    /// Checks what can be told from the body alone.
+    /// Checks the rules that depend on the body alone.
     ///
     /// # Errors
     /// `reservation_invalid_input` with the field at fault.
@@ -325,7 +327,7 @@ impl Reservation {
         vehicle: &Vehicle,
         terms: Terms,
         now: Timestamp,
-    ) -> Result<(Self, ReservationInternal)> {
+    ) -> Result<Stored<Self>> {
         if !driver.is_active() {
             return Err(invalid("driver", "the driver is not active"));
         }
@@ -379,47 +381,7 @@ impl Reservation {
             fleet: Some(vehicle.fleet.clone()),
             ..ReservationInternal::default()
         };
-        Ok((reservation, internal))
-    }
-
-    /// Applies an update to a pending reservation; what the body leaves out stays.
-    ///
-    /// # Errors
-    /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
-    pub fn update(
-        &mut self,
-        change: ReservationChange,
-        internal: &mut ReservationInternal,
-        now: Timestamp,
-    ) -> Result<()> {
-        if self.status != ReservationStatus::Pending {
-            return Err(Code::ReservationUpdateInvalidState
-                .because("Only a pending reservation can be updated."));
-        }
-        let ReservationChange {
-            ideal_start,
-            ideal_end,
-            connector_type,
-            location,
-            earliest_start,
-            latest_end,
-            metadata,
-        } = change;
-        let window_moves = ideal_start != Change::Keep || ideal_end != Change::Keep;
-        ideal_start.apply(&mut self.ideal_start);
-        ideal_end.apply(&mut self.ideal_end);
-        connector_type.apply(&mut self.connector_type);
-        location.apply(&mut self.location);
-        earliest_start.apply(&mut self.earliest_start);
-        latest_end.apply(&mut self.latest_end);
-        self.metadata.merge(metadata)?;
-        if window_moves {
-            check_start(self.ideal_start, now)?;
-            internal.next_action_at = Some(self.first_attempt(now));
-        }
-        self.check(internal.charging_standard)?;
-        self.updated = now;
-        check_size(self).map_err(coded)
+        Ok(Stored::with_internal(reservation, internal).recording(EventType::ReservationCreated))
     }
 
     fn check(&self, standard: ConnectorType) -> Result<()> {
@@ -455,116 +417,7 @@ impl Reservation {
             .min(self.ideal_start.plus_millis(LATEST))
     }
 
-    /// Confirms the reservation on a connector. Until the vehicle comes, it is looked at again when the grace ends.
-    pub fn confirm(
-        &mut self,
-        assignment: &Assignment,
-        summary: MatchSummary,
-        internal: &mut ReservationInternal,
-        now: Timestamp,
-    ) {
-        self.status = ReservationStatus::Confirmed;
-        self.confirmed_at = Some(now);
-        self.fee_due = self.reservation_fee;
-        self.assign(assignment, summary, internal, now);
-    }
-
-    /// Moves a confirmed reservation to another connector, or another time.
-    pub fn assign(
-        &mut self,
-        assignment: &Assignment,
-        summary: MatchSummary,
-        internal: &mut ReservationInternal,
-        now: Timestamp,
-    ) {
-        self.charging_station = Some(assignment.station.clone());
-        self.reserved_start = Some(assignment.window.from);
-        self.reserved_end = Some(assignment.window.until);
-        self.match_summary = Some(summary);
-        self.updated = now;
-        self.connector = Some(assignment.connector.clone());
-        internal.evse = Some(assignment.evse.clone());
-        internal.displaced = false;
-        internal.next_action_at = Some(assignment.window.from.plus_millis(GRACE));
-    }
-
-    pub fn wish(&self, internal: &ReservationInternal) -> ReservationRequest {
-        ReservationRequest {
-            driver: self.driver.clone(),
-            vehicle: self.vehicle.clone(),
-            fleet: internal.fleet.clone(),
-            location: self.location,
-        }
-    }
-
-    /// Notes an attempt that found nothing: another follows in 5 minutes, or the reservation fails when it is too late
-    /// or trying again is pointless. A confirmed reservation has lost its connector, whatever keeps it from another.
-    pub fn miss(
-        &mut self,
-        reason: FailedReason,
-        summary: Option<MatchSummary>,
-        internal: &mut ReservationInternal,
-        now: Timestamp,
-    ) {
-        let confirmed = self.status == ReservationStatus::Confirmed;
-        let hopeless = matches!(
-            reason,
-            FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
-        );
-        let next = next_attempt(internal, now);
-        self.match_summary = summary.or(self.match_summary.take());
-        self.updated = now;
-        internal.displaced = confirmed;
-        if !hopeless && next <= self.last_attempt() {
-            internal.next_action_at = Some(next);
-            return;
-        }
-        self.status = ReservationStatus::Failed;
-        self.failed_reason = Some(match confirmed {
-            true => FailedReason::StationUnavailable,
-            false => reason,
-        });
-        self.fee_due = 0;
-        internal.next_action_at = None;
-    }
-
-    /// The window it is promised, until that begins and the vehicle comes, or longer where the connector is out of order.
-    pub fn promised(&self, internal: &ReservationInternal, now: Timestamp) -> Option<Window> {
-        let window = Window {
-            from: self.reserved_start?,
-            until: self.reserved_end?,
-        };
-        let waits =
-            self.status == ReservationStatus::Confirmed && internal.next_action_at.is_some();
-        (waits && (internal.displaced || window.from > now)).then_some(window)
-    }
-
-    /// Has another connector sought at once if it is promised one of these. Says whether anything changed.
-    pub fn displace(
-        &self,
-        internal: &mut ReservationInternal,
-        station: &Id,
-        connectors: &[String],
-        now: Timestamp,
-    ) -> bool {
-        let promised = self.promised(internal, now).is_some() && self.is_for(station);
-        let connector = self.connector.as_ref();
-        let lost = connector.is_some_and(|connector| connectors.contains(connector));
-        if !promised || !lost || internal.displaced {
-            return false;
-        }
-        internal.displaced = true;
-        internal.next_action_at = Some(now);
-        true
-    }
-
-    /// The promised connector is in order again.
-    pub fn keep(&self, internal: &mut ReservationInternal) {
-        internal.displaced = false;
-        internal.next_action_at = self.reserved_start.map(|start| start.plus_millis(GRACE));
-    }
-
-    /// Whether cancelling costs nothing: until so many seconds before the start, and as long as nothing is promised.
+    /// Whether cancelling is free: before the reservation is confirmed, and until `free_until_before` seconds before the start.
     fn is_free_to_cancel(&self, now: Timestamp) -> bool {
         let CancellationPolicy {
             kind,
@@ -577,138 +430,288 @@ impl Reservation {
         kind == CancellationType::FreeCancellation && now <= last
     }
 
-    /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.
-    ///
-    /// # Errors
-    /// `reservation_cancel_invalid_state` in any other state; `reservation_invalid_state` while the vehicle charges on it.
-    pub fn cancel(&mut self, internal: &mut ReservationInternal, now: Timestamp) -> Result<()> {
-        if !matches!(
-            self.status,
-            ReservationStatus::Pending | ReservationStatus::Confirmed
-        ) {
-            let message = "Only a pending or confirmed reservation can be cancelled.";
-            return Err(Code::ReservationCancelInvalidState.because(message));
-        }
-        if self.status == ReservationStatus::Confirmed && internal.next_action_at.is_none() {
-            let message = "The vehicle is charging on this reservation: stop the session instead.";
-            return Err(Code::ReservationInvalidState.because(message));
-        }
-        if self.is_free_to_cancel(now) {
-            self.fee_due = 0;
-        }
-        self.status = ReservationStatus::Cancelled;
-        self.updated = now;
-        self.ask_for_fee(internal, now);
-        Ok(())
-    }
-
-    /// Whether the reservation promises a connector of this station.
+    /// Whether a connector of this station is reserved.
     pub fn is_for(&self, station: &Id) -> bool {
         self.status == ReservationStatus::Confirmed
             && self.charging_station.as_ref() == Some(station)
     }
 
-    /// The vehicle has come and charges: the reservation neither expires nor waits for anything but the end of the session.
-    pub fn arrive(&mut self, internal: &mut ReservationInternal, session: &Id) {
-        self.charging_session = Some(session.clone());
-        internal.next_action_at = None;
+    /// What a charge of the fee is called.
+    pub fn fee_description(&self) -> String {
+        format!("Fee of reservation {}", self.id)
+    }
+}
+
+impl Stored<Reservation> {
+    /// Applies an update to a pending reservation; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
+    pub fn update(&mut self, change: ReservationChange, now: Timestamp) -> Result<()> {
+        if self.object.status != ReservationStatus::Pending {
+            return Err(Code::ReservationUpdateInvalidState
+                .because("Only a pending reservation can be updated."));
+        }
+        let ReservationChange {
+            ideal_start,
+            ideal_end,
+            connector_type,
+            location,
+            earliest_start,
+            latest_end,
+            metadata,
+        } = change;
+        let window_moves = ideal_start != Change::Keep || ideal_end != Change::Keep;
+        ideal_start.apply(&mut self.object.ideal_start);
+        ideal_end.apply(&mut self.object.ideal_end);
+        connector_type.apply(&mut self.object.connector_type);
+        location.apply(&mut self.object.location);
+        earliest_start.apply(&mut self.object.earliest_start);
+        latest_end.apply(&mut self.object.latest_end);
+        self.object.metadata.merge(metadata)?;
+        if window_moves {
+            check_start(self.object.ideal_start, now)?;
+            self.internal.next_action_at = Some(self.object.first_attempt(now));
+        }
+        self.object.check(self.internal.charging_standard)?;
+        self.object.updated = now;
+        self.record(EventType::ReservationUpdated);
+        check_size(&self.object).map_err(coded)
     }
 
-    /// The session for which a confirmed reservation was made has ended.
-    pub fn complete(&mut self, internal: &mut ReservationInternal, now: Timestamp) {
-        self.status = ReservationStatus::Completed;
-        self.updated = now;
-        self.ask_for_fee(internal, now);
+    /// Confirms a pending reservation on a connector, or moves a confirmed one to another connector or window. It expires if
+    /// the vehicle has not arrived 15 minutes after the start of the window.
+    pub fn confirm(&mut self, assignment: &Assignment, summary: MatchSummary, now: Timestamp) {
+        if self.object.status == ReservationStatus::Confirmed {
+            self.record(EventType::ReservationReassigned);
+        } else {
+            self.record(EventType::ReservationConfirmed);
+            self.object.status = ReservationStatus::Confirmed;
+            self.object.confirmed_at = Some(now);
+            self.object.fee_due = self.object.reservation_fee;
+        }
+        self.object.charging_station = Some(assignment.station.clone());
+        self.object.reserved_start = Some(assignment.window.from);
+        self.object.reserved_end = Some(assignment.window.until);
+        self.object.match_summary = Some(summary);
+        self.object.updated = now;
+        self.object.connector = Some(assignment.connector.clone());
+        self.internal.evse = Some(assignment.evse.clone());
+        self.internal.awaiting_rematch = false;
+        self.internal.next_action_at = Some(assignment.window.from.plus_millis(GRACE));
     }
 
-    /// Gives a confirmed reservation up whose vehicle did not come.
-    pub fn expire(&mut self, internal: &mut ReservationInternal, now: Timestamp) {
-        self.status = ReservationStatus::Expired;
-        self.updated = now;
-        self.ask_for_fee(internal, now);
+    /// What an attempt to confirm reads besides the reservation.
+    pub fn request(&self) -> ReservationRequest {
+        ReservationRequest {
+            driver: self.object.driver.clone(),
+            vehicle: self.object.vehicle.clone(),
+            fleet: self.internal.fleet.clone(),
+            location: self.object.location,
+        }
     }
 
-    /// Has the fee charged that is owed at the end, where there is something to charge it to. Otherwise, and when the charge
-    /// is declined, it waits for an invoice.
-    fn ask_for_fee(&self, internal: &mut ReservationInternal, now: Timestamp) {
-        let owed = self.fee_due > 0;
-        internal.owed_since = owed.then_some(now);
-        internal.next_action_at = (owed && self.payment_method.is_some()).then_some(now);
+    /// Records an attempt that found no connector: the next one follows in 5 minutes, or the reservation fails if it is too
+    /// late or another attempt cannot succeed. For a confirmed reservation the reason is always `station_unavailable`, because
+    /// its connector is out of order.
+    pub fn record_failed_attempt(
+        &mut self,
+        reason: FailedReason,
+        summary: Option<MatchSummary>,
+        now: Timestamp,
+    ) {
+        let confirmed = self.object.status == ReservationStatus::Confirmed;
+        let hopeless = matches!(
+            reason,
+            FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
+        );
+        let next = self.next_attempt(now);
+        self.object.match_summary = summary.or(self.object.match_summary.take());
+        self.object.updated = now;
+        self.internal.awaiting_rematch = confirmed;
+        if !hopeless && next <= self.object.last_attempt() {
+            self.internal.next_action_at = Some(next);
+            return;
+        }
+        self.object.status = ReservationStatus::Failed;
+        self.object.failed_reason = Some(match confirmed {
+            true => FailedReason::StationUnavailable,
+            false => reason,
+        });
+        self.object.fee_due = 0;
+        self.internal.next_action_at = None;
+        self.record(EventType::ReservationFailed);
     }
 
-    /// Whether the charge of a fee that was owed before that moment is still under way: an invoice would come too early.
-    pub fn is_unsettled(&self, internal: &ReservationInternal, until: Timestamp) -> bool {
-        internal.next_action_at.is_some() && internal.owed_since.is_some_and(|since| since < until)
+    /// When the next attempt is made: 5 minutes after this one was due, so that attempts keep their schedule however late each
+    /// of them is made.
+    fn next_attempt(&self, now: Timestamp) -> Timestamp {
+        let due = self.internal.next_action_at.filter(|due| *due <= now);
+        let next = due.unwrap_or(now).plus_millis(RETRY);
+        match next > now {
+            true => next,
+            false => now.plus_millis(RETRY),
+        }
     }
 
-    /// The invoice that bills the fee was paid. Says whether there was anything left to pay.
-    pub fn pay_off(&mut self, internal: &mut ReservationInternal, now: Timestamp) -> bool {
-        let since = internal.owed_since.take();
-        let amount = std::mem::take(&mut self.fee_due);
+    /// The window that is reserved, until it starts or the vehicle arrives; after its start only while the reservation awaits
+    /// a rematch.
+    pub fn reserved_window(&self, now: Timestamp) -> Option<Window> {
+        let window = Window {
+            from: self.object.reserved_start?,
+            until: self.object.reserved_end?,
+        };
+        let waits = self.object.status == ReservationStatus::Confirmed
+            && self.internal.next_action_at.is_some();
+        (waits && (self.internal.awaiting_rematch || window.from > now)).then_some(window)
+    }
+
+    /// Requests another connector if one of these is reserved: the next attempt is due now. Returns whether anything changed.
+    pub fn request_rematch(&mut self, station: &Id, connectors: &[String], now: Timestamp) -> bool {
+        let reserved = self.reserved_window(now).is_some() && self.object.is_for(station);
+        let connector = self.object.connector.as_ref();
+        let lost = connector.is_some_and(|connector| connectors.contains(connector));
+        if !reserved || !lost || self.internal.awaiting_rematch {
+            return false;
+        }
+        self.internal.awaiting_rematch = true;
+        self.internal.next_action_at = Some(now);
+        true
+    }
+
+    /// Keeps the reserved connector, because it is in order again.
+    pub fn reinstate(&mut self) {
+        self.internal.awaiting_rematch = false;
+        self.internal.next_action_at = self
+            .object
+            .reserved_start
+            .map(|start| start.plus_millis(GRACE));
+    }
+
+    /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.
+    ///
+    /// # Errors
+    /// `reservation_cancel_invalid_state` in any other state; `reservation_invalid_state` while the vehicle charges on it.
+    pub fn cancel(&mut self, now: Timestamp) -> Result<()> {
+        if !matches!(
+            self.object.status,
+            ReservationStatus::Pending | ReservationStatus::Confirmed
+        ) {
+            let message = "Only a pending or confirmed reservation can be cancelled.";
+            return Err(Code::ReservationCancelInvalidState.because(message));
+        }
+        if self.object.status == ReservationStatus::Confirmed
+            && self.internal.next_action_at.is_none()
+        {
+            let message = "The vehicle is charging on this reservation: stop the session instead.";
+            return Err(Code::ReservationInvalidState.because(message));
+        }
+        if self.object.is_free_to_cancel(now) {
+            self.object.fee_due = 0;
+        }
+        self.object.status = ReservationStatus::Cancelled;
+        self.object.updated = now;
+        self.record(EventType::ReservationCancelled);
+        self.schedule_fee_charge(now);
+        Ok(())
+    }
+
+    /// Records that this session fulfils the reservation. The reservation stays confirmed until the session ends.
+    pub fn fulfil(&mut self, session: &Id) {
+        self.object.charging_session = Some(session.clone());
+        self.internal.next_action_at = None;
+    }
+
+    /// Completes a confirmed reservation, because the session that fulfils it has ended.
+    pub fn complete(&mut self, now: Timestamp) {
+        self.object.status = ReservationStatus::Completed;
+        self.object.updated = now;
+        self.record(EventType::ReservationCompleted);
+        self.schedule_fee_charge(now);
+    }
+
+    /// Ends a confirmed reservation whose vehicle has not arrived in time.
+    pub fn expire(&mut self, now: Timestamp) {
+        self.object.status = ReservationStatus::Expired;
+        self.object.updated = now;
+        self.record(EventType::ReservationExpired);
+        self.schedule_fee_charge(now);
+    }
+
+    /// Schedules the charge of a fee that is due at the end, if the reservation has a payment method. Otherwise, and if the
+    /// charge is declined, the fee is billed by an invoice.
+    fn schedule_fee_charge(&mut self, now: Timestamp) {
+        let due = self.object.fee_due > 0;
+        self.internal.fee_due_since = due.then_some(now);
+        self.internal.next_action_at = (due && self.object.payment_method.is_some()).then_some(now);
+    }
+
+    /// Whether the charge of a fee that was due before `until` is still in flight, so that it cannot be billed yet.
+    pub fn is_unsettled(&self, until: Timestamp) -> bool {
+        self.internal.next_action_at.is_some()
+            && self
+                .internal
+                .fee_due_since
+                .is_some_and(|since| since < until)
+    }
+
+    /// Records that the fee was paid. Returns whether anything was due.
+    pub fn mark_fee_paid(&mut self, now: Timestamp) -> bool {
+        let since = self.internal.fee_due_since.take();
+        let amount = std::mem::take(&mut self.object.fee_due);
         if amount == 0 {
             return false;
         }
-        internal.fee_paid = since.map(|since| PaidFee { since, amount });
-        self.updated = now;
+        self.internal.fee_paid = since.map(|since| PaidFee { since, amount });
+        self.object.updated = now;
         true
     }
 
     /// The fee, if the reservation is over and has one that was not waived.
-    pub fn fee(&self, internal: &ReservationInternal) -> Option<Fee> {
-        let owed = internal.owed_since.map(|since| Fee {
+    pub fn fee(&self) -> Option<Fee> {
+        let due = self.internal.fee_due_since.map(|since| Fee {
             since,
-            amount: self.fee_due,
+            amount: self.object.fee_due,
             paid: 0,
         });
-        let paid = internal.fee_paid.map(|PaidFee { since, amount }| Fee {
+        let paid = self.internal.fee_paid.map(|PaidFee { since, amount }| Fee {
             since,
             amount,
             paid: amount,
         });
-        owed.or(paid)
+        due.or(paid)
     }
 
-    /// Whether the fee is to be charged now.
-    pub fn owes_fee(&self, internal: &ReservationInternal, now: Timestamp) -> bool {
+    /// Whether the charge of the fee is due now.
+    pub fn is_fee_charge_due(&self, now: Timestamp) -> bool {
         let over = matches!(
-            self.status,
+            self.object.status,
             ReservationStatus::Cancelled
                 | ReservationStatus::Completed
                 | ReservationStatus::Expired
         );
-        over && internal.next_action_at.is_some_and(|due| due <= now)
+        over && self.internal.next_action_at.is_some_and(|due| due <= now)
     }
 
-    /// Writes down how the charge of the fee ended, and gives the transaction that tells of it. A fee that was declined stays
-    /// due.
-    pub fn settle_fee(
-        &mut self,
-        internal: &mut ReservationInternal,
-        outcome: &PaymentOutcome,
-        now: Timestamp,
-    ) -> Transaction {
+    /// Records the outcome of the charge of the fee, and returns its transaction. A fee whose charge was declined stays due.
+    pub fn settle_fee(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
         let movement = Movement {
             kind: TransactionType::Charge,
-            amount: self.fee_due,
-            currency: self.currency,
-            description: self.fee_description(),
-            payment_method: self.payment_method.clone(),
-            driver: Some(self.driver.clone()),
-            fleet: internal.fleet.clone(),
-            vehicle: Some(self.vehicle.clone()),
+            amount: self.object.fee_due,
+            currency: self.object.currency,
+            description: self.object.fee_description(),
+            payment_method: self.object.payment_method.clone(),
+            driver: Some(self.object.driver.clone()),
+            fleet: self.internal.fleet.clone(),
+            vehicle: Some(self.object.vehicle.clone()),
             charging_session: None,
         };
-        internal.next_action_at = None;
+        self.internal.next_action_at = None;
         if *outcome == PaymentOutcome::Succeeded {
-            self.pay_off(internal, now);
+            self.mark_fee_paid(now);
             return Transaction::new(movement, TransactionStatus::Succeeded, now);
         }
         Transaction::new(movement, TransactionStatus::Failed, now)
-    }
-
-    /// What a charge of the fee is called.
-    pub fn fee_description(&self) -> String {
-        format!("Fee of reservation {}", self.id)
     }
 }
 
@@ -744,19 +747,6 @@ impl Area {
             ));
         }
         Ok(())
-    }
-}
-
-/// Counted from when this attempt was due, so that attempts keep to their grid however late each is made.
-fn next_attempt(internal: &ReservationInternal, now: Timestamp) -> Timestamp {
-    let due = internal
-        .next_action_at
-        .filter(|due| *due <= now)
-        .unwrap_or(now);
-    let next = due.plus_millis(RETRY);
-    match next > now {
-        true => next,
-        false => now.plus_millis(RETRY),
     }
 }
 
@@ -846,12 +836,13 @@ mod tests {
         let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
         let account = Account::new(serde_json::from_value(account).unwrap(), now()).unwrap();
         let driver = json!({"name": "Ada", "email": "ada@b.example"});
-        let (mut driver, _) =
-            Driver::new(serde_json::from_value(driver).unwrap(), &account, now()).unwrap();
+        let driver = Driver::new(serde_json::from_value(driver).unwrap(), &account, now()).unwrap();
+        let mut driver = driver.object;
         let fleet = Id::new(Kind::Fleet, now());
         let vehicle = json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "V1", "battery_capacity": 60000,
             "charging_standard": "Type2"});
         let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now()).unwrap();
+        let vehicle = vehicle.object;
         driver.fleets.push(fleet);
         (driver, vehicle)
     }
@@ -867,7 +858,7 @@ mod tests {
         body
     }
 
-    fn reserve(change: Value) -> Result<(Reservation, ReservationInternal)> {
+    fn reserve(change: Value) -> Result<Stored<Reservation>> {
         let (driver, vehicle) = pair();
         let terms = Terms {
             currency: Currency::USD,
@@ -882,7 +873,7 @@ mod tests {
         )
     }
 
-    fn param(result: Result<(Reservation, ReservationInternal)>) -> String {
+    fn param(result: Result<Stored<Reservation>>) -> String {
         match result.unwrap_err() {
             Error::Client(refusal) => {
                 assert_eq!(refusal.code, Some(Code::ReservationInvalidInput));
@@ -894,11 +885,14 @@ mod tests {
 
     #[test]
     fn the_first_attempt_is_half_an_hour_before_the_window_or_at_once() {
-        let (reservation, internal) = reserve(json!({})).unwrap();
-        assert_eq!(reservation.status, ReservationStatus::Pending);
-        assert_eq!(internal.next_action_at, Some(at("2026-03-01T09:30:00Z")));
-        let (_, internal) = reserve(json!({"ideal_start": "2026-03-01T08:10:00Z"})).unwrap();
-        assert_eq!(internal.next_action_at, Some(now()));
+        let reservation = reserve(json!({})).unwrap();
+        assert_eq!(reservation.object.status, ReservationStatus::Pending);
+        assert_eq!(
+            reservation.internal.next_action_at,
+            Some(at("2026-03-01T09:30:00Z"))
+        );
+        let soon = reserve(json!({"ideal_start": "2026-03-01T08:10:00Z"})).unwrap();
+        assert_eq!(soon.internal.next_action_at, Some(now()));
     }
 
     #[test]
@@ -977,17 +971,11 @@ mod tests {
 
     #[test]
     fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
-        let (mut reservation, mut internal) =
-            reserve(json!({"latest_end": "2026-03-01T11:07:00Z"})).unwrap();
+        let mut reservation = reserve(json!({"latest_end": "2026-03-01T11:07:00Z"})).unwrap();
         let mut moments = Vec::new();
-        while let Some(due) = internal.next_action_at {
+        while let Some(due) = reservation.internal.next_action_at {
             moments.push(due.to_string()[11..16].to_owned());
-            reservation.miss(
-                FailedReason::NoAvailableConnectors,
-                None,
-                &mut internal,
-                due,
-            );
+            reservation.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
         }
         assert_eq!(
             moments,
@@ -995,36 +983,35 @@ mod tests {
                 "09:30", "09:35", "09:40", "09:45", "09:50", "09:55", "10:00", "10:05"
             ]
         );
-        assert_eq!(reservation.status, ReservationStatus::Failed);
+        assert_eq!(reservation.object.status, ReservationStatus::Failed);
         assert_eq!(
-            reservation.failed_reason,
+            reservation.object.failed_reason,
             Some(FailedReason::NoAvailableConnectors)
         );
     }
 
     #[test]
     fn at_most_2023_attempts_are_made_whatever_latest_end_was_stored() {
-        let (mut widest, mut internal) =
-            reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
-        let attempts = |one: &mut Reservation, internal: &mut ReservationInternal| {
+        let mut widest = reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
+        let attempts = |one: &mut Stored<Reservation>| {
             let mut attempts = 0;
-            while let Some(due) = internal.next_action_at {
-                one.miss(FailedReason::NoAvailableConnectors, None, internal, due);
+            while let Some(due) = one.internal.next_action_at {
+                one.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
                 attempts += 1;
                 assert!(attempts < 10_000, "attempts go on without end");
             }
-            assert_eq!(one.status, ReservationStatus::Failed);
+            assert_eq!(one.object.status, ReservationStatus::Failed);
             attempts
         };
-        let mut older = (widest.clone(), internal.clone());
-        older.0.latest_end = Some(at("2036-03-01T11:00:00Z"));
-        assert_eq!(attempts(&mut widest, &mut internal), 2_023);
-        assert_eq!(attempts(&mut older.0, &mut older.1), 2_023);
+        let mut older = widest.clone();
+        older.object.latest_end = Some(at("2036-03-01T11:00:00Z"));
+        assert_eq!(attempts(&mut widest), 2_023);
+        assert_eq!(attempts(&mut older), 2_023);
     }
 
     #[test]
     fn an_update_keeps_latest_end_within_seven_days() {
-        let (mut reservation, mut internal) = reserve(json!({})).unwrap();
+        let mut reservation = reserve(json!({})).unwrap();
         let before = reservation.clone();
         for late in [
             json!({"latest_end": "2026-03-08T11:00:00.001Z"}),
@@ -1032,58 +1019,61 @@ mod tests {
         ] {
             let mut changed = before.clone();
             let change = serde_json::from_value(late.clone()).unwrap();
-            let refused = changed.update(change, &mut internal.clone(), now());
+            let refused = changed.update(change, now());
             assert_eq!(
-                param(refused.map(|()| (before.clone(), internal.clone()))),
+                param(refused.map(|()| before.clone())),
                 "latest_end",
                 "{late}"
             );
         }
         let change = serde_json::from_value(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
-        reservation.update(change, &mut internal, now()).unwrap();
-        assert_eq!(reservation.latest_end, Some(at("2026-03-08T11:00:00Z")));
+        reservation.update(change, now()).unwrap();
+        assert_eq!(
+            reservation.object.latest_end,
+            Some(at("2026-03-08T11:00:00Z"))
+        );
     }
 
     #[test]
     fn a_driver_who_left_fails_the_reservation_at_once() {
-        let (mut reservation, mut internal) = reserve(json!({})).unwrap();
-        reservation.miss(
+        let mut reservation = reserve(json!({})).unwrap();
+        reservation.record_failed_attempt(
             FailedReason::DriverUnavailable,
             None,
-            &mut internal,
             at("2026-03-01T09:30:00Z"),
         );
-        assert_eq!(reservation.status, ReservationStatus::Failed);
-        assert_eq!(internal.next_action_at, None);
+        assert_eq!(reservation.object.status, ReservationStatus::Failed);
+        assert_eq!(reservation.internal.next_action_at, None);
     }
 
     #[test]
     fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
-        let (mut reservation, mut internal) = reserve(json!({})).unwrap();
+        let mut reservation = reserve(json!({})).unwrap();
         let change = || -> ReservationChange {
             serde_json::from_value(json!({"metadata": {"k": "v"}})).unwrap()
         };
-        reservation.update(change(), &mut internal, now()).unwrap();
+        reservation.update(change(), now()).unwrap();
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
             evse: "1".into(),
             connector: "1".into(),
             window: Window {
-                from: reservation.ideal_start,
-                until: reservation.ideal_end,
+                from: reservation.object.ideal_start,
+                until: reservation.object.ideal_end,
             },
         };
-        reservation.confirm(&assignment, MatchSummary::default(), &mut internal, now());
-        assert_eq!(internal.next_action_at, Some(at("2026-03-01T10:15:00Z")));
-        let refused = reservation
-            .update(change(), &mut internal, now())
-            .unwrap_err();
+        reservation.confirm(&assignment, MatchSummary::default(), now());
+        assert_eq!(
+            reservation.internal.next_action_at,
+            Some(at("2026-03-01T10:15:00Z"))
+        );
+        let refused = reservation.update(change(), now()).unwrap_err();
         assert!(refused.is(Code::ReservationUpdateInvalidState));
-        reservation.cancel(&mut internal, now()).unwrap();
-        assert_eq!(internal.next_action_at, None);
+        reservation.cancel(now()).unwrap();
+        assert_eq!(reservation.internal.next_action_at, None);
         assert!(
             reservation
-                .cancel(&mut internal, now())
+                .cancel(now())
                 .unwrap_err()
                 .is(Code::ReservationCancelInvalidState)
         );
@@ -1091,25 +1081,24 @@ mod tests {
 
     #[test]
     fn moving_the_window_moves_the_attempt() {
-        let (mut reservation, mut internal) = reserve(json!({})).unwrap();
+        let mut reservation = reserve(json!({})).unwrap();
         let change =
             json!({"ideal_start": "2026-03-01T12:00:00Z", "ideal_end": "2026-03-01T13:00:00Z"});
         reservation
-            .update(
-                serde_json::from_value(change).unwrap(),
-                &mut internal,
-                now(),
-            )
+            .update(serde_json::from_value(change).unwrap(), now())
             .unwrap();
-        assert_eq!(internal.next_action_at, Some(at("2026-03-01T11:30:00Z")));
+        assert_eq!(
+            reservation.internal.next_action_at,
+            Some(at("2026-03-01T11:30:00Z"))
+        );
         let change = serde_json::from_value(json!({"connector_type": ["CCS"]})).unwrap();
-        assert!(reservation.update(change, &mut internal, now()).is_err());
+        assert!(reservation.update(change, now()).is_err());
     }
 
     #[test]
     fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_promised() {
-        let (mut reservation, internal) = reserve(json!({})).unwrap();
-        reservation.reservation_fee = 300;
+        let mut reservation = reserve(json!({})).unwrap();
+        reservation.object.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
             evse: "1".into(),
@@ -1120,62 +1109,53 @@ mod tests {
             },
         };
         let summary = MatchSummary::default;
-        let owed = |mut reservation: Reservation, now: &str| {
-            let mut internal = internal.clone();
-            reservation.cancel(&mut internal, at(now)).unwrap();
-            reservation.fee_due
+        let fee_due = |mut reservation: Stored<Reservation>, now: &str| {
+            reservation.cancel(at(now)).unwrap();
+            reservation.object.fee_due
         };
-        assert_eq!(owed(reservation.clone(), "2026-03-01T09:59:00Z"), 0);
-        reservation.confirm(&assignment, summary(), &mut internal.clone(), now());
-        assert_eq!(reservation.fee_due, 300);
-        assert_eq!(owed(reservation.clone(), "2026-03-01T10:30:00Z"), 0);
-        assert_eq!(owed(reservation.clone(), "2026-03-01T10:30:00.001Z"), 300);
-        reservation.cancellation_policy.kind = CancellationType::NonRefundable;
-        assert_eq!(owed(reservation, "2026-03-01T09:00:00Z"), 300);
+        assert_eq!(fee_due(reservation.clone(), "2026-03-01T09:59:00Z"), 0);
+        reservation.confirm(&assignment, summary(), now());
+        assert_eq!(reservation.object.fee_due, 300);
+        assert_eq!(fee_due(reservation.clone(), "2026-03-01T10:30:00Z"), 0);
+        assert_eq!(
+            fee_due(reservation.clone(), "2026-03-01T10:30:00.001Z"),
+            300
+        );
+        reservation.object.cancellation_policy.kind = CancellationType::NonRefundable;
+        assert_eq!(fee_due(reservation, "2026-03-01T09:00:00Z"), 300);
     }
 
     #[test]
     fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_fails() {
-        let (mut reservation, mut internal) =
-            reserve(json!({"latest_end": "2026-03-01T11:10:00Z"})).unwrap();
-        reservation.reservation_fee = 300;
+        let mut reservation = reserve(json!({"latest_end": "2026-03-01T11:10:00Z"})).unwrap();
+        reservation.object.reservation_fee = 300;
         let assignment = Assignment {
             station: Id::from_number(Kind::ChargingStation, 1),
             evse: "1".into(),
             connector: "1".into(),
             window: Window {
-                from: reservation.ideal_start,
-                until: reservation.ideal_end,
+                from: reservation.object.ideal_start,
+                until: reservation.object.ideal_end,
             },
         };
         let at_half_past_nine = at("2026-03-01T09:30:00Z");
-        reservation.confirm(
-            &assignment,
-            MatchSummary::default(),
-            &mut internal,
-            at_half_past_nine,
-        );
+        reservation.confirm(&assignment, MatchSummary::default(), at_half_past_nine);
         let now = at("2026-03-01T09:52:00Z");
         let lost = ["1".to_owned()];
         let station = Id::from_number(Kind::ChargingStation, 2);
-        assert!(!reservation.displace(&mut internal, &station, &lost, now));
-        assert!(!reservation.displace(&mut internal, &assignment.station, &["2".into()], now));
-        assert!(reservation.displace(&mut internal, &assignment.station, &lost, now));
-        assert!(!reservation.displace(&mut internal, &assignment.station, &lost, now));
+        assert!(!reservation.request_rematch(&station, &lost, now));
+        assert!(!reservation.request_rematch(&assignment.station, &["2".into()], now));
+        assert!(reservation.request_rematch(&assignment.station, &lost, now));
+        assert!(!reservation.request_rematch(&assignment.station, &lost, now));
         let mut moments = Vec::new();
-        while let Some(due) = internal.next_action_at {
-            assert!(reservation.promised(&internal, due).is_some());
+        while let Some(due) = reservation.internal.next_action_at {
+            assert!(reservation.reserved_window(due).is_some());
             moments.push(due.to_string()[11..16].to_owned());
-            reservation.miss(
-                FailedReason::NoAvailableConnectors,
-                None,
-                &mut internal,
-                due,
-            );
+            reservation.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
         }
         assert_eq!(moments, ["09:52", "09:57", "10:02", "10:07"]);
         assert_eq!(
-            (reservation.failed_reason, reservation.fee_due),
+            (reservation.object.failed_reason, reservation.object.fee_due),
             (Some(FailedReason::StationUnavailable), 0)
         );
     }

@@ -9,17 +9,17 @@ use utoipa::openapi::schema::{
 use utoipa::__dev::ComposeSchema;
 use utoipa::{PartialSchema, ToSchema};
 
-use super::address::Country;
 use super::api_key::{Resource, Scope};
 use super::charging_station::Plug;
 use super::event::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
 use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
-use super::text::{Email, Memo, Text, WebUrl, ZoneName};
 use super::transaction::TopUpAmount;
 use super::webhook_endpoint::{SigningSecret, Subscription};
 use super::{Distinct, MAX_LIST};
+use crate::fields::address::Country;
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Email, Memo, Text, WebUrl, ZoneName};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;

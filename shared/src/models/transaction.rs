@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
-use super::patch::Change;
-use super::stored::Object;
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
 use crate::error::{Error, Result};
+use crate::fields::patch::Change;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::{MINUTE, Timestamp};
@@ -57,6 +58,7 @@ pub struct TransactionInternal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<Id>,
     /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
+    #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// Of a top-up: what it needs to be finished without its request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,70 +235,78 @@ impl Transaction {
             vehicle,
         }
     }
+}
 
-    /// Begins a refund of this whole charge: a new, pending transaction.
+impl Stored<Transaction> {
+    /// Starts a refund of this whole charge: a new, pending transaction.
     ///
     /// # Errors
     /// 409 unless this is a charge that succeeded, is no top-up, and has no refund that is pending or succeeded.
-    pub fn refund(
-        &self,
-        internal: &mut TransactionInternal,
-        now: Timestamp,
-    ) -> Result<(Self, TransactionInternal)> {
+    pub fn refund(&mut self, now: Timestamp) -> Result<Self> {
         let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
-        let succeeded =
-            self.kind == TransactionType::Charge && self.status == TransactionStatus::Succeeded;
-        let charged = self.amount > 0 && internal.source.is_some();
-        if !succeeded || !charged || internal.top_up.is_some() {
+        let succeeded = self.object.kind == TransactionType::Charge
+            && self.object.status == TransactionStatus::Succeeded;
+        let charged = self.object.amount > 0 && self.internal.source.is_some();
+        if !succeeded || !charged || self.internal.top_up.is_some() {
             return refuse("Only a charge that succeeded can be refunded, and no top-up.");
         }
-        if internal.refund.is_some() {
+        if self.internal.refund.is_some() {
             return refuse("The charge was refunded before, or its refund is pending.");
         }
-        let refund = Self {
+        let refund = Transaction {
             id: Id::new(Kind::Transaction, now),
             created: now,
-            description: format!("Refund of {}", self.id),
+            description: format!("Refund of {}", self.object.id),
             kind: TransactionType::Refund,
             status: TransactionStatus::Pending,
-            ..self.clone()
+            ..self.object.clone()
         };
-        internal.refund = Some(refund.id.clone());
+        self.internal.refund = Some(refund.id.clone());
         let waiting = TransactionInternal {
-            source: internal.source.clone(),
-            charge: Some(self.id.clone()),
+            source: self.internal.source.clone(),
+            charge: Some(self.object.id.clone()),
             next_action_at: Some(now),
             ..TransactionInternal::default()
         };
-        Ok((refund, waiting))
+        Ok(Self::with_internal(refund, waiting))
     }
 
     /// Ends a pending refund.
-    pub fn end_refund(&mut self, internal: &mut TransactionInternal, succeeded: bool) {
-        self.status = match succeeded {
-            true => TransactionStatus::Succeeded,
-            false => TransactionStatus::Failed,
+    pub fn end_refund(&mut self, succeeded: bool) {
+        let (status, event) = match succeeded {
+            true => (TransactionStatus::Succeeded, EventType::ServiceRefunded),
+            false => (TransactionStatus::Failed, EventType::ServiceFailed),
         };
-        internal.next_action_at = None;
+        self.object.status = status;
+        self.internal.next_action_at = None;
+        self.record(event);
     }
 
     /// Records that the wallet has the money of a top-up.
-    pub fn end_credited(&mut self, internal: &mut TransactionInternal) {
-        self.status = TransactionStatus::Succeeded;
-        internal.advance(TopUpStage::Credited, None);
+    pub fn end_credited(&mut self) {
+        self.object.status = TransactionStatus::Succeeded;
+        self.internal.advance(TopUpStage::Credited, None);
     }
 
     /// Records that the charge of a top-up was declined.
-    pub fn end_declined(&mut self, internal: &mut TransactionInternal, code: String) {
-        self.status = TransactionStatus::Failed;
-        internal.advance(TopUpStage::Declined { code }, None);
+    pub fn end_declined(&mut self, code: String) {
+        self.object.status = TransactionStatus::Failed;
+        self.internal.advance(TopUpStage::Declined { code }, None);
     }
 
     /// Records that the charge of a top-up was refunded.
-    pub fn end_refunded(&mut self, internal: &mut TransactionInternal, reason: RefundReason) {
-        self.status = TransactionStatus::Failed;
-        internal.advance(TopUpStage::Refunded { reason }, None);
+    pub fn end_refunded(&mut self, reason: RefundReason) {
+        self.object.status = TransactionStatus::Failed;
+        self.internal.advance(TopUpStage::Refunded { reason }, None);
     }
+}
+
+/// How a charge or refund ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaymentOutcome {
+    Succeeded,
+    /// Refused, with the provider's word for why: `card_declined`, `insufficient_funds`, `expired_card`.
+    Declined(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::Change;
-use super::stored::Object;
-use super::text::{Memo, Text};
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::Change;
+use crate::fields::text::{Memo, Text};
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 
@@ -107,7 +108,7 @@ pub struct InformationChange {
     pub year: Change<Memo<16>>,
 }
 
-/// How many drivers a vehicle may name: they are all told in the one transaction that creates it.
+/// How many drivers a vehicle may name: all of them are updated in the one transaction that creates it.
 pub const MAX_DRIVERS: usize = 90;
 
 /// The body of `POST /v1/vehicles`.
@@ -160,8 +161,8 @@ impl Vehicle {
     /// A new, active vehicle with a telemetry record of its own.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
-    pub fn new(new: NewVehicle, now: Timestamp) -> Result<Self> {
+    /// 400 if metadata or a list exceeds its limits.
+    pub fn new(new: NewVehicle, now: Timestamp) -> Result<Stored<Self>> {
         let drivers = Vec::from(new.drivers.unwrap_or_default());
         if drivers.len() > MAX_DRIVERS {
             return Err(Error::invalid(
@@ -171,7 +172,7 @@ impl Vehicle {
         }
         let mut information = Information::default();
         information.change(new.information.unwrap_or_default());
-        sized(Self {
+        let vehicle = sized(Self {
             id: Id::new(Kind::Vehicle, now),
             object: Kind::Vehicle,
             battery_capacity: new.battery_capacity.get(),
@@ -187,13 +188,26 @@ impl Vehicle {
             telemetry: Id::new(Kind::VehicleTelemetry, now),
             updated: now,
             vin: new.vin,
-        })
+        })?;
+        Ok(Stored::new(vehicle).recording(EventType::VehicleCreated))
     }
 
+    /// Removes a deleted driver from the vehicle's list.
+    pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
+        self.drivers.retain(|id| id != driver);
+        self.updated = now;
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.status == VehicleStatus::Active
+    }
+}
+
+impl Stored<Vehicle> {
     /// Applies an update; what the body leaves out stays, `information` key by key.
     ///
     /// # Errors
-    /// Metadata or a list beyond its limits.
+    /// 400 if metadata or a list exceeds its limits.
     pub fn update(&mut self, change: VehicleChange, now: Timestamp) -> Result<()> {
         let VehicleChange {
             battery_capacity,
@@ -205,30 +219,26 @@ impl Vehicle {
             status,
         } = change;
         if let Change::Set(capacity) = battery_capacity {
-            self.battery_capacity = capacity.get();
+            self.object.battery_capacity = capacity.get();
         }
-        charging_standard.apply(&mut self.charging_standard);
+        charging_standard.apply(&mut self.object.charging_standard);
         if let Change::Set(information) = information {
-            self.information.change(information);
+            self.object.information.change(information);
         }
-        self.metadata.merge(metadata)?;
+        self.object.metadata.merge(metadata)?;
         if let Change::Set(ids) = policy_ids {
-            self.policy_ids = ids.into();
+            self.object.policy_ids = ids.into();
         }
-        registration_plate.apply(&mut self.registration_plate);
-        status.apply(&mut self.status);
-        self.updated = now;
-        check_size(self)
+        registration_plate.apply(&mut self.object.registration_plate);
+        status.apply(&mut self.object.status);
+        self.object.updated = now;
+        self.record(EventType::VehicleUpdated);
+        check_size(&self.object)
     }
 
-    /// Forgets a driver who is gone.
-    pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
-        self.drivers.retain(|id| id != driver);
-        self.updated = now;
-    }
-
-    pub fn is_active(&self) -> bool {
-        self.status == VehicleStatus::Active
+    /// Records that the vehicle is deleted.
+    pub fn delete(&mut self) {
+        self.record(EventType::VehicleDeleted);
     }
 }
 

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
-use super::patch::{Change, Patch};
 use super::stored::Object;
-use super::text::Text;
 use super::vehicle::Vehicle;
 use crate::error::{Error, Result};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::Text;
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 

@@ -10,12 +10,12 @@ use utoipa::ToSchema;
 use super::api_key::ActingKey;
 use super::body::RequestBody;
 use super::event::EventType;
-use super::metadata::{Metadata, MetadataChange};
-use super::patch::{Change, Patch};
-use super::stored::Object;
-use super::text::{Description, Text, WebUrl};
+use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
 use crate::error::{Error, Result};
+use crate::fields::metadata::{Metadata, MetadataChange};
+use crate::fields::patch::{Change, Patch};
+use crate::fields::text::{Description, Text, WebUrl};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
 use crate::time::{DAY, HOUR, Timestamp};
@@ -177,11 +177,16 @@ impl SigningSecret {
     /// A new secret of 24 random bytes.
     ///
     /// # Errors
-    /// The system's source of randomness failed.
+    /// `Internal` if the system's source of randomness fails.
     pub fn generate() -> Result<Self> {
         let mut random = [0; 24];
         getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
         Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
+    }
+
+    /// A secret that was read from a row.
+    pub(crate) fn from_row(text: &str) -> Self {
+        Self(text.to_owned())
     }
 
     /// The prefix, four asterisks and the last four characters: what is shown to readers who may not sign.
@@ -287,74 +292,6 @@ impl WebhookEndpoint {
         })
     }
 
-    /// Applies an update; what the body leaves out stays. Enabling an endpoint forgets its failures.
-    ///
-    /// # Errors
-    /// 400 for an unknown version, for `http` where `https` is required, or a list beyond its limits.
-    pub fn update(
-        &mut self,
-        change: WebhookEndpointChange,
-        internal: &mut EndpointInternal,
-        targets: Targets,
-        now: Timestamp,
-    ) -> Result<()> {
-        let WebhookEndpointChange {
-            api_version,
-            application,
-            description,
-            enabled_events,
-            metadata,
-            signature_timestamp,
-            status,
-            url,
-        } = change;
-        api_version.apply(&mut self.api_version);
-        application.apply(&mut self.application);
-        description.apply(&mut self.description);
-        if let Change::Set(events) = enabled_events {
-            self.enabled_events = some(events)?;
-        }
-        self.metadata.merge(metadata)?;
-        signature_timestamp.apply(&mut self.signature_timestamp);
-        if let Change::Set(url) = url {
-            targets.check(&url)?;
-            self.url = url;
-        }
-        match status {
-            Change::Keep => {}
-            Change::Set(EndpointStatus::Disabled) => self.disable(DisabledReason::Manual, now),
-            Change::Set(EndpointStatus::Enabled) => {
-                self.status = EndpointStatus::Enabled;
-                self.disabled_reason = None;
-                self.disabled_at = None;
-                internal.failing_since = None;
-            }
-        }
-        check_size(self)
-    }
-
-    /// Gives the endpoint a new secret. Each replaced secret keeps signing for 24 hours, so that receivers can change
-    /// over.
-    ///
-    /// # Errors
-    /// 409 when the secret was rotated [`MAX_ROTATIONS`] times in the last 24 hours: another rotation would have to
-    /// silence a secret before its 24 hours are over. `Internal` if the system's source of randomness failed.
-    pub fn rotate_secret(&mut self, internal: &mut EndpointInternal, now: Timestamp) -> Result<()> {
-        internal.previous.retain(|previous| now < previous.until);
-        if internal.previous.len() >= MAX_ROTATIONS {
-            let message = format!(
-                "The secret was rotated {MAX_ROTATIONS} times in the last 24 hours, which is the most there can be."
-            );
-            return Err(Error::conflict(message, None));
-        }
-        let replaced = PreviousSecret {
-            secret: std::mem::replace(&mut self.secret, SigningSecret::generate()?),
-            until: now.plus_millis(DAY),
-        };
-        internal.previous.insert(0, replaced);
-        Ok(())
-    }
-
     /// The endpoint with its secret masked.
     #[must_use]
     pub fn masked(mut self) -> Self {
@@ -387,14 +324,96 @@ impl WebhookEndpoint {
                 Subscription::To(wanted) => *wanted == kind,
             })
     }
+}
 
-    /// Stops deliveries. An endpoint that is disabled already keeps its first reason.
-    pub fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
+impl WebhookEndpoint {
+    fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
         if self.status == EndpointStatus::Enabled {
             self.status = EndpointStatus::Disabled;
             self.disabled_reason = Some(reason);
             self.disabled_at = Some(now);
         }
+    }
+}
+
+impl Stored<WebhookEndpoint> {
+    /// Stops deliveries because of a failure. An endpoint that is disabled already keeps its first reason.
+    pub fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
+        if self.object.status == EndpointStatus::Enabled {
+            self.record(EventType::WebhookEndpointDisabled);
+        }
+        self.object.disable(reason, now);
+    }
+
+    /// Applies an update; what the body leaves out stays. Enabling an endpoint forgets its failures.
+    ///
+    /// # Errors
+    /// 400 for an unknown version, for `http` where `https` is required, or a list beyond its limits.
+    pub fn update(
+        &mut self,
+        change: WebhookEndpointChange,
+        targets: Targets,
+        now: Timestamp,
+    ) -> Result<()> {
+        let WebhookEndpointChange {
+            api_version,
+            application,
+            description,
+            enabled_events,
+            metadata,
+            signature_timestamp,
+            status,
+            url,
+        } = change;
+        api_version.apply(&mut self.object.api_version);
+        application.apply(&mut self.object.application);
+        description.apply(&mut self.object.description);
+        if let Change::Set(events) = enabled_events {
+            self.object.enabled_events = some(events)?;
+        }
+        self.object.metadata.merge(metadata)?;
+        signature_timestamp.apply(&mut self.object.signature_timestamp);
+        if let Change::Set(url) = url {
+            targets.check(&url)?;
+            self.object.url = url;
+        }
+        match status {
+            Change::Keep => {}
+            Change::Set(EndpointStatus::Disabled) => {
+                self.object.disable(DisabledReason::Manual, now)
+            }
+            Change::Set(EndpointStatus::Enabled) => {
+                self.object.status = EndpointStatus::Enabled;
+                self.object.disabled_reason = None;
+                self.object.disabled_at = None;
+                self.internal.failing_since = None;
+            }
+        }
+        check_size(&self.object)
+    }
+
+    /// Gives the endpoint a new secret. Each replaced secret keeps signing for 24 hours, so that receivers can change
+    /// over.
+    ///
+    /// # Errors
+    /// 409 when the secret was rotated [`MAX_ROTATIONS`] times in the last 24 hours: another rotation would have to
+    /// silence a secret before its 24 hours are over. `Internal` if the system's source of randomness failed.
+    pub fn rotate_secret(&mut self, now: Timestamp) -> Result<()> {
+        self.internal
+            .previous
+            .retain(|previous| now < previous.until);
+        if self.internal.previous.len() >= MAX_ROTATIONS {
+            let message = format!(
+                "The secret was rotated {MAX_ROTATIONS} times in the last 24 hours, which is the most there can be."
+            );
+            return Err(Error::conflict(message, None));
+        }
+        let replaced = PreviousSecret {
+            secret: std::mem::replace(&mut self.object.secret, SigningSecret::generate()?),
+            until: now.plus_millis(DAY),
+        };
+        self.internal.previous.insert(0, replaced);
+        Ok(())
     }
 }
 
@@ -417,7 +436,10 @@ pub enum Targets {
 impl Targets {
     /// Checks the URL of an endpoint as far as that is possible without resolving its host. The addresses behind a name
     /// are checked at each delivery.
-    fn check(self, url: &WebUrl) -> Result<()> {
+    ///
+    /// # Errors
+    /// 400 with the parameter `url` if the address is not public, or not `https`.
+    pub fn check(self, url: &WebUrl) -> Result<()> {
         let Some(url) = url.parts() else {
             return Err(Error::invalid("url", "expected an absolute https URL"));
         };
@@ -532,32 +554,32 @@ mod tests {
 
     #[test]
     fn every_secret_of_the_last_day_signs() {
-        let mut one = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
-        let mut internal = EndpointInternal::default();
+        let one = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
+        let mut one = Stored::new(one);
         let at = |hour: i64| Timestamp::from_unix_millis(hour * HOUR);
-        let signing = |one: &WebhookEndpoint, internal: &EndpointInternal, hour| {
-            std::iter::once(one.secret.as_str().to_owned())
+        let signing = |one: &Stored<WebhookEndpoint>, hour| {
+            std::iter::once(one.object.secret.as_str().to_owned())
                 .chain(
-                    internal
+                    one.internal
                         .previous_secrets(at(hour))
                         .map(|secret| secret.as_str().to_owned()),
                 )
                 .collect::<Vec<_>>()
         };
-        let mut secrets = vec![one.secret.as_str().to_owned()];
+        let mut secrets = vec![one.object.secret.as_str().to_owned()];
         for hour in 0..MAX_ROTATIONS as i64 {
-            one.rotate_secret(&mut internal, at(hour)).unwrap();
-            secrets.insert(0, one.secret.as_str().to_owned());
-            assert_eq!(signing(&one, &internal, hour), secrets);
+            one.rotate_secret(at(hour)).unwrap();
+            secrets.insert(0, one.object.secret.as_str().to_owned());
+            assert_eq!(signing(&one, hour), secrets);
         }
-        let before = (one.clone(), internal.clone());
-        let refused = one.rotate_secret(&mut internal, at(23)).unwrap_err();
+        let before = one.clone();
+        let refused = one.rotate_secret(at(23)).unwrap_err();
         assert_eq!(refused.status(), 409);
-        assert_eq!((one.clone(), internal.clone()), before);
+        assert_eq!(one.clone(), before);
         // The first was replaced 24 hours ago by now.
-        assert_eq!(signing(&one, &internal, 24), secrets[..MAX_ROTATIONS]);
-        one.rotate_secret(&mut internal, at(24)).unwrap();
-        assert_eq!(signing(&one, &internal, 24).len(), 1 + MAX_ROTATIONS);
+        assert_eq!(signing(&one, 24), secrets[..MAX_ROTATIONS]);
+        one.rotate_secret(at(24)).unwrap();
+        assert_eq!(signing(&one, 24).len(), 1 + MAX_ROTATIONS);
     }
 
     #[test]

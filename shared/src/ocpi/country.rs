@@ -1,6 +1,6 @@
 //! Countries: OCPI names them by three letters, the API by two.
 
-use crate::models::address::Country;
+use crate::fields::address::Country;
 
 /// Three-letter country codes, each followed by its two-letter one (ISO 3166-1).
 const ALPHA_3: &str = "ABWAW AFGAF AGOAO AIAAI ALAAX ALBAL ANDAD AREAE ARGAR ARMAM ASMAS ATAAQ ATFTF ATGAG AUSAU AUTAT AZEAZ BDIBI \

@@ -1,6 +1,6 @@
 //! A Location object becomes a charging station.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
@@ -11,17 +11,17 @@ use super::reader::{
     moment, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
 };
 use super::tariff::{Supply, Tariffs};
+use crate::fields::address::Address;
+use crate::fields::text::{Memo, Text, ZoneName};
 use crate::id::{Id, Kind};
-use crate::models::address::Address;
 use crate::models::charging_station::{
     Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug,
-    Point, Price, Range, StationStatus, Weekday,
+    Point, Price, Range, StationNetwork, StationStatus, Weekday,
 };
-use crate::models::text::{Memo, Text, ZoneName};
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
 
-/// The members of an OCPI 2.2.1 Location that a charging station is made of. Others are ignored, as the standard asks.
+/// The members of a Location of OCPI 2.2.1 or 2.3.0 that a charging station is made of. Others are ignored, as the standard asks.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Location {
     pub country_code: String,
@@ -194,6 +194,16 @@ impl Location {
         format!("{}*{}*{}", self.country_code, self.party_id, self.id)
     }
 
+    /// The id of the station that a location becomes: it follows from the location's own.
+    pub fn station_id(country_code: &str, party_id: &str, id: &str) -> Id {
+        let seed = format!("{country_code}*{party_id}*{id}");
+        Id::derived(
+            Kind::ChargingStation,
+            Timestamp::from_unix_millis(ID_TIME),
+            &seed,
+        )
+    }
+
     /// The charging station that this location is. Its id follows from the location's own, so importing it again changes the
     /// same station. Texts that are too long are cut; an empty text that an address needs becomes `-`.
     ///
@@ -228,7 +238,7 @@ impl Location {
         };
         let hours = self.opening_times.as_ref();
         let (access_24_7, opening_hours) = opening_hours(hours)?;
-        let seed = format!("{}*{}*{}", self.country_code, self.party_id, self.id);
+        let id = Self::station_id(&self.country_code, &self.party_id, &self.id);
         let status = station_status(&self.evses);
         let evses = || {
             let evses = self.evses.iter();
@@ -260,11 +270,7 @@ impl Location {
             None => (None, None),
         };
         let mut station = ChargingStation {
-            id: Id::derived(
-                Kind::ChargingStation,
-                Timestamp::from_unix_millis(ID_TIME),
-                &seed,
-            ),
+            id,
             object: Kind::ChargingStation,
             distance_meters: None,
             address,
@@ -292,6 +298,7 @@ impl Location {
             location,
             location_id: Some(self.id),
             name: self.name.unwrap_or(line1),
+            network: None,
             operator: name.unwrap_or_else(|| self.party_id.clone()),
             operator_contact: website.unwrap_or_default(),
             pricing: Vec::new(),
@@ -332,6 +339,17 @@ impl ImportedStation {
         unknown
     }
 
+    /// Says which network operates the station.
+    pub fn set_network(&mut self, network: StationNetwork) {
+        self.station.network = Some(network);
+    }
+
+    /// The ids of the tariffs that the connectors name, each once.
+    pub fn tariff_ids(&self) -> BTreeSet<String> {
+        let ids = self.tariffs.iter().flat_map(|one| &one.ids);
+        ids.cloned().collect()
+    }
+
     /// Gives every connector these prices.
     pub fn set_pricing(&mut self, pricing: Vec<Price>) {
         self.station.set_pricing(pricing);
@@ -350,23 +368,31 @@ impl ImportedStation {
 
 const RESERVABLE: &str = "RESERVABLE";
 
+impl EvseStatus {
+    /// The status of the EVSE's connectors.
+    pub fn connector_status(self) -> ConnectorStatus {
+        match self {
+            Self::Available => ConnectorStatus::Available,
+            Self::Charging => ConnectorStatus::Occupied,
+            Self::Reserved => ConnectorStatus::Reserved,
+            Self::OutOfOrder => ConnectorStatus::Faulted,
+            Self::Unknown => ConnectorStatus::Unknown,
+            Self::Blocked | Self::Inoperative | Self::Planned | Self::Removed => {
+                ConnectorStatus::Unavailable
+            }
+        }
+    }
+
+    /// Whether only the status of connectors depends on it. The others decide which connectors there are, or the status of the
+    /// whole station.
+    pub fn is_of_connectors_only(self) -> bool {
+        !matches!(self, Self::Inoperative | Self::Planned | Self::Removed)
+    }
+}
+
 impl Evse {
     fn can(&self, capability: &str) -> bool {
         self.capabilities.iter().any(|one| one == capability)
-    }
-
-    fn connector_status(&self) -> ConnectorStatus {
-        match self.status {
-            EvseStatus::Available => ConnectorStatus::Available,
-            EvseStatus::Charging => ConnectorStatus::Occupied,
-            EvseStatus::Reserved => ConnectorStatus::Reserved,
-            EvseStatus::OutOfOrder => ConnectorStatus::Faulted,
-            EvseStatus::Unknown => ConnectorStatus::Unknown,
-            EvseStatus::Blocked
-            | EvseStatus::Inoperative
-            | EvseStatus::Planned
-            | EvseStatus::Removed => ConnectorStatus::Unavailable,
-        }
     }
 }
 
@@ -412,7 +438,7 @@ impl OcpiConnector {
             power: kilowatts(watts),
             pricing: Vec::new(),
             reservable: evse.can(RESERVABLE),
-            status: evse.connector_status(),
+            status: evse.status.connector_status(),
             plug: plug(&self.standard),
             id,
         })

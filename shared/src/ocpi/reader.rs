@@ -113,18 +113,31 @@ pub fn objects<T: DeserializeOwned>(source: &[u8]) -> Result<Objects<T>> {
             Some(Value::Number(id)) => id.to_string(),
             _ => format!("#{}", place + 1),
         };
-        match serde_path_to_error::deserialize(value) {
+        match parse(value) {
             Ok(object) => objects.loaded.push(object),
-            Err(error) => objects.skipped.push(Skipped {
-                id,
-                reason: match error.path().to_string().as_str() {
-                    "." => error.inner().to_string(),
-                    path => format!("{path}: {}", error.inner()),
-                },
-            }),
+            Err(reason) => objects.skipped.push(Skipped { id, reason }),
         }
     }
     Ok(objects)
+}
+
+/// Reads one object as leniently as a file of them.
+///
+/// # Errors
+/// The member that cannot be read, and why.
+pub fn lenient<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+    let mut object = object.clone();
+    without_nulls(&mut object);
+    parse(object)
+}
+
+fn parse<T: DeserializeOwned>(object: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(object).map_err(|error: serde_path_to_error::Error<_>| {
+        match error.path().to_string().as_str() {
+            "." => error.inner().to_string(),
+            path => format!("{path}: {}", error.inner()),
+        }
+    })
 }
 
 /// Removes members and elements that are null: the standard treats them as omitted.

@@ -26,7 +26,7 @@ use crate::models::charging_station::{
 use crate::money::Currency;
 use crate::time::Timestamp;
 
-/// The members of an OCPI 2.2.1 Tariff that prices are made of.
+/// The members of a Tariff of OCPI 2.2.1 or 2.3.0 that prices are made of.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Tariff {
     #[serde(default)]
@@ -42,6 +42,9 @@ pub struct Tariff {
     pub min_price: Option<Limit>,
     #[serde(default)]
     pub max_price: Option<Limit>,
+    /// Whether the prices of the elements include taxes (OCPI 2.3.0); they never do in 2.2.1.
+    #[serde(default)]
+    pub tax_included: TaxIncluded,
     #[serde(default)]
     pub elements: Vec<Element>,
     #[serde(default, deserialize_with = "optional_moment")]
@@ -62,7 +65,28 @@ pub enum Limit {
         #[serde(default, deserialize_with = "optional_number")]
         incl_vat: Option<Decimal>,
     },
+    /// OCPI 2.3.0.
+    Taxes {
+        #[serde(deserialize_with = "number")]
+        before_taxes: Decimal,
+        #[serde(default, deserialize_with = "optional_number")]
+        after_taxes: Option<Decimal>,
+    },
     Bare(#[serde(deserialize_with = "number")] Decimal),
+}
+
+/// Whether taxes are part of the prices of a tariff.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub enum TaxIncluded {
+    #[serde(rename = "YES")]
+    Yes,
+    /// They are added.
+    #[default]
+    #[serde(rename = "NO")]
+    No,
+    /// There are none.
+    #[serde(rename = "N/A")]
+    NotApplicable,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -179,6 +203,7 @@ impl Tariff {
                 restrictions: None,
             })
         };
+        let tax_included = self.tax_included == TaxIncluded::Yes;
         let mut prices = Vec::new();
         for element in &self.elements {
             let given = element.restrictions.as_ref();
@@ -197,6 +222,7 @@ impl Tariff {
                 prices.push(Price {
                     step_size: step.unwrap_or(1).max(1),
                     restrictions: restrictions.clone(),
+                    tax_included,
                     ..price(kind, component.price, component.vat)?
                 });
             }
@@ -227,10 +253,17 @@ impl Limit {
     fn net_and_percent(self) -> (Decimal, Option<Decimal>) {
         match self {
             Self::Bare(net) => (net, None),
-            Self::Price { excl_vat, incl_vat } => {
-                let ratio = incl_vat.and_then(|gross| gross.checked_div(excl_vat));
+            Self::Price {
+                excl_vat: net,
+                incl_vat: gross,
+            }
+            | Self::Taxes {
+                before_taxes: net,
+                after_taxes: gross,
+            } => {
+                let ratio = gross.and_then(|gross| gross.checked_div(net));
                 let percent = ratio.map(|ratio| (ratio - Decimal::ONE) * Decimal::ONE_HUNDRED);
-                (excl_vat, percent)
+                (net, percent)
             }
         }
     }

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::charging::calendar::Window;
 use crate::charging::opening_hours;
 use crate::charging::tariff::{self, Course, Usage};
 use crate::models::charging_station::{
@@ -12,6 +11,7 @@ use crate::models::charging_station::{
 };
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
+use crate::window::Window;
 
 fn location() -> serde_json::Value {
     json!({"country_code": "GB", "party_id": "ABC", "id": "L1", "publish": true, "name": "Bow Road", "address": "1 Bow Road",
@@ -613,7 +613,7 @@ fn a_status_that_a_session_set_outlives_loading_the_same_file_again() {
     assert_eq!(reported.0.connectors[0].status, ConnectorStatus::Occupied);
     let late = reload(&reported, "AVAILABLE");
     assert_eq!(late.0.connectors[0].status, ConnectorStatus::Occupied);
-    // A vehicle of somebody else, once our session has ended.
+    // Another tenant's vehicle, after our session has ended.
     let mut ended = late;
     ended.0.connectors[0].status = ConnectorStatus::Available;
     let other = reload(&ended, "CHARGING");

@@ -10,7 +10,9 @@ use sha2::{Digest, Sha256};
 use crate::error::Result;
 use crate::id::Id;
 use crate::models::reservation::ReservationRequest;
-use crate::origin::Tenant;
+use crate::ocpi::object::ObjectId;
+use crate::ocpi::token::TokenType;
+use crate::origin::{Mode, Tenant};
 use crate::time::{MINUTE, Timestamp};
 
 /// What time it is.
@@ -52,7 +54,7 @@ pub trait Schedules: Send + Sync {
     ) -> BoxFuture<'a, Result<()>>;
 }
 
-/// A piece of work. Whoever works on it finds out by itself whether there is still anything to do.
+/// A piece of background work. The worker checks whether there is still anything to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum Message {
@@ -80,10 +82,26 @@ pub enum Message {
     },
     /// Make the file of a pending report.
     GenerateReport { tenant: Tenant, report: Id },
-    /// See to an invoice that is overdue, or whose payment was cut short.
+    /// Process an invoice that is overdue, or whose payment was interrupted.
     CheckInvoice { tenant: Tenant, invoice: Id },
     /// Give back what a charge took.
     SettleTransaction { tenant: Tenant, transaction: Id },
+    /// Pull what has changed at a charging network.
+    SyncNetwork { mode: Mode, network: Id },
+    /// Give the connectors that name a tariff of a network its prices, those of the locations after the given one.
+    ApplyTariff {
+        mode: Mode,
+        tariff: ObjectId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+    },
+    /// Send the token of a charge card to a network.
+    PushToken {
+        mode: Mode,
+        network: Id,
+        kind: TokenType,
+        uid: String,
+    },
     /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
     BillFleet { tenant: Tenant, fleet: Id },
 }
@@ -100,10 +118,11 @@ pub enum Work {
     CheckInvoice,
     SettleTransaction,
     BillFleet,
+    SyncNetwork,
 }
 
 impl Work {
-    pub const ALL: [Work; 9] = [
+    pub const ALL: [Work; 10] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -113,6 +132,7 @@ impl Work {
         Self::CheckInvoice,
         Self::SettleTransaction,
         Self::BillFleet,
+        Self::SyncNetwork,
     ];
 
     /// The name of the function.
@@ -127,6 +147,7 @@ impl Work {
             Self::CheckInvoice => "check-invoice",
             Self::SettleTransaction => "settle-transaction",
             Self::BillFleet => "bill-fleet",
+            Self::SyncNetwork => "sync-network",
         }
     }
 }
@@ -143,10 +164,48 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
+            Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
+                Work::SyncNetwork
+            }
         }
     }
 
-    /// The name of the message's schedule: the id of what it is about, or for a delivery a digest of event and endpoint, since
+    /// What the message is about: an object of a tenant, or a charging network, which belongs to none.
+    pub fn subject(&self) -> (Option<&Tenant>, Option<&Id>) {
+        let (tenant, id) = match self {
+            Self::Confirm {
+                tenant,
+                reservation,
+                ..
+            }
+            | Self::Expire {
+                tenant,
+                reservation,
+            }
+            | Self::ChargeFee {
+                tenant,
+                reservation,
+            } => (tenant, reservation),
+            Self::StopSession { tenant, session } | Self::SettleSession { tenant, session } => {
+                (tenant, session)
+            }
+            Self::GenerateReport { tenant, report } => (tenant, report),
+            Self::CheckInvoice { tenant, invoice } => (tenant, invoice),
+            Self::SettleTransaction {
+                tenant,
+                transaction,
+            } => (tenant, transaction),
+            Self::BillFleet { tenant, fleet } => (tenant, fleet),
+            Self::Deliver { tenant, event, .. } => (tenant, event),
+            Self::SyncNetwork { network, .. } | Self::PushToken { network, .. } => {
+                return (None, Some(network));
+            }
+            Self::ApplyTariff { .. } => return (None, None),
+        };
+        (Some(tenant), Some(id))
+    }
+
+    /// The name of the message's schedule: the id of what it is about, or a digest of several names, since
     /// a name has at most 64 characters.
     pub fn schedule_name(&self) -> String {
         match self {
@@ -160,14 +219,22 @@ impl Message {
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
             Self::SettleTransaction { transaction, .. } => transaction.to_string(),
             Self::BillFleet { fleet, .. } => fleet.to_string(),
+            Self::SyncNetwork { network, .. } => network.to_string(),
+            Self::ApplyTariff { tariff, .. } => digest_of("tariff", &tariff.to_string()),
+            Self::PushToken {
+                network, kind, uid, ..
+            } => digest_of("token", &format!("{network} {} {uid}", kind.as_str())),
             Self::Deliver {
                 event, endpoint, ..
-            } => {
-                let digest = Sha256::digest(format!("{event} {endpoint}"));
-                format!("deliver-{}", hex::encode(&digest[..16]))
-            }
+            } => digest_of("deliver", &format!("{event} {endpoint}")),
         }
     }
+}
+
+/// The name of a schedule that belongs to no single object.
+fn digest_of(what: &str, name: &str) -> String {
+    let digest = Sha256::digest(name);
+    format!("{what}-{}", hex::encode(&digest[..16]))
 }
 
 /// The longest a queue can hold a message back, in milliseconds.
@@ -176,7 +243,7 @@ const QUEUE_DELAY: i64 = 15 * MINUTE;
 /// Sends a message at a moment: at once, on the queue's delay, or on a schedule, by how far away it is.
 ///
 /// # Errors
-/// The queue's or the scheduler's.
+/// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
 pub async fn send_at(
     queue: &dyn Queue,
     schedules: &dyn Schedules,

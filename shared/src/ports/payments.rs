@@ -7,10 +7,11 @@ use futures::future::BoxFuture;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::models::payment_method::Card;
+use crate::models::payment_method::ProviderMethod;
+use crate::models::test_token::TestToken;
+use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
 use crate::origin::{Mode, Tenant};
-use crate::stripe::Stripe;
 use crate::time::HOUR;
 
 /// A payment provider, such as Stripe.
@@ -35,19 +36,7 @@ pub trait Payments: Send + Sync {
     fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>>;
 }
 
-/// A card or bank account as the provider knows it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProviderMethod {
-    /// `None` for a bank account.
-    pub card: Option<Card>,
-    /// The provider's customer that the method is attached to.
-    pub customer: Option<String>,
-    /// The provider's ids that may be used by one account only: the customer and the token. Empty for test tokens, which
-    /// every account uses.
-    pub exclusive: Vec<String>,
-}
-
-/// Who takes the money in each mode.
+/// The payment provider of each mode.
 #[derive(Clone)]
 pub struct Providers {
     test: Arc<dyn Payments>,
@@ -64,12 +53,6 @@ impl fmt::Debug for Providers {
 impl Providers {
     pub fn new(test: Arc<dyn Payments>, live: Option<Arc<dyn Payments>>) -> Self {
         Self { test, live }
-    }
-
-    /// Simulated payments in test mode; in live mode Stripe, where the environment has its key.
-    pub fn from_env() -> Self {
-        let live = Stripe::from_env().map(|stripe| Arc::new(stripe) as Arc<dyn Payments>);
-        Self::new(Arc::new(Simulated), live)
     }
 
     /// The provider of a mode.
@@ -116,7 +99,7 @@ pub struct Charge {
 pub const KEY_REMEMBERED: i64 = 23 * HOUR;
 
 impl Charge {
-    /// The key of a tenant's charge for something. It tells nothing of either, and is short enough for any provider.
+    /// The key of a tenant's charge for something. It reveals neither, and is short enough for any provider.
     pub fn key(tenant: &Tenant, what: &str) -> String {
         let seed = format!("{} {} {what}", tenant.account, tenant.mode);
         hex::encode(Sha256::digest(seed))
@@ -154,85 +137,9 @@ impl ChargeResult {
     }
 }
 
-/// How a charge or refund ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PaymentOutcome {
-    Succeeded,
-    /// Refused, with the provider's word for why: `card_declined`, `insufficient_funds`, `expired_card`.
-    Declined(String),
-}
-
 /// The provider of test mode: its tokens say how their charges end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Simulated;
-
-/// A token of test mode: what its charges are declined with, and the card it stands for.
-struct TestToken {
-    token: &'static str,
-    declined: Option<&'static str>,
-    last4: &'static str,
-    exp_year: u16,
-}
-
-const fn test_token(
-    token: &'static str,
-    declined: Option<&'static str>,
-    last4: &'static str,
-    exp_year: u16,
-) -> TestToken {
-    TestToken {
-        token,
-        declined,
-        last4,
-        exp_year,
-    }
-}
-
-const TEST_TOKENS: &[TestToken] = &[
-    test_token("tok_success", None, "4242", 2040),
-    test_token("tok_declined", Some("card_declined"), "0002", 2040),
-    test_token(
-        "tok_insufficient_funds",
-        Some("insufficient_funds"),
-        "9995",
-        2040,
-    ),
-    test_token("tok_expired", Some("expired_card"), "0069", 2020),
-];
-
-impl TestToken {
-    fn find(token: &str) -> Option<&'static Self> {
-        TEST_TOKENS.iter().find(|known| known.token == token)
-    }
-
-    fn outcome(&self) -> PaymentOutcome {
-        match self.declined {
-            None => PaymentOutcome::Succeeded,
-            Some(code) => PaymentOutcome::Declined(code.to_owned()),
-        }
-    }
-
-    fn card(&self) -> Card {
-        Card {
-            brand: "visa".into(),
-            exp_month: 12,
-            exp_year: self.exp_year,
-            fingerprint: hex::encode(&Sha256::digest(self.last4)[..8]),
-            last4: self.last4.into(),
-        }
-    }
-}
-
-/// The tokens of test mode, in words.
-pub fn test_tokens() -> String {
-    let tokens: Vec<_> = TEST_TOKENS.iter().map(|known| known.token).collect();
-    tokens.join(", ")
-}
-
-/// Whether this is one of the tokens of test mode.
-pub fn is_test_token(token: &str) -> bool {
-    TestToken::find(token).is_some()
-}
 
 impl Payments for Simulated {
     fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {

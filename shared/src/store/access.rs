@@ -1,4 +1,4 @@
-//! Groups of rows that an IAM policy can tell apart by their partition keys.
+//! Groups of rows that an IAM policy can distinguish by their partition keys.
 
 use crate::Kind;
 
@@ -13,6 +13,10 @@ pub enum Rows {
     /// Which account a payment method or customer of the payment provider belongs to.
     ProviderIds,
     Calendars,
+    /// Objects that networks have sent, commands to them, and tokens of charge cards.
+    OcpiObjects,
+    /// Which networks tokens and parties belong to.
+    OcpiCredentials,
 }
 
 impl Rows {
@@ -22,12 +26,25 @@ impl Rows {
             Self::Of(Kind::Account) => vec!["ACCOUNT#*".into()],
             Self::Of(Kind::ApiKey) => vec!["KEY#*".into()],
             Self::Of(Kind::ChargingStation) => vec!["live#chst_*".into(), "test#chst_*".into()],
+            Self::Of(Kind::Network) => vec!["live#net_*".into(), "test#net_*".into()],
             Self::Of(kind) => vec![format!("acct_*#{}*", kind.prefix())],
             Self::Idempotency => vec!["acct_*#IDEM#*".into()],
             Self::EndpointCounts => vec!["acct_*#ENDPOINTS".into()],
-            Self::Rates => vec!["acct_*#RATE".into()],
+            Self::Rates => vec!["acct_*#RATE".into(), "net_*#RATE".into()],
             Self::ProviderIds => vec!["live#PROVIDER#*".into(), "test#PROVIDER#*".into()],
             Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],
+            Self::OcpiObjects => of_ocpi(&["OBJECT", "COMMAND", "CARD"]),
+            Self::OcpiCredentials => of_ocpi(&["TOKEN", "PARTY"]),
         }
     }
+}
+
+fn of_ocpi(kinds: &[&str]) -> Vec<String> {
+    let pattern = |mode: &str| {
+        let kinds = kinds.iter();
+        kinds
+            .map(|kind| format!("{mode}#OCPI#{kind}#*"))
+            .collect::<Vec<_>>()
+    };
+    ["live", "test"].into_iter().flat_map(pattern).collect()
 }

@@ -81,10 +81,10 @@ impl Store {
             .ok_or_else(|| Error::not_found(Kind::ApiKey))
     }
 
-    /// Notes that a key was used. The key is read from a cache, so whether it still exists is checked here.
+    /// Records that a key was used. The key is read from a cache, so whether it still exists is checked here.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn note_use(&self, tenant: &Tenant, secret: &Secret, now: Timestamp) -> Result<()> {
         let hash = secret.hash();
         let key = Key::ApiKey {
@@ -119,7 +119,7 @@ impl Store {
     /// The account's own row and whether the other may act in it: an account may act in itself and in its children.
     ///
     /// # Errors
-    /// 404 `account_not_found`, also when it is somebody else's.
+    /// 404 `account_not_found`, also if the account belongs to another account.
     pub async fn account(&self, caller: &Tenant, id: &Id) -> Result<Stored<Account>> {
         let row = self.load::<Account>(caller, id).await?;
         let allowed =

@@ -9,7 +9,7 @@
 //! Booking a reservation touches at most eight documents: two owners, and a window of up to 24 hours on at most two days, both
 //! for the window that is taken and for the one that is given up.
 //!
-//! Reservations and sessions keep the EVSE in their internal state, because a station can be imported anew while they
+//! Reservations and sessions keep the EVSE in their internal state, because a station can be imported again while they
 //! last. Where a row of an earlier release has no EVSE, its calendar was kept by the connector's id, and still is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,14 +21,15 @@ use jiff::tz::TimeZone;
 use super::keys::Key;
 use super::unit_of_work::{CommitFailure, UnitOfWork, Write};
 use super::{Store, key_item, n, number, string};
-use crate::charging::calendar::{Calendar, CalendarOwner, Entry, Window};
+use crate::charging::calendar::{Calendar, CalendarOwner, Entry};
 use crate::error::{Error, Result};
 use crate::id::Id;
-use crate::models::charging_session::{ChargingSession, SessionInternal};
-use crate::models::reservation::{Reservation, ReservationInternal};
+use crate::models::charging_session::ChargingSession;
+use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin};
 use crate::time::{DAY, Timestamp};
+use crate::window::Window;
 
 /// One document: the owner of the calendar, and the day.
 pub type Page = (CalendarOwner, Date);
@@ -51,7 +52,8 @@ pub struct CalendarHold {
 
 impl CalendarHold {
     /// The time that a session takes.
-    pub fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Self {
+    pub fn of_session(stored: &Stored<ChargingSession>) -> Self {
+        let (session, internal) = (&stored.object, &stored.internal);
         Self {
             holder: session.id.clone(),
             owners: [
@@ -62,15 +64,13 @@ impl CalendarHold {
                 ),
                 CalendarOwner::Vehicle(session.vehicle.clone()),
             ],
-            window: session.window(internal),
+            window: stored.window(),
         }
     }
 
     /// The time that is reserved, if any is.
-    pub fn of_reservation(
-        reservation: &Reservation,
-        internal: &ReservationInternal,
-    ) -> Option<Self> {
+    pub fn of_reservation(stored: &Stored<Reservation>) -> Option<Self> {
+        let (reservation, internal) = (&stored.object, &stored.internal);
         let station = reservation.charging_station.as_ref()?;
         let connector = reservation.connector.as_ref()?;
         Some(Self {
@@ -111,7 +111,7 @@ fn key(mode: Mode, (owner, day): &Page) -> Key<'_> {
     }
 }
 
-/// How writing a promise ended.
+/// The outcome of booking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Booked {
     Done,
@@ -175,7 +175,7 @@ impl Store {
     /// Reads calendars, for deciding.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn calendars(&self, mode: Mode, pages: Vec<Page>) -> Result<Calendars> {
         self.read_calendars(mode, pages, false).await
     }
@@ -228,7 +228,7 @@ impl Store {
     ) -> Result<Booked> {
         let mut tx = self.begin(origin);
         tx.save_with_events(reservation)?;
-        let now = CalendarHold::of_reservation(&reservation.object, &reservation.internal)
+        let now = CalendarHold::of_reservation(reservation)
             .ok_or_else(|| Error::internal("a reservation without a window"))?;
         let kept: BTreeSet<Page> = now.pages().collect();
         let left = before.into_iter().flat_map(CalendarHold::pages);
@@ -249,7 +249,7 @@ impl Store {
     /// The entries in the calendars of some EVSEs from now on, read consistently.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn entries_of(
         &self,
         mode: Mode,
@@ -270,22 +270,22 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Adds to the changes that a reservation gives up what it was promised, if it was.
+    /// Releases the window that a reservation holds in the calendars, if it holds one.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn release(&mut self, row: &Stored<Reservation>) -> Result<()> {
-        let promise = CalendarHold::of_reservation(&row.object, &row.internal);
-        self.release_all(promise.as_slice()).await
+        let hold = CalendarHold::of_reservation(row);
+        self.release_all(hold.as_slice()).await
     }
 
-    /// Adds to the changes that these promises are given up.
+    /// Releases these holds.
     ///
     /// # Errors
-    /// The table's.
-    pub async fn release_all(&mut self, promises: &[CalendarHold]) -> Result<()> {
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn release_all(&mut self, holds: &[CalendarHold]) -> Result<()> {
         // One page may hold several of them, and a transaction writes each row once.
-        let pages: BTreeSet<Page> = promises.iter().flat_map(CalendarHold::pages).collect();
+        let pages: BTreeSet<Page> = holds.iter().flat_map(CalendarHold::pages).collect();
         if pages.is_empty() {
             return Ok(());
         }
@@ -296,22 +296,22 @@ impl UnitOfWork<'_> {
             .await?;
         for page in pages {
             self.rewrite(&calendars, page, |calendar| {
-                for promise in promises {
-                    calendar.release(&promise.holder);
+                for hold in holds {
+                    calendar.release(&hold.holder);
                 }
             })?;
         }
         Ok(())
     }
 
-    /// Adds to the changes that a promise is kept in every calendar it touches, as these were read.
+    /// Writes a hold into every calendar that its window touches. The commit fails if one of them has changed since it was read.
     ///
     /// # Errors
-    /// The write cannot be built.
-    pub fn hold(&mut self, calendars: &Calendars, promise: &CalendarHold) -> Result<()> {
-        for page in promise.pages() {
+    /// `Internal` if the write cannot be built.
+    pub fn hold(&mut self, calendars: &Calendars, hold: &CalendarHold) -> Result<()> {
+        for page in hold.pages() {
             self.rewrite(calendars, page, |calendar| {
-                calendar.book(promise.window, &promise.holder, &self.origin.tenant.account)
+                calendar.book(hold.window, &hold.holder, &self.origin.tenant.account)
             })?;
         }
         Ok(())

@@ -24,7 +24,7 @@ impl Store {
     /// Every webhook endpoint of a tenant, newest first.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn webhook_endpoints(&self, tenant: &Tenant) -> Result<Vec<WebhookEndpoint>> {
         let partition = Partition::Kind {
             tenant,
@@ -39,7 +39,7 @@ impl Store {
     /// One page of the log of an endpoint, newest first.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn deliveries(
         &self,
         tenant: &Tenant,
@@ -65,7 +65,7 @@ impl Store {
     /// Gives an event that was written without deliveries those it needs, and the version of its account, once.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn plan_deliveries(
         &self,
         origin: &Origin,
@@ -79,9 +79,9 @@ impl Store {
         });
         let due = deliveries.values().map(|delivery| delivery.next_at).min();
         let set = if due.is_some() {
-            ", next_action_pk = :next_action_pk, next_action_at = :next_action_at"
+            ", next_pk = :next_pk, next_at = :next_at"
         } else {
-            " REMOVE next_action_pk, next_action_at"
+            " REMOVE next_pk, next_at"
         };
         let mut call = self
             .client
@@ -103,8 +103,8 @@ impl Store {
             .expression_attribute_values(":null", s("NULL"));
         if let Some(due) = due {
             call = call
-                .expression_attribute_values(":next_action_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_action_at", s(due.to_string()));
+                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
+                .expression_attribute_values(":next_at", s(due.to_string()));
         }
         match call.send().await {
             Ok(_) => Ok(()),
@@ -120,7 +120,7 @@ impl Store {
     /// Takes an event off the list of what is due, when every delivery is as it was read.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn settle_event(&self, origin: &Origin, event: &Stored<Event>) -> Result<()> {
         let sent = self
             .client
@@ -130,7 +130,7 @@ impl Store {
                 tenant: &origin.tenant,
                 id: event.object.id(),
             })))
-            .update_expression("REMOVE next_action_pk, next_action_at")
+            .update_expression("REMOVE next_pk, next_at")
             .condition_expression("#internal.deliveries = :deliveries")
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_values(
@@ -155,7 +155,7 @@ impl Store {
     /// is claimed, done or given up already, or not due.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn claim_attempt(
         &self,
         origin: &Origin,
@@ -195,16 +195,16 @@ impl Store {
             {
                 Ok(None)
             }
-            // An event that is gone, or one without such a delivery, has no path to write to.
+            // A deleted event, or one without such a delivery, has no path to write to.
             Err(error) if is_validation(&error) => Ok(None),
             Err(error) => Err(client::failure(error)),
         }
     }
 
-    /// Notes what became of a claimed attempt. An attempt that somebody else has taken over is left alone.
+    /// Records the outcome of a claimed attempt. An attempt that another instance has taken over stays as it is.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn conclude_attempt(
         &self,
         origin: &Origin,
@@ -231,8 +231,8 @@ impl Store {
         }
         let due = internal.next_action_at();
         expression += match due {
-            Some(_) => ", next_action_pk = :next_action_pk, next_action_at = :next_action_at",
-            None => " REMOVE next_action_pk, next_action_at",
+            Some(_) => ", next_pk = :next_pk, next_at = :next_at",
+            None => " REMOVE next_pk, next_at",
         };
         let mut update = Update::builder()
             .table_name(&self.table)
@@ -252,8 +252,8 @@ impl Store {
         }
         if let Some(due) = due {
             update = update
-                .expression_attribute_values(":next_action_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_action_at", s(due.to_string()));
+                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
+                .expression_attribute_values(":next_at", s(due.to_string()));
         }
         let mut tx = self.begin(origin);
         tx.push(
@@ -324,10 +324,10 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Adds to the changes that an event is delivered anew, unless its deliveries have moved since they were read.
+    /// Delivers an event again. The commit fails if its deliveries have changed since they were read.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn deliver_anew(
         &mut self,
         event: &Stored<Event>,
@@ -356,11 +356,9 @@ impl UnitOfWork<'_> {
         let set = "SET #internal.deliveries = :deliveries, #object.pending_webhooks = :pending";
         update = match EventInternal::planned(deliveries.clone()).next_action_at() {
             Some(due) => update
-                .update_expression(format!(
-                    "{set}, next_action_pk = :next_action_pk, next_action_at = :next_action_at"
-                ))
-                .expression_attribute_values(":next_action_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_action_at", s(due.to_string())),
+                .update_expression(format!("{set}, next_pk = :next_pk, next_at = :next_at"))
+                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
+                .expression_attribute_values(":next_at", s(due.to_string())),
             None => update.update_expression(set),
         };
         self.push(

@@ -10,7 +10,7 @@ use super::{Store, key_item, n, s};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::MAX_LIST;
-use crate::models::fleet::{Fleet, FleetInternal};
+use crate::models::fleet::Fleet;
 use crate::models::stored::Stored;
 use crate::time::Timestamp;
 
@@ -42,8 +42,8 @@ impl UnitOfWork<'_> {
     /// Counts a fleet's drivers or vehicles up, as long as the fleet is there and active, or down.
     ///
     /// # Errors
-    /// The update cannot be built.
-    pub fn count(&mut self, fleet: &Id, counter: Counter, by: i8, gone: Error) -> Result<()> {
+    /// `Internal` if the write cannot be built.
+    pub fn count(&mut self, fleet: &Id, counter: Counter, by: i8, refusal: Error) -> Result<()> {
         let condition = if by > 0 {
             "#object.#status = :active"
         } else {
@@ -52,7 +52,7 @@ impl UnitOfWork<'_> {
         let mut update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: fleet })))
-            .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE pending_events")
+            .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE events")
             .condition_expression(condition)
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#counter", counter.member())
@@ -66,7 +66,7 @@ impl UnitOfWork<'_> {
         }
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
-            gone,
+            refusal,
         );
         Ok(())
     }
@@ -74,7 +74,7 @@ impl UnitOfWork<'_> {
     /// Adds a session that has ended to what a fleet has charged in all. The table adds decimal numbers exactly.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn add_session(&mut self, fleet: &Id, energy: i64) -> Result<()> {
         let update = Update::builder()
             .table_name(&self.store.table)
@@ -85,7 +85,7 @@ impl UnitOfWork<'_> {
             .update_expression(
                 "SET #object.total_sessions = #object.total_sessions + :one, \
                  #object.total_energy_consumed_kwh = #object.total_energy_consumed_kwh + :energy, \
-                 #version = #version + :one REMOVE pending_events",
+                 #version = #version + :one REMOVE events",
             )
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_names("#object", "object")
@@ -99,15 +99,15 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Writes down which periods of a fleet are under way, unless that or the fleet's settings have changed meanwhile. The
-    /// fleet's totals may have: they are left alone.
+    /// Writes the current billing and reporting periods of a fleet, and leaves its totals alone. The commit fails with
+    /// `Contended` if the time of the next action is no longer `read`, or if the fleet's settings have changed.
     ///
     /// # Errors
-    /// The update cannot be built.
-    pub fn plan_fleet(&mut self, row: &Stored<Fleet>, internal: &FleetInternal) -> Result<()> {
+    /// `Internal` if the write cannot be built.
+    pub fn save_periods(&mut self, row: &Stored<Fleet>, read: Option<Timestamp>) -> Result<()> {
         let time =
             |moment: Option<Timestamp>| s(moment.map(|at| at.to_string()).unwrap_or_default());
-        let due = internal.next_action_at.unwrap_or(self.origin.now);
+        let due = row.internal.next_action_at.unwrap_or(self.origin.now);
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
@@ -115,21 +115,21 @@ impl UnitOfWork<'_> {
                 id: &row.object.id,
             })))
             .update_expression(
-                "SET #internal = :private, next_action_pk = :next_action_pk, next_action_at = :next_action_at, #version = #version + :one \
-                 REMOVE pending_events",
+                "SET #internal = :internal, next_pk = :next_pk, next_at = :next_at, #version = #version + :one \
+                 REMOVE events",
             )
-            .condition_expression("next_action_at = :read AND #object.#updated = :updated")
+            .condition_expression("next_at = :read AND #object.#updated = :updated")
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#updated", "updated")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(
-                ":private",
-                serde_dynamo::to_attribute_value(internal).map_err(Error::internal)?,
+                ":internal",
+                serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
             )
-            .expression_attribute_values(":next_action_pk", s(next_action_partition(due)))
-            .expression_attribute_values(":next_action_at", s(due.to_string()))
-            .expression_attribute_values(":read", time(row.internal.next_action_at))
+            .expression_attribute_values(":next_pk", s(next_action_partition(due)))
+            .expression_attribute_values(":next_at", s(due.to_string()))
+            .expression_attribute_values(":read", time(read))
             .expression_attribute_values(":updated", s(row.object.updated.to_string()))
             .expression_attribute_values(":one", n(1));
         self.push(
@@ -139,10 +139,10 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Notes that a driver belongs to a fleet, for the fleet's list of drivers.
+    /// Adds a driver to the fleet's list of drivers.
     ///
     /// # Errors
-    /// The write cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn join(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
         let key = Key::DriverOfFleet {
             tenant: &self.origin.tenant,
@@ -161,7 +161,7 @@ impl UnitOfWork<'_> {
     /// Forgets that a driver belongs to a fleet.
     ///
     /// # Errors
-    /// The write cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn leave(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
         let key = Key::DriverOfFleet {
             tenant: &self.origin.tenant,
@@ -180,7 +180,7 @@ impl UnitOfWork<'_> {
     /// Adds a vehicle to those a driver is named by.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn name_driver(&mut self, driver: &Id, vehicle: &Id) -> Result<()> {
         let message =
             format!("There is no driver {driver}, or {MAX_LIST} vehicles name it already.");
@@ -189,7 +189,7 @@ impl UnitOfWork<'_> {
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: driver })))
             .update_expression(
-                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE pending_events",
+                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE events",
             )
             .condition_expression("attribute_exists(pk) AND size(#object.vehicles) < :most")
             .expression_attribute_names("#object", "object")

@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::types::{Put, ReturnValue, ReturnValuesOnConditionCheckFail
 
 use super::keys::Key;
 use super::{Item, Store, client, key_item, n, number, s, string};
+use crate::encryption::Encrypted;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::origin::{Idempotency, Origin};
@@ -52,7 +53,7 @@ impl Store {
     ) -> Result<Put> {
         let mut item = match claim {
             Claim::Response(answer) | Claim::Settle(_, answer) => {
-                record(origin, idempotency, answer)?
+                self.record(origin, idempotency, answer)?
             }
             Claim::Open(_) => bare_record(origin, idempotency),
         };
@@ -106,7 +107,7 @@ impl Store {
             {
                 match failure.into_err() {
                     PutItemError::ConditionalCheckFailedException(found) => {
-                        replay(&found.item.unwrap_or_default(), idempotency)
+                        self.replay(&found.item.unwrap_or_default(), idempotency)
                     }
                     other => Err(Error::internal(other)),
                 }
@@ -145,7 +146,7 @@ impl Store {
         };
         match self.item(key, true).await? {
             Some(item) if number(&item, "ttl") > origin.now.unix_seconds() => {
-                recalled(&item, idempotency).map(Some)
+                self.recalled(&item, idempotency).map(Some)
             }
             _ => Ok(None),
         }
@@ -165,46 +166,78 @@ fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
     item
 }
 
-fn record(origin: &Origin, idempotency: &Idempotency, answer: &Response) -> Result<Item> {
-    let body = String::from_utf8(answer.remembered.as_ref().unwrap_or(&answer.body).clone())
-        .map_err(Error::internal)?;
-    let mut item = bare_record(origin, idempotency);
-    item.insert("status".into(), n(answer.status));
-    item.insert("body".into(), s(body));
-    Ok(item)
-}
+impl Store {
+    fn record(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+        answer: &Response,
+    ) -> Result<Item> {
+        let mut body =
+            String::from_utf8(answer.remembered.as_ref().unwrap_or(&answer.body).clone())
+                .map_err(Error::internal)?;
+        let mut item = bare_record(origin, idempotency);
+        if answer.confidential {
+            let context = string(&item, "pk");
+            let encrypted = self.encryption_keys.encrypt(context, &body)?;
+            body = encrypted.as_str().to_owned();
+        }
+        item.insert("status".into(), n(answer.status));
+        item.insert("body".into(), s(body));
+        Ok(item)
+    }
 
-/// The stored answer, when the repetition asks for the same thing.
-pub(super) fn replay(item: &Item, idempotency: &Idempotency) -> Result<Response> {
-    match recalled(item, idempotency)? {
-        Recalled::Response(answer) => Ok(answer),
-        Recalled::Open(transaction) => {
-            Err(Error::idempotency_in_flight().with(TRANSACTION, transaction.as_str()))
+    /// The stored answer, when the repetition asks for the same thing.
+    pub(super) fn replay(&self, item: &Item, idempotency: &Idempotency) -> Result<Response> {
+        match self.recalled(item, idempotency)? {
+            Recalled::Response(answer) => Ok(answer),
+            Recalled::Open(transaction) => {
+                Err(Error::idempotency_in_flight().with(TRANSACTION, transaction.as_str()))
+            }
         }
     }
-}
 
-fn recalled(item: &Item, idempotency: &Idempotency) -> Result<Recalled> {
-    if string(item, "fingerprint") != idempotency.fingerprint {
-        return Err(Error::idempotency_mismatch());
+    fn recalled(&self, item: &Item, idempotency: &Idempotency) -> Result<Recalled> {
+        if string(item, "fingerprint") != idempotency.fingerprint {
+            return Err(Error::idempotency_mismatch());
+        }
+        if item.contains_key(TRANSACTION) {
+            return Ok(Recalled::Open(Id::from(string(item, TRANSACTION))));
+        }
+        let stored = string(item, "body");
+        let encrypted = Encrypted::parse(stored);
+        let body = match &encrypted {
+            Some(encrypted) => {
+                let context = string(item, "pk");
+                self.encryption_keys.decrypt(context, encrypted)?
+            }
+            None => stored.to_owned(),
+        };
+        let status = u16::try_from(number(item, "status")).map_err(Error::internal)?;
+        Ok(Recalled::Response(Response {
+            status,
+            body: body.into_bytes(),
+            remembered: None,
+            confidential: encrypted.is_some(),
+            replayed: true,
+        }))
     }
-    if item.contains_key(TRANSACTION) {
-        return Ok(Recalled::Open(Id::from(string(item, TRANSACTION))));
-    }
-    let body = string(item, "body").as_bytes().to_vec();
-    let status = u16::try_from(number(item, "status")).map_err(Error::internal)?;
-    Ok(Recalled::Response(Response {
-        status,
-        body,
-        remembered: None,
-        replayed: true,
-    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encryption::EncryptionKeys;
     use crate::{Id, Kind, Mode, Tenant, Timestamp};
+
+    /// A store that is never called.
+    fn store() -> Store {
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::latest())
+            .build();
+        let keys = EncryptionKeys::new(&"k".repeat(32)).unwrap();
+        Store::new(aws_sdk_dynamodb::Client::from_conf(config), "table").with_encryption_keys(keys)
+    }
 
     #[test]
     fn a_record_gives_back_the_same_answer_to_the_same_request_only() {
@@ -217,25 +250,30 @@ mod tests {
             key: "k".into(),
             fingerprint: "f".into(),
         };
-        let answer = Response {
-            status: 404,
-            body: br#"{"a": 1}"#.repeat(50),
-            remembered: None,
-            replayed: false,
-        };
-        let item = record(&origin, &idempotency, &answer).unwrap();
-        assert_eq!(
-            replay(&item, &idempotency).unwrap(),
-            Response {
-                replayed: true,
-                ..answer
-            }
-        );
-        assert_eq!(number(&item, "ttl"), 86_401);
-        let other = Idempotency {
-            fingerprint: "g".into(),
-            ..idempotency
-        };
-        assert_eq!(replay(&item, &other).unwrap_err().status(), 400);
+        for confidential in [false, true] {
+            let answer = Response {
+                status: 404,
+                body: br#"{"a": 1}"#.repeat(50),
+                remembered: None,
+                confidential,
+                replayed: false,
+            };
+            let item = store().record(&origin, &idempotency, &answer).unwrap();
+            let stored = string(&item, "body");
+            assert_eq!(stored.contains(r#"{"a": 1}"#), !confidential);
+            assert_eq!(
+                store().replay(&item, &idempotency).unwrap(),
+                Response {
+                    replayed: true,
+                    ..answer
+                }
+            );
+            assert_eq!(number(&item, "ttl"), 86_401);
+            let other = Idempotency {
+                fingerprint: "g".into(),
+                ..idempotency.clone()
+            };
+            assert_eq!(store().replay(&item, &other).unwrap_err().status(), 400);
+        }
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! A few sessions are claimed in the transaction that writes the invoice. For more there is first a row that says the
 //! invoice is in the making: while it is fresh, claims by an invoice that does not exist yet are respected. It goes in the
-//! transaction that writes the invoice, so whoever takes sessions over from one that was given up removes that row first:
-//! then its invoice can never come about. A repeated request goes on where the first was cut short.
+//! transaction that writes the invoice, so a request that takes over sessions from an abandoned one deletes that row first:
+//! then the abandoned invoice can never be created. A repeated request continues where the first was interrupted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,6 @@ use super::list::{Cursor, Page, PageRequest, page_of_ids};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::calendar::Window;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
@@ -31,6 +30,7 @@ use crate::money::Currency;
 use crate::operation::Operation;
 use crate::origin::{Origin, Tenant};
 use crate::time::{SECOND, Timestamp};
+use crate::window::Window;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
 /// idempotency record are two.
@@ -89,7 +89,7 @@ impl Store {
     /// Finds what a new invoice bills: the sessions and fees of its window that no other invoice has claimed.
     ///
     /// # Errors
-    /// The table's; contended while another invoice of the same sessions is in the making; 409 `idempotency_error` when
+    /// `Contended` while another invoice of the same sessions is being created; 409 `idempotency_error` when
     /// it is made under the same key.
     pub async fn collect(
         &self,
@@ -105,13 +105,13 @@ impl Store {
         let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
-            .filter_map(|row| new.bills_fee(currency, &row.object, &row.internal, row.version))
+            .filter_map(|row| new.bills_fee(currency, row))
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
-            let billable = page.iter().filter_map(|row| {
-                new.bills(operation, currency, &row.object, &row.internal, row.version)
-            });
+            let billable = page
+                .iter()
+                .filter_map(|row| new.bills(operation, currency, row));
             billed.extend(billable);
         }
         billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
@@ -148,13 +148,13 @@ impl Store {
     /// The reservations that are over and owe their fee.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Stored<Reservation>>> {
         let items = self.items_in(Partition::Fees { tenant }).await?;
         items.into_iter().map(row::from_item).collect()
     }
 
-    /// The reservations with a fee that is owed, and those with one that was owed since some time of the months that a window
+    /// The reservations with a fee that is due, and those with a paid one that became due in the months that a window
     /// touches and is paid.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl Store {
             .first_of_month()
             .series(1.month());
         let last = window.until.min(now).utc_date();
-        // A fee that is paid meanwhile is read twice; what was read later is newer.
+        // A fee that is paid in between is read twice; the second reading is newer.
         let mut found: BTreeMap<Id, Stored<Reservation>> = BTreeMap::new();
         for row in self.fees(tenant).await? {
             found.insert(row.object.id.clone(), row);
@@ -189,7 +189,7 @@ impl Store {
     /// One page of an invoice's lines, the newest first.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn lines(
         &self,
         tenant: &Tenant,
@@ -212,7 +212,7 @@ impl Store {
             });
         }
         let Some((low, high)) = page_request.bounds(Kind::LineItem) else {
-            return Ok(Page::page(Vec::new(), page_request));
+            return Ok(Page::from_rows(Vec::new(), page_request));
         };
         let (pk, _) = Key::Object {
             tenant,
@@ -231,13 +231,13 @@ impl Store {
             .await
             .map_err(client::failure)?;
         let lines = page.items.unwrap_or_default().into_iter().map(read_line);
-        Ok(Page::page(lines.collect::<Result<_>>()?, page_request))
+        Ok(Page::from_rows(lines.collect::<Result<_>>()?, page_request))
     }
 
     /// Removes the lines of an invoice that does not exist and is not in the making.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn drop_lines(&self, tenant: &Tenant, invoice: &Id) -> Result<()> {
         let made = self.making(tenant, invoice).await?.is_some()
             || self.find::<Invoice>(tenant, invoice).await?.is_some();
@@ -278,7 +278,7 @@ impl Store {
 
     /// Finds out what a claim counts for. One by an invoice that was given up is made to count for nothing.
     async fn weigh(&self, origin: &Origin, invoice: &Id) -> Result<Claim> {
-        // In this order: an invoice that comes about leaves the making in the same transaction.
+        // In this order: the creation of the invoice deletes this record in the same transaction.
         if let Some(making) = self.making(&origin.tenant, invoice).await? {
             let over = making.deadline <= origin.now;
             return if making.owner == owner(origin) {
@@ -380,7 +380,7 @@ impl Store {
         }
     }
 
-    /// Makes sure that an invoice whose making was cut short never comes about.
+    /// Makes sure that an interrupted invoice is never created.
     async fn give_up(&self, tenant: &Tenant, making: &Making) -> Result<()> {
         let origin = Origin::background(tenant.clone(), making.deadline);
         let mut tx = self.begin(&origin);
@@ -391,7 +391,7 @@ impl Store {
         tx.commit_without_response().await
     }
 
-    /// The end of an invoice's making, as long as nobody else has taken it up.
+    /// The deletion of the record of an invoice in progress. It fails if another request has resumed it.
     fn end_of(&self, tenant: &Tenant, making: &Making) -> Result<Delete> {
         Delete::builder()
             .table_name(&self.table)
@@ -409,10 +409,11 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Adds to the changes that write an invoice that what it bills is claimed. Much is claimed before.
+    /// Claims the sessions and fees of an invoice in the transaction that creates it. If there are too many for one transaction,
+    /// they are claimed in earlier ones.
     ///
     /// # Errors
-    /// The table's; contended when a session or a reservation has changed meanwhile.
+    /// `Contended` if a session or a reservation has changed in the meantime; `Unavailable` if DynamoDB cannot be reached.
     pub async fn claim_billed(&mut self, collected: &Collected) -> Result<()> {
         let Collected {
             billed,
@@ -473,7 +474,7 @@ impl UnitOfWork<'_> {
             .table_name(&self.store.table)
             .set_key(Some(key_item(key)))
             .update_expression(format!(
-                "SET #internal.#invoice = :invoice, #version = #version + :one{shows} REMOVE pending_events",
+                "SET #internal.#invoice = :invoice, #version = #version + :one{shows} REMOVE events",
             ))
             .condition_expression("#version = :read OR #internal.#invoice = :invoice")
             .expression_attribute_names("#internal", "internal")

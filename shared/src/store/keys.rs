@@ -17,11 +17,20 @@
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
-//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `fine`, `coarse`: `<mode>#<H3 cell>` |
+//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
+//! | network | `<mode>#<net>` | `#` | `list`: `<mode>#network` by id; `due` |
+//! | state of a pull from a network | `<mode>#<net>` | `PULL` | |
+//! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
+//! | network of a token that it authenticates with | `<mode>#OCPI#TOKEN#<hash>` | `#` | |
+//! | network of a party | `<mode>#OCPI#PARTY#<country>*<party>` | `#` | |
+//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<country>*<party>` by id, of sessions and CDRs that belong to none of ours `<mode>#OCPI#UNMATCHED` by time |
+//! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
+//! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
+//! | token of a charge card | `<mode>#OCPI#CARD#<type>#<uid>` | `#` | `network`: `<mode>#OCPI#CARDS` by time of update |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
-//! Rows that wait for something carry `next_action_pk` and `next_action_at`, the keys of the index `due` that the sweeper reads.
+//! Rows that wait for something carry `next_pk` and `next_at`, the keys of the index `due` that the sweeper reads.
 //!
 //! Reservations have no index by driver or vehicle: each would add two write units to every reservation, so those lists
 //! filter the account's. Sessions have one by fleet only, for the same reason.
@@ -30,6 +39,9 @@ use jiff::civil::Date;
 
 use crate::charging::calendar::CalendarOwner;
 use crate::id::{Id, Kind};
+use crate::ocpi::object::{Module, ObjectId};
+use crate::ocpi::party::PartyId;
+use crate::ocpi::token::TokenType;
 use crate::origin::{Mode, Tenant};
 use crate::time::Timestamp;
 
@@ -97,6 +109,52 @@ pub enum Key<'a> {
         owner: &'a CalendarOwner,
         day: Date,
     },
+    Network {
+        mode: Mode,
+        id: &'a Id,
+    },
+    /// How far a pull has come.
+    Pull {
+        mode: Mode,
+        network: &'a Id,
+    },
+    /// The ids that a page of a full pull had.
+    PulledPage {
+        mode: Mode,
+        network: &'a Id,
+        page: u32,
+    },
+    /// The network that authenticates with a token.
+    OwnToken {
+        mode: Mode,
+        hash: &'a str,
+    },
+    /// The network that a party belongs to.
+    Party {
+        mode: Mode,
+        party: &'a PartyId,
+    },
+    /// An object as a party has sent it.
+    OcpiObject {
+        mode: Mode,
+        id: &'a ObjectId,
+    },
+    /// That a location names a tariff.
+    TariffUse {
+        mode: Mode,
+        tariff: &'a ObjectId,
+        location: &'a str,
+    },
+    NetworkCommand {
+        mode: Mode,
+        id: &'a Id,
+    },
+    /// The token of a charge card.
+    ChargeToken {
+        mode: Mode,
+        kind: TokenType,
+        uid: &'a str,
+    },
 }
 
 /// The sort key of a row that is alone under its partition key.
@@ -105,6 +163,10 @@ const ALONE: &str = "#";
 const CHILDREN: &str = "CHILDREN";
 /// The sort key of the row that says an invoice is in the making.
 const MAKING: &str = "MAKING";
+/// What the keys of objects that parties have sent begin with, after the mode.
+const OBJECT: &str = "OBJECT";
+/// The same of the tokens of charge cards.
+const CARD: &str = "CARD";
 /// The sort key of a payment method that was deleted.
 const DELETED: &str = "DELETED";
 
@@ -151,6 +213,33 @@ impl Key<'_> {
                 };
                 (format!("{mode}#CAL#{owner}"), day.to_string())
             }
+            Self::Network { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
+            Self::Pull { mode, network } => (format!("{mode}#{network}"), "PULL".into()),
+            Self::PulledPage {
+                mode,
+                network,
+                page,
+            } => (format!("{mode}#{network}"), format!("PULLED#{page:08}")),
+            Self::OwnToken { mode, hash } => (of_ocpi(mode, "TOKEN", hash), ALONE.into()),
+            Self::Party { mode, party } => {
+                (of_ocpi(mode, "PARTY", &party.to_string()), ALONE.into())
+            }
+            Self::OcpiObject { mode, id } => (of_object(mode, id), ALONE.into()),
+            Self::TariffUse {
+                mode,
+                tariff,
+                location,
+            } => (
+                of_object(mode, tariff),
+                format!("LOCATION#{}", location.to_lowercase()),
+            ),
+            Self::NetworkCommand { mode, id } => {
+                (of_ocpi(mode, "COMMAND", id.as_str()), ALONE.into())
+            }
+            Self::ChargeToken { mode, kind, uid } => {
+                let name = format!("{}#{}", kind.as_str(), uid.to_lowercase());
+                (of_ocpi(mode, CARD, &name), ALONE.into())
+            }
         }
     }
 }
@@ -168,16 +257,22 @@ pub enum Partition<'a> {
     },
     /// The reservations that are over and owe their fee.
     Fees { tenant: &'a Tenant },
-    /// The reservations whose fee was owed since a month and is paid. The date is the first day of the month, UTC.
+    /// The reservations whose fee became due in a month and is paid. The date is the first day of the month, UTC.
     PaidFees { tenant: &'a Tenant, month: Date },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
     Stations { mode: Mode },
-    /// The stations in a small cell.
-    Fine { mode: Mode, cell: &'a str },
-    /// The stations in a large cell.
-    Coarse { mode: Mode, cell: &'a str },
+    /// The stations in a region, in the order of their cells.
+    Region { mode: Mode, region: &'a str },
+    /// All networks of a mode.
+    Networks { mode: Mode },
+    /// The locations of a party.
+    LocationsOf { mode: Mode, party: &'a PartyId },
+    /// The sessions and CDRs that belong to no session of this service.
+    Unmatched { mode: Mode },
+    /// The tokens of charge cards.
+    Tokens { mode: Mode },
 }
 
 impl Partition<'_> {
@@ -201,8 +296,17 @@ impl Partition<'_> {
                 "list_pk",
                 format!("{mode}#{}", Kind::ChargingStation.name()),
             ),
-            Self::Fine { mode, cell } => ("fine", "fine_pk", format!("{mode}#{cell}")),
-            Self::Coarse { mode, cell } => ("coarse", "coarse_pk", format!("{mode}#{cell}")),
+            Self::Region { mode, region } => ("cell", "cell_pk", format!("{mode}#{region}")),
+            Self::Networks { mode } => {
+                let kind = Kind::Network.name();
+                ("list", "list_pk", format!("{mode}#{kind}"))
+            }
+            Self::LocationsOf { mode, party } => {
+                let value = of_ocpi(mode, "LOCATIONS", &party.to_string());
+                ("network", "network_pk", value)
+            }
+            Self::Unmatched { mode } => ("network", "network_pk", format!("{mode}#OCPI#UNMATCHED")),
+            Self::Tokens { mode } => ("network", "network_pk", format!("{mode}#OCPI#CARDS")),
         }
     }
 }
@@ -231,6 +335,50 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
 pub fn heads_invoice(sk: &str) -> bool {
     matches!(sk, ALONE | MAKING)
 }
+
+fn of_ocpi(mode: Mode, what: &str, name: &str) -> String {
+    format!("{mode}#OCPI#{what}#{name}")
+}
+
+fn of_object(mode: Mode, id: &ObjectId) -> String {
+    let (owner, module) = (&id.owner, id.module.as_str());
+    let name = format!("{owner}#{module}#{}", id.id.to_lowercase());
+    of_ocpi(mode, OBJECT, &name)
+}
+
+/// The mode and id of an object's `pk` that a party has sent, in lower case.
+pub fn parse_ocpi_object(pk: &str) -> Option<(Mode, ObjectId)> {
+    let (mode, rest) = pk.split_once("#OCPI#")?;
+    let (what, rest) = rest.split_once('#')?;
+    let (owner, rest) = rest.split_once('#')?;
+    let (module, id) = rest.split_once('#')?;
+    let (country, party) = owner.split_once('*')?;
+    let owner = PartyId::new(country, party).ok()?;
+    let module = Module::from_name(module).filter(|_| what == OBJECT)?;
+    let id = id.to_owned();
+    Some((mode.parse().ok()?, ObjectId { owner, module, id }))
+}
+
+/// The mode, type and uid of the `pk` of a charge card's token, the uid in lower case.
+pub fn parse_charge_token(pk: &str) -> Option<(Mode, TokenType, String)> {
+    let (mode, rest) = pk.split_once("#OCPI#")?;
+    let (what, rest) = rest.split_once('#')?;
+    let (kind, uid) = rest.split_once('#')?;
+    let kind = TokenType::from_name(kind).filter(|_| what == CARD)?;
+    Some((mode.parse().ok()?, kind, uid.to_owned()))
+}
+
+/// The mode and id of a network's `pk`.
+pub fn parse_network(pk: &str) -> Option<(Mode, Id)> {
+    let (mode, id) = pk.split_once('#')?;
+    let id = Id::from(id);
+    let mode = mode.parse().ok()?;
+    id.is(Kind::Network).then_some((mode, id))
+}
+
+/// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. Stations of one cell have the
+/// same, because entries of an index need not differ in their keys, and the id is in `pk` already.
+pub const CELL: &str = "cell_sk";
 
 /// The mode and id of a station's `pk`.
 pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
@@ -326,5 +474,30 @@ mod tests {
         }
         .pair();
         assert_eq!(parse_object(&pk), None);
+    }
+
+    #[test]
+    fn the_key_of_what_a_network_sends_tells_what_it_is() {
+        let mode = Mode::Live;
+        let owner = PartyId::new("NL", "TNM").unwrap();
+        let id = ObjectId::new(owner, Module::Tariffs, "A#1").unwrap();
+        let (pk, _) = Key::OcpiObject { mode, id: &id }.pair();
+        let (read_mode, read) = parse_ocpi_object(&pk).unwrap();
+        assert_eq!((read_mode, read.id.as_str()), (mode, "a#1"));
+        assert_eq!(Key::OcpiObject { mode, id: &read }.pair().0, pk);
+        assert!(parse_charge_token(&pk).is_none() && parse_network(&pk).is_none());
+        let kind = TokenType::Rfid;
+        let (pk, _) = Key::ChargeToken {
+            mode,
+            kind,
+            uid: "04AA",
+        }
+        .pair();
+        assert_eq!(parse_charge_token(&pk), Some((mode, kind, "04aa".into())));
+        assert!(parse_ocpi_object(&pk).is_none() && parse_object(&pk).is_none());
+        let network = Id::from_number(Kind::Network, 1);
+        let (pk, _) = Key::Network { mode, id: &network }.pair();
+        assert_eq!(parse_network(&pk), Some((mode, network)));
+        assert!(parse_station(&pk).is_none() && parse_object(&pk).is_none());
     }
 }

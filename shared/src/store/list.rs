@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::Partition;
-use super::row::{self, ById, Record};
+use super::row::{ById, Record};
 use super::{Item, Store, client, s, string};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::models::stored::Stored;
 use crate::origin::Tenant;
 
-/// Which part of a list is wanted.
+/// The requested part of a list.
 #[derive(Debug, Clone)]
 pub struct PageRequest {
     /// How many rows, at most.
@@ -59,7 +59,6 @@ impl Among<'_> {
         names: &mut HashMap<String, String>,
         values: &mut HashMap<String, AttributeValue>,
     ) -> String {
-        names.insert("#object".into(), "object".into());
         names.insert("#among".into(), self.member.to_owned());
         let mut places = Vec::new();
         for (place, value) in self.values.iter().enumerate() {
@@ -71,7 +70,7 @@ impl Among<'_> {
     }
 }
 
-/// A page's rows, newest first, and whether there are more on either side.
+/// The rows of a page, newest first, and whether there are newer and older rows.
 #[derive(Debug, Clone)]
 pub struct Page<T> {
     pub rows: Vec<T>,
@@ -80,8 +79,9 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Makes a page of what was read in the slice's direction: one row more than wanted tells that there are more.
-    pub(super) fn page(rows: Vec<T>, page_request: &PageRequest) -> Self {
+    /// Makes a page of the rows that were read in the direction of the request. One row more than the limit means that more
+    /// rows follow.
+    pub(super) fn from_rows(rows: Vec<T>, page_request: &PageRequest) -> Self {
         Self::cut(rows, page_request.limit, &page_request.from)
     }
 
@@ -167,7 +167,7 @@ impl<T> Page<T> {
 }
 
 impl PageRequest {
-    /// Everything there is, up to a limit.
+    /// The first page of everything.
     pub fn first(limit: usize) -> Self {
         Self {
             limit,
@@ -192,7 +192,7 @@ impl Store {
     /// One page of a list of whole rows.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn list<T: Record>(
         &self,
         partition: Partition<'_>,
@@ -202,7 +202,7 @@ impl Store {
         let found = self
             .page(partition, T::KIND, page_request, filter, None)
             .await?;
-        found.try_map(row::from_item)
+        found.try_map(|item| self.row_of(item))
     }
 
     /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
@@ -220,13 +220,13 @@ impl Store {
         let found = self
             .page(partition, T::KIND, page_request, filter, Some(among))
             .await?;
-        found.try_map(row::from_item)
+        found.try_map(|item| self.row_of(item))
     }
 
     /// All items of a partition, for one that holds few.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub(super) async fn items_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
         let (index, attribute, value) = partition.place();
         let pages = self.client.query().table_name(&self.table);
@@ -244,7 +244,7 @@ impl Store {
     /// The id of the newest object of a list that has these values, if any has.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn newest_id(
         &self,
         partition: Partition<'_>,
@@ -260,6 +260,7 @@ impl Store {
             .map(|row| Id::from(string(row, "list_sk"))))
     }
 
+    /// One page of items: their place in the list, and the attributes that [`row::from_item`] reads.
     pub(super) async fn page(
         &self,
         partition: Partition<'_>,
@@ -273,7 +274,14 @@ impl Store {
         let mut unread = false;
         if let Some((low, high)) = page_request.bounds(kind) {
             let (index, attribute, value) = partition.place();
-            let mut names = HashMap::from([("#pk".to_owned(), attribute.to_owned())]);
+            let mut names: HashMap<String, String> = [
+                ("#pk", attribute),
+                ("#object", "object"),
+                ("#internal", "internal"),
+                ("#version", "version"),
+            ]
+            .map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned()))
+            .into();
             let mut values = HashMap::from([
                 (":pk".to_owned(), s(value)),
                 (":low".to_owned(), s(low.as_str())),
@@ -302,6 +310,9 @@ impl Store {
                     .index_name(index);
                 let page = query
                     .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
+                    // The other attributes are index keys and what the relay reads: a third of a small row. Secrets are encrypted
+                    // in the context of the row's key.
+                    .projection_expression("pk, sk, list_sk, #object, #internal, #version")
                     .set_filter_expression(condition.clone())
                     .set_expression_attribute_names(Some(names.clone()))
                     .set_expression_attribute_values(Some(values.clone()))
@@ -337,7 +348,7 @@ impl Store {
     /// One page of objects whose ids are kept elsewhere than in an index, without those that `keep` refuses.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn list_members<T: ById>(
         &self,
         tenant: &Tenant,
@@ -377,7 +388,7 @@ impl Store {
                 Cursor::After(last)
             };
         }
-        Ok(Page::page(rows, page_request))
+        Ok(Page::from_rows(rows, page_request))
     }
 
     /// One page of the drivers attached to a fleet: their ids.
@@ -402,7 +413,7 @@ impl Store {
         page_request: &PageRequest,
     ) -> Result<Page<Item>> {
         let Some((low, high)) = page_request.bounds(kind) else {
-            return Ok(Page::page(Vec::new(), page_request));
+            return Ok(Page::from_rows(Vec::new(), page_request));
         };
         let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
         let query = self.client.query().table_name(&self.table);
@@ -416,7 +427,10 @@ impl Store {
             .send()
             .await
             .map_err(client::failure)?;
-        Ok(Page::page(page.items.unwrap_or_default(), page_request))
+        Ok(Page::from_rows(
+            page.items.unwrap_or_default(),
+            page_request,
+        ))
     }
 }
 
@@ -454,7 +468,7 @@ pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, page_request: &PageRequest) -> 
     if !matches!(page_request.from, Cursor::Before(_)) {
         ids.reverse();
     }
-    Page::page(ids, page_request)
+    Page::from_rows(ids, page_request)
 }
 
 fn filter_expression(
@@ -464,7 +478,6 @@ fn filter_expression(
 ) -> Option<String> {
     let mut terms = Vec::new();
     for (n, (member, value)) in filter.into_iter().enumerate() {
-        names.insert("#object".into(), "object".into());
         values.insert(format!(":f{n}"), s(value));
         let (member, among) = match member.strip_suffix("[]") {
             Some(list) => (list, true),

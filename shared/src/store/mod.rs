@@ -9,8 +9,10 @@ pub mod deliveries;
 pub mod fleets;
 pub mod idempotency;
 pub mod invoices;
+mod item;
 pub mod keys;
 pub mod list;
+pub mod networks;
 pub mod payment_methods;
 pub mod rates;
 pub mod row;
@@ -21,33 +23,34 @@ pub mod sweep;
 pub mod unit_of_work;
 pub mod wallets;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::KeysAndAttributes;
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
+use crate::encryption::EncryptionKeys;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::stored::Stored;
-use crate::origin::Tenant;
+use crate::origin::{Origin, Tenant};
 use keys::Key;
-use row::ById;
+use row::{ById, Record};
 
 pub use idempotency::Recalled;
+pub use item::Item;
+use item::{key_item, n, number, s, string};
 pub use unit_of_work::UnitOfWork;
-
-/// A row as the table holds it.
-pub type Item = HashMap<String, AttributeValue>;
 
 /// The table.
 #[derive(Debug, Clone)]
 pub struct Store {
     client: aws_sdk_dynamodb::Client,
     table: String,
+    encryption_keys: EncryptionKeys,
 }
 
-/// How many rows one BatchGetItem may ask for, and how many of these calls are under way at once.
+/// How many rows one BatchGetItem may ask for, and how many of these calls run concurrently.
 const BATCH: usize = 100;
 const BATCHES: usize = 12;
 
@@ -56,13 +59,32 @@ impl Store {
         Self {
             client,
             table: table.into(),
+            encryption_keys: EncryptionKeys::none(),
         }
+    }
+
+    /// The same table with keys for the secrets in its rows. Without keys, secrets are read masked, and rows that hold secrets
+    /// cannot be written.
+    #[must_use]
+    pub fn with_encryption_keys(mut self, keys: EncryptionKeys) -> Self {
+        self.encryption_keys = keys;
+        self
+    }
+
+    /// Reads a row and decrypts its secrets.
+    fn row_of<T: Record>(&self, item: Item) -> Result<Stored<T>> {
+        row::from_item(row::decrypted::<T>(item, &self.encryption_keys)?)
+    }
+
+    /// The item of a row, with its secrets encrypted.
+    fn item_of<T: Record>(&self, row: &Stored<T>, origin: &Origin) -> Result<Item> {
+        row::encrypted::<T>(row::to_item(row, origin)?, &self.encryption_keys)
     }
 
     /// Reads an object to show it.
     ///
     /// # Errors
-    /// The 404 of its kind.
+    /// The 404 of the kind, such as `driver_not_found`; `Unavailable` if DynamoDB cannot be reached.
     pub async fn get<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Stored<T>> {
         self.read(tenant, id, false).await
     }
@@ -70,7 +92,7 @@ impl Store {
     /// Reads an object to decide on it: as it is at this moment.
     ///
     /// # Errors
-    /// The 404 of its kind.
+    /// The 404 of the kind, such as `driver_not_found`; `Unavailable` if DynamoDB cannot be reached.
     pub async fn load<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Stored<T>> {
         self.read(tenant, id, true).await
     }
@@ -78,7 +100,7 @@ impl Store {
     /// Reads an object to decide on it, or nothing.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn find<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Option<Stored<T>>> {
         match self.load(tenant, id).await {
             Ok(row) => Ok(Some(row)),
@@ -87,12 +109,32 @@ impl Store {
         }
     }
 
+    /// Reads several objects of a tenant to decide on them, with one call: each as it is at this moment.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn find_together<'a>(
+        &self,
+        tenant: &Tenant,
+        ids: impl IntoIterator<Item = &'a Id>,
+    ) -> Result<FoundTogether> {
+        // A batch may name each key once.
+        let ids: BTreeSet<&Id> = ids.into_iter().collect();
+        let keys = ids.iter().map(|id| key_item(Key::Object { tenant, id }));
+        let items = self.items(keys.collect(), None, true).await?;
+        let by_id = |item: Item| {
+            let (_, id) = keys::parse_object(string(&item, "pk"))?;
+            Some((id, item))
+        };
+        Ok(FoundTogether(items.into_iter().filter_map(by_id).collect()))
+    }
+
     async fn read<T: ById>(&self, tenant: &Tenant, id: &Id, consistent: bool) -> Result<Stored<T>> {
         if !id.is(T::KIND) {
             return Err(Error::not_found(T::KIND));
         }
         match self.item(T::locate(tenant, id), consistent).await? {
-            Some(item) => row::from_item(item),
+            Some(item) => self.row_of(item),
             None => Err(Error::not_found(T::KIND)),
         }
     }
@@ -114,7 +156,7 @@ impl Store {
     /// Which of these ids names no object of that kind.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn missing(&self, tenant: &Tenant, kind: Kind, ids: &[Id]) -> Result<Option<Id>> {
         if let Some(malformed) = ids.iter().find(|id| !id.is(kind)) {
             return Ok(Some(malformed.clone()));
@@ -135,17 +177,17 @@ impl Store {
         Ok(ids.iter().find(|id| !there(id)).cloned())
     }
 
-    /// Reads objects of one kind to show them, in the order of the ids; those that are gone are left out.
+    /// Reads objects of one kind to show them, in the order of the ids; deleted ones are left out.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Stored<T>>> {
         let keys = ids.iter().map(|id| key_item(T::locate(tenant, id)));
         let rows = self
             .items(keys.collect(), None, false)
             .await?
             .into_iter()
-            .map(row::from_item::<T>);
+            .map(|item| self.row_of::<T>(item));
         let mut rows: HashMap<Id, Stored<T>> = rows
             .map(|row| row.map(|row| (row.object.id().clone(), row)))
             .collect::<Result<_>>()?;
@@ -214,34 +256,25 @@ impl Store {
     }
 }
 
-/// A key as the attributes `pk` and `sk`.
-fn key_item(key: Key<'_>) -> Item {
-    let (pk, sk) = key.pair();
-    HashMap::from([
-        ("pk".to_owned(), AttributeValue::S(pk)),
-        ("sk".to_owned(), AttributeValue::S(sk)),
-    ])
-}
+/// Objects that were read with one call.
+#[derive(Debug)]
+pub struct FoundTogether(HashMap<Id, Item>);
 
-/// A string attribute, or "".
-fn string<'a>(item: &'a Item, name: &str) -> &'a str {
-    item.get(name)
-        .and_then(|value| value.as_s().ok())
-        .map_or("", String::as_str)
-}
+impl FoundTogether {
+    /// Takes an object out, if it was found and is of that kind.
+    ///
+    /// # Errors
+    /// `Internal` if the row cannot be read.
+    pub fn take<T: ById>(&mut self, id: &Id) -> Result<Option<Stored<T>>> {
+        let item = id.is(T::KIND).then(|| self.0.remove(id)).flatten();
+        item.map(row::from_item).transpose()
+    }
 
-/// A numeric attribute, or 0.
-fn number(item: &Item, name: &str) -> i64 {
-    item.get(name)
-        .and_then(|value| value.as_n().ok())
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0)
-}
-
-fn s(text: impl Into<String>) -> AttributeValue {
-    AttributeValue::S(text.into())
-}
-
-fn n(number: impl ToString) -> AttributeValue {
-    AttributeValue::N(number.to_string())
+    /// The same for an object that has to exist.
+    ///
+    /// # Errors
+    /// The 404 of its kind if it was not found; `Internal` if the row cannot be read.
+    pub fn require<T: ById>(&mut self, id: &Id) -> Result<Stored<T>> {
+        self.take(id)?.ok_or_else(|| Error::not_found(T::KIND))
+    }
 }

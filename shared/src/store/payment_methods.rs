@@ -56,7 +56,7 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Deletes a payment method that was read, unless somebody else has written it since. Workers still find it with
+    /// Deletes a payment method that was read. The commit fails if it was written since. Workers still find it with
     /// [`Store::payment_method_or_deleted`].
     ///
     /// # Errors

@@ -16,7 +16,7 @@ impl Store {
     /// `seen` is what this instance last knew. Answers with what it is now.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn spend(
         &self,
         tenant: &Tenant,

@@ -4,8 +4,9 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
+use super::item::{Item, key_item, n, number, s, string};
 use super::keys::{self, Key, Partition};
-use super::{Item, key_item, n, number, s};
+use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountInternal};
@@ -27,7 +28,7 @@ use crate::models::transaction::{Transaction, TransactionInternal};
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::models::webhook_delivery::WebhookDelivery;
-use crate::models::webhook_endpoint::WebhookEndpoint;
+use crate::models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
 use crate::origin::{Origin, Tenant};
 use crate::time::Timestamp;
 use crate::version::Versions;
@@ -74,6 +75,30 @@ pub trait Record: Object {
     /// Puts back what `compact` left out, and what an earlier release did not store.
     fn complete(_object: &mut AttributeValue) {}
 
+    /// Encrypts the secrets of the row's members `object` and `internal`.
+    ///
+    /// # Errors
+    /// `Internal` if there are no encryption keys.
+    fn encrypt(
+        _object: &mut AttributeValue,
+        _internal: &mut AttributeValue,
+        _cipher: &Cipher<'_>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    /// Decrypts what `encrypt` has encrypted.
+    ///
+    /// # Errors
+    /// `Internal` if the row was encrypted with a key that is not there any more.
+    fn decrypt(
+        _object: &mut AttributeValue,
+        _internal: &mut AttributeValue,
+        _cipher: &Cipher<'_>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
     /// When the service has to process the object by itself.
     fn next_action_at(_internal: &Self::Internal) -> Option<Timestamp> {
         None
@@ -110,7 +135,86 @@ pub(super) fn events_of<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<V
     row.events().iter().map(event).collect()
 }
 
-/// The item that the next write of the object puts.
+/// Encrypts and decrypts the secrets of one row.
+pub struct Cipher<'a> {
+    keys: &'a EncryptionKeys,
+    /// The key of the row, which is authenticated with each secret.
+    row: String,
+}
+
+impl Cipher<'_> {
+    fn encrypt(&self, text: &str) -> Result<String> {
+        let encrypted = self.keys.encrypt(&self.row, text)?;
+        Ok(encrypted.as_str().to_owned())
+    }
+
+    /// A text that an earlier release did not encrypt is returned as it is.
+    fn decrypt(&self, text: &str) -> Result<String> {
+        match Encrypted::parse(text) {
+            Some(encrypted) => self.keys.decrypt(&self.row, &encrypted),
+            None => Ok(text.to_owned()),
+        }
+    }
+}
+
+type Crypt = fn(&mut AttributeValue, &mut AttributeValue, &Cipher<'_>) -> Result<()>;
+
+/// The item of a row with its secrets encrypted.
+///
+/// # Errors
+/// `Internal` if the row has secrets and there are no keys.
+pub(super) fn encrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<Item> {
+    crypted(item, keys, T::encrypt)
+}
+
+/// The item of a row with its secrets decrypted. A function without keys reads them masked.
+///
+/// # Errors
+/// `Internal` if a secret was encrypted with a key that is not there any more.
+pub(super) fn decrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<Item> {
+    match keys.is_empty() {
+        true => Ok(item),
+        false => crypted(item, keys, T::decrypt),
+    }
+}
+
+fn crypted(mut item: Item, keys: &EncryptionKeys, crypt: Crypt) -> Result<Item> {
+    let row = format!("{} {}", string(&item, "pk"), string(&item, "sk"));
+    let cipher = Cipher { keys, row };
+    if let (Some(mut object), Some(mut internal)) = (item.remove("object"), item.remove("internal"))
+    {
+        crypt(&mut object, &mut internal, &cipher)?;
+        item.insert("object".into(), object);
+        item.insert("internal".into(), internal);
+    }
+    Ok(item)
+}
+
+/// The text of a member.
+fn text_in<'a>(value: &'a mut AttributeValue, name: &str) -> Option<&'a mut String> {
+    let AttributeValue::M(members) = value else {
+        return None;
+    };
+    match members.get_mut(name) {
+        Some(AttributeValue::S(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The secrets that an endpoint had before: `internal.previous[].secret`.
+fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut String> {
+    let previous = match internal {
+        AttributeValue::M(members) => members.get_mut("previous"),
+        _ => None,
+    };
+    let previous = match previous {
+        Some(AttributeValue::L(previous)) => previous.as_mut_slice(),
+        _ => &mut [],
+    };
+    previous.iter_mut().filter_map(|one| text_in(one, "secret"))
+}
+
+/// The item that the next write of the object puts, before its secrets are encrypted.
 ///
 /// # Errors
 /// `Internal` if the object cannot be represented as attributes.
@@ -126,8 +230,8 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         item.insert(attribute.into(), s(value));
     }
     if let Some(at) = T::next_action_at(&row.internal) {
-        item.insert("next_action_pk".into(), s(keys::next_action_partition(at)));
-        item.insert("next_action_at".into(), s(at.to_string()));
+        item.insert("next_pk".into(), s(keys::next_action_partition(at)));
+        item.insert("next_at".into(), s(at.to_string()));
     }
     if let Some(at) = row.object.expires() {
         item.insert("ttl".into(), n(at.unix_seconds()));
@@ -142,7 +246,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     item.insert("written".into(), s(origin.now.to_string()));
     if !row.events().is_empty() {
         let names = row.events().iter().map(|kind| s(kind.as_str()));
-        item.insert("pending_events".into(), AttributeValue::L(names.collect()));
+        item.insert("events".into(), AttributeValue::L(names.collect()));
     }
     let mut object = without_nulls(&row.object)?;
     T::compact(&mut object);
@@ -229,7 +333,42 @@ records! {
 
     PaymentMethod {}
     Policy {}
-    WebhookEndpoint {}
+    // The object in the row has the masked secret, which is what most readers are shown. The secret itself is in
+    // `internal`, encrypted, with those that it replaced.
+    WebhookEndpoint {
+        fn encrypt(
+            object: &mut AttributeValue,
+            internal: &mut AttributeValue,
+            cipher: &Cipher<'_>,
+        ) -> Result<()> {
+            if let Some(secret) = text_in(object, "secret") {
+                let encrypted = cipher.encrypt(secret)?;
+                *secret = SigningSecret::from_row(secret).masked().as_str().to_owned();
+                if let AttributeValue::M(members) = internal {
+                    members.insert("secret".into(), s(encrypted));
+                }
+            }
+            previous_secrets(internal).try_for_each(|secret| {
+                *secret = cipher.encrypt(secret)?;
+                Ok(())
+            })
+        }
+
+        fn decrypt(
+            object: &mut AttributeValue,
+            internal: &mut AttributeValue,
+            cipher: &Cipher<'_>,
+        ) -> Result<()> {
+            let encrypted = text_in(internal, "secret");
+            if let (Some(secret), Some(encrypted)) = (text_in(object, "secret"), encrypted) {
+                *secret = cipher.decrypt(encrypted)?;
+            }
+            previous_secrets(internal).try_for_each(|secret| {
+                *secret = cipher.decrypt(secret)?;
+                Ok(())
+            })
+        }
+    }
 
     Vehicle {
         fn fleet(&self) -> Option<&Id> {
@@ -260,12 +399,12 @@ records! {
     Reservation {
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
             let all = Partition::Kind { tenant, kind: Self::KIND };
-            let owes = internal.owed_since.map(|_| Partition::Fees { tenant });
+            let due = internal.fee_due_since.map(|_| Partition::Fees { tenant });
             let paid = internal.fee_paid.map(|fee| Partition::PaidFees {
                 tenant,
                 month: fee.since.utc_date().first_of_month(),
             });
-            std::iter::once(all).chain(owes.or(paid)).collect()
+            std::iter::once(all).chain(due.or(paid)).collect()
         }
 
         fn next_action_at(internal: &ReservationInternal) -> Option<Timestamp> {
@@ -488,9 +627,9 @@ mod tests {
         // Null members are left out, and a whole number is one.
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
-        let internal = json!({"billing": null, "reporting": null, "next_action_at": null});
+        let internal = json!({"billing": null, "reporting": null, "next": null});
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
-            "version": 1, "written": "2026-03-01T08:00:00.000Z", "pending_events": ["fleet.created"], "object": object,
+            "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
             "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
     }
@@ -501,7 +640,7 @@ mod tests {
         let read = from_item::<Fleet>(to_item(&row, &origin()).unwrap()).unwrap();
         assert_eq!(read, Stored::read(row.object, row.internal, 1));
         let item = to_item(&read, &origin()).unwrap();
-        assert!(!item.contains_key("pending_events"));
+        assert!(!item.contains_key("events"));
         assert_eq!(from_item::<Fleet>(item).unwrap().version, 2);
     }
 
@@ -514,17 +653,17 @@ mod tests {
         let waiting = Stored::with_internal(event.clone(), EventInternal::unplanned(origin().now));
         let item = to_item(&waiting, &origin()).unwrap();
         assert_eq!(
-            super::super::string(&item, "next_action_at"),
+            super::super::item::string(&item, "next_at"),
             "2026-03-01T08:00:00.000Z"
         );
-        assert!(super::super::string(&item, "next_action_pk").starts_with("DUE#"));
+        assert!(super::super::item::string(&item, "next_pk").starts_with("DUE#"));
         assert_eq!(
             number(&item, "ttl"),
             event.created.plus_millis(event::KEPT).unix_seconds()
         );
         let done = Stored::with_internal(event, EventInternal::planned(Default::default()));
         let done = to_item(&done, &origin()).unwrap();
-        assert!(!done.contains_key("next_action_pk") && !done.contains_key("next_action_at"));
+        assert!(!done.contains_key("next_pk") && !done.contains_key("next_at"));
     }
 
     #[test]

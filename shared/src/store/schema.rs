@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("list", "list_pk", "list_sk", &["*"]),
     ("fleet", "fleet_pk", "list_sk", &["*"]),
-    ("due", "next_action_pk", "next_action_at", &[]),
-    ("fine", "fine_pk", "list_sk", &["place"]),
-    ("coarse", "coarse_pk", "list_sk", &["place"]),
+    ("due", "next_pk", "next_at", &[]),
+    ("cell", "cell_pk", "cell_sk", &["outline", "place"]),
+    ("network", "network_pk", "network_sk", &[]),
 ];
 
 impl Store {

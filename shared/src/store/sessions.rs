@@ -7,13 +7,13 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::keys::Partition;
 use super::row;
 use super::{Item, Store, client, s};
-use crate::charging::calendar::Window;
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::models::charging_session::ChargingSession;
 use crate::models::stored::Stored;
 use crate::origin::Tenant;
 use crate::time::DAY;
+use crate::window::Window;
 
 /// How long a session may last so that it is still found by when it ended, in milliseconds.
 const LONGEST: i64 = 7 * DAY;
@@ -66,7 +66,7 @@ impl Sessions<'_> {
     /// The next page; none after the last.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn next(&mut self) -> Result<Option<Vec<Stored<ChargingSession>>>> {
         if self.over {
             return Ok(None);

@@ -1,18 +1,20 @@
 //! Stations: shared by all tenants of a mode, found by the H3 cells around a place.
 
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, Update, WriteRequest};
+use aws_sdk_dynamodb::types::{PutRequest, Update, WriteRequest};
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use super::calendars::Calendars;
-use super::keys::{Key, Partition, parse_station};
+use super::keys::{self, Key, Partition, parse_station};
 use super::list::{Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
-use crate::charging::calendar::{CalendarOwner, Window};
-use crate::charging::geo::{CellSize, cell_of};
+use crate::charging::calendar::CalendarOwner;
+use crate::charging::cells::{self, CellKey, CellRange};
+use crate::charging::matching::best_first::IndexedStation;
+use crate::charging::matching::outline::Outline;
 use crate::charging::search::{Circle, NearbyStation, Place, Search, free_ranges};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -20,15 +22,10 @@ use crate::models::charging_station::{ChargingStation, ConnectorStatus, Point};
 use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::time::Timestamp;
+use crate::window::Window;
 
 /// How many stations a narrowed search reads at a time.
 const AT_A_TIME: usize = 100;
-
-/// How many stations, nearest first, one attempt to confirm reads in full.
-const MAX_STATIONS: usize = 200;
-
-/// How many cells are read at once: those of the largest circle that small cells cover.
-const CELLS: usize = 48;
 
 /// How many rows one BatchWriteItem may write.
 const BATCH: usize = 25;
@@ -44,7 +41,7 @@ impl Store {
     /// One page of the stations that a search finds.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn search(
         &self,
         tenant: &Tenant,
@@ -227,7 +224,7 @@ impl Store {
     /// The station with the times in which it is free, within a window.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn with_free_times(
         &self,
         tenant: &Tenant,
@@ -255,62 +252,91 @@ impl Store {
         self.calendars(tenant.mode, pages).await
     }
 
-    /// Where the stations of a place stand, in no particular order.
+    /// The stations of a place by their entries in the index, in no particular order.
     async fn spots(&self, tenant: &Tenant, place: &Place) -> Result<Vec<NearbyStation>> {
-        let (size, cells) = place.cells();
-        let found: Vec<Vec<Item>> = stream::iter(cells)
-            .map(|cell| self.stations_in(tenant.mode, cell, size))
-            .buffered(CELLS)
-            .try_collect()
-            .await?;
-        let spot = |item: &Item| {
-            let distance = place.distance(point(item)?)?;
-            let (_, id) = parse_station(string(item, "pk"))?;
+        let entries = self.in_cells(tenant.mode, place, "pk, place").await?;
+        let spot = |entry: &Item| {
             Some(NearbyStation {
-                distance,
+                distance: place.distance(point(entry)?)?,
                 created: Timestamp::EPOCH,
-                id,
+                id: id(entry)?,
             })
         };
-        Ok(found.iter().flatten().filter_map(spot).collect())
+        Ok(entries.iter().filter_map(spot).collect())
     }
 
-    /// Where the stations in a circle stand, nearest first.
+    /// The published stations in a circle by their entries in the index, in no particular order.
     ///
     /// # Errors
-    /// The table's.
-    pub async fn spots_in(&self, tenant: &Tenant, circle: Circle) -> Result<Vec<NearbyStation>> {
-        let mut spots = self.spots(tenant, &Place::Circle(circle)).await?;
-        spots.sort_by(|a, b| (a.distance, &a.id).cmp(&(b.distance, &b.id)));
-        Ok(spots)
-    }
-
-    /// The nearest of these stations, and the preferred ones of those that are further away; none that its operator does not
-    /// publish. Also says how many stations there are with those that were not read.
-    ///
-    /// # Errors
-    /// The table's.
-    pub async fn nearest(
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn indexed_stations(
         &self,
         tenant: &Tenant,
-        spots: &[NearbyStation],
-        preferred: &[Id],
-    ) -> Result<(Vec<ChargingStation>, usize)> {
-        let ids: Vec<Id> = spots
-            .iter()
-            .enumerate()
-            .filter(|(n, spot)| *n < MAX_STATIONS || preferred.contains(&spot.id))
-            .map(|(_, spot)| spot.id.clone())
-            .collect();
-        let mut rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
-        rows.retain(|row| row.internal.published);
-        let unusable = ids.len() - rows.len();
-        let stations = rows.into_iter().map(|row| row.object).collect();
-        Ok((stations, spots.len() - unusable))
+        circle: Circle,
+    ) -> Result<Vec<IndexedStation>> {
+        let place = Place::Circle(circle);
+        let entries = self
+            .in_cells(tenant.mode, &place, "pk, place, outline")
+            .await?;
+        let station = |entry: &Item| {
+            let location = point(entry)?;
+            place.distance(location)?;
+            Some(IndexedStation {
+                id: id(entry)?,
+                location,
+                outline: string(entry, "outline").parse().ok(),
+            })
+        };
+        Ok(entries.iter().filter_map(station).collect())
     }
 
-    async fn stations_in(&self, mode: Mode, cell: String, size: CellSize) -> Result<Vec<Item>> {
-        self.items_in(partition(mode, &cell, size)).await
+    /// These attributes of the entries in the cells that cover a place.
+    async fn in_cells(&self, mode: Mode, place: &Place, attributes: &str) -> Result<Vec<Item>> {
+        let ranges = cells::cover(place);
+        let at_once = ranges.len().max(1);
+        let found: Vec<Vec<Item>> = stream::iter(ranges)
+            .map(|range| self.in_range(mode, range, attributes))
+            .buffered(at_once)
+            .try_collect()
+            .await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    async fn in_range(&self, mode: Mode, range: CellRange, attributes: &str) -> Result<Vec<Item>> {
+        let CellRange {
+            region,
+            first,
+            last,
+        } = &range;
+        let (index, attribute, value) = Partition::Region { mode, region }.place();
+        let entries = self.client.query().table_name(&self.table);
+        let entries = entries
+            .index_name(index)
+            .key_condition_expression("#region = :region AND #cell BETWEEN :first AND :last")
+            .projection_expression(attributes)
+            .expression_attribute_names("#region", attribute)
+            .expression_attribute_names("#cell", keys::CELL)
+            .expression_attribute_values(":region", s(value))
+            .expression_attribute_values(":first", s(first))
+            .expression_attribute_values(":last", s(last))
+            .into_paginator()
+            .items()
+            .send();
+        entries.try_collect().await.map_err(client::failure)
+    }
+
+    /// The stations of these ids that are published, in the order of the ids.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn published_stations(
+        &self,
+        tenant: &Tenant,
+        ids: &[Id],
+    ) -> Result<Vec<ChargingStation>> {
+        let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
+        let published = rows.into_iter().filter(|row| row.internal.published);
+        Ok(published.map(|row| row.object).collect())
     }
 
     /// The station, if there is one and it is published.
@@ -325,22 +351,29 @@ impl Store {
         }
     }
 
-    /// The row of a station with the keys of its cells, by which a search around a place finds it.
-    fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
+    /// The row of a station with its entry in the index of stations by place.
+    pub(super) fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
         let mut item = row::to_item(row, origin)?;
-        let place = row.object.location;
-        for size in [CellSize::Fine, CellSize::Coarse] {
-            let cell =
-                cell_of(place, size).ok_or_else(|| Error::internal("a station at no place"))?;
-            let (_, attribute, value) = partition(origin.tenant.mode, &cell, size).place();
-            if row.internal.published {
-                item.insert(attribute.into(), s(value));
-            }
+        if !row.internal.published {
+            return Ok(item);
         }
-        item.insert(
-            "place".into(),
-            serde_dynamo::to_attribute_value(place).map_err(Error::internal)?,
-        );
+        let station = &row.object;
+        let Point {
+            latitude,
+            longitude,
+        } = station.location;
+        let CellKey { region, cell } =
+            cells::key(station.location).ok_or_else(|| Error::internal("a station at no place"))?;
+        let mode = origin.tenant.mode;
+        let (_, attribute, value) = Partition::Region {
+            mode,
+            region: &region,
+        }
+        .place();
+        item.insert(attribute.into(), s(value));
+        item.insert(keys::CELL.into(), s(cell));
+        item.insert("place".into(), s(format!("{latitude},{longitude}")));
+        item.insert("outline".into(), s(Outline::of(station).to_string()));
         Ok(item)
     }
 
@@ -379,7 +412,7 @@ impl Store {
     /// Writes stations whatever is stored under their ids.
     ///
     /// # Errors
-    /// The table cannot be reached.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn import_stations(
         &self,
         origin: &Origin,
@@ -392,7 +425,7 @@ impl Store {
     /// The same with their internal states.
     ///
     /// # Errors
-    /// The table cannot be reached.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn put_stations(
         &self,
         origin: &Origin,
@@ -437,7 +470,7 @@ impl UnitOfWork<'_> {
     /// they were read, whatever happens to the station's other EVSEs meanwhile.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn set_evse_status(
         &mut self,
         station: &ChargingStation,
@@ -500,13 +533,6 @@ fn in_list(spot: &NearbyStation) -> Id {
     spot.id.with_time(Kind::ChargingStation, spot.created)
 }
 
-fn partition(mode: Mode, cell: &str, size: CellSize) -> Partition<'_> {
-    match size {
-        CellSize::Fine => Partition::Fine { mode, cell },
-        CellSize::Coarse => Partition::Coarse { mode, cell },
-    }
-}
-
 fn with_ranges(
     mut station: ChargingStation,
     window: &Window,
@@ -519,7 +545,16 @@ fn with_ranges(
     station
 }
 
-fn point(item: &Item) -> Option<Point> {
-    let place: AttributeValue = item.get("place")?.clone();
-    serde_dynamo::from_attribute_value(place).ok()
+/// The station of an entry of the index.
+fn id(entry: &Item) -> Option<Id> {
+    parse_station(string(entry, "pk")).map(|(_, id)| id)
+}
+
+/// The position in an entry of the index: latitude and longitude.
+fn point(entry: &Item) -> Option<Point> {
+    let (latitude, longitude) = string(entry, "place").split_once(',')?;
+    Some(Point {
+        latitude: latitude.parse().ok()?,
+        longitude: longitude.parse().ok()?,
+    })
 }

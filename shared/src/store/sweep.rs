@@ -1,6 +1,6 @@
 //! Finding what is due, for work whose trigger was lost.
 
-use super::{Item, Store, client, keys, s, string};
+use super::{Item, Store, client, keys, networks, s, string};
 use crate::error::Result;
 use crate::id::Id;
 use crate::origin::Tenant;
@@ -18,7 +18,7 @@ impl Store {
     /// Every row that is due before a moment, by partition, the longest overdue first.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn due_before(&self, moment: Timestamp) -> Result<Vec<Waiting>> {
         let mut waiting = Vec::new();
         for partition in 0..keys::DUE_PARTITIONS {
@@ -27,7 +27,7 @@ impl Store {
                 .query()
                 .table_name(&self.table)
                 .index_name("due")
-                .key_condition_expression("next_action_pk = :pk AND next_action_at < :before")
+                .key_condition_expression("next_pk = :pk AND next_at < :before")
                 .expression_attribute_values(":pk", s(keys::due_partition(partition)))
                 .expression_attribute_values(":before", s(moment.to_string()))
                 .into_paginator()
@@ -35,8 +35,13 @@ impl Store {
                 .send();
             let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
             waiting.extend(items.iter().filter_map(|item| {
-                let (tenant, id) = keys::parse_object(string(item, "pk"))?;
-                let due = Timestamp::parse(string(item, "next_action_at")).ok()?;
+                let pk = string(item, "pk");
+                let of_network = || {
+                    let (mode, id) = keys::parse_network(pk)?;
+                    Some((networks::nobody(mode), id))
+                };
+                let (tenant, id) = keys::parse_object(pk).or_else(of_network)?;
+                let due = Timestamp::parse(string(item, "next_at")).ok()?;
                 Some(Waiting { tenant, id, due })
             }));
         }

@@ -22,7 +22,7 @@ use aws_sdk_dynamodb::types::{
 
 use super::idempotency::Claim;
 use super::row::{self, Record};
-use super::{Item, Store, client, idempotency, n, number};
+use super::{Item, Store, client, n, number};
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::stored::Stored;
@@ -99,7 +99,7 @@ impl<'a> UnitOfWork<'a> {
     pub fn create<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
         let put = self
             .store
-            .put(row::to_item(row, self.origin)?)
+            .put(self.store.item_of(row, self.origin)?)
             .condition_expression("attribute_not_exists(pk)");
         self.push(
             Write::Put(put.build().map_err(Error::internal)?),
@@ -116,7 +116,7 @@ impl<'a> UnitOfWork<'a> {
     pub fn save<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
         let put = self
             .store
-            .put(row::to_item(row, self.origin)?)
+            .put(self.store.item_of(row, self.origin)?)
             .condition_expression("#version = :read")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":read", n(row.version));
@@ -236,7 +236,7 @@ impl<'a> UnitOfWork<'a> {
         match self.write(Some(claim)).await? {
             None => Ok(None),
             Some(CommitFailure::Repeated(record)) => match &self.origin.idempotency {
-                Some(idempotency) => idempotency::replay(&record, idempotency).map(Some),
+                Some(idempotency) => self.store.replay(&record, idempotency).map(Some),
                 None => Err(Error::internal("a repetition without an idempotency key")),
             },
             Some(CommitFailure::Condition(index)) => Err(self.error_of(index)),

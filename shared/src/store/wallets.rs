@@ -144,10 +144,10 @@ impl WalletOwner {
 }
 
 impl Store {
-    /// What a wallet holds at this moment; nothing where its owner is gone.
+    /// The balance of a wallet, read consistently; none if its owner was deleted.
     ///
     /// # Errors
-    /// The table's.
+    /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn funds(&self, tenant: &Tenant, wallet: Wallet<'_>) -> Result<Option<Funds>> {
         let owner = self.wallet_owner(tenant, wallet).await?;
         Ok(owner.map(|owner| Funds {
@@ -183,7 +183,7 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Writes the owner of a wallet that was credited, unless somebody else has written it since it was read.
+    /// Saves the owner of a wallet that was credited. The commit fails if it was written since it was read.
     ///
     /// # Errors
     /// `Internal` if the row cannot be written as an item.
@@ -204,7 +204,7 @@ impl UnitOfWork<'_> {
     /// Adds money to a wallet of that currency. The owner's row may not be written otherwise in the same transaction.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn credit(&mut self, wallet: Wallet<'_>, funds: Funds, refusal: Error) -> Result<()> {
         self.move_money(wallet, funds, false, refusal)
     }
@@ -213,7 +213,7 @@ impl UnitOfWork<'_> {
     /// otherwise in the same transaction.
     ///
     /// # Errors
-    /// The update cannot be built.
+    /// `Internal` if the write cannot be built.
     pub fn debit(&mut self, wallet: Wallet<'_>, funds: Funds, refusal: Error) -> Result<()> {
         self.move_money(wallet, funds, true, refusal)
     }
@@ -239,7 +239,7 @@ impl UnitOfWork<'_> {
             .set_key(Some(key_item(wallet.key(&self.origin.tenant))))
             .update_expression(
                 "SET #place.#balance = if_not_exists(#place.#balance, :zero) + :by, #object.#updated = :now, \
-                 #version = #version + :one REMOVE pending_events",
+                 #version = #version + :one REMOVE events",
             )
             .condition_expression(condition)
             .expression_attribute_names("#object", "object")

@@ -10,6 +10,10 @@ export const API_VERSION = "2026-03-01";
 
 export type Account<Expand extends string = never> = Expanded<Schemas["Account"], Expand>;
 
+export type AccountContact = Schemas["AccountContact"];
+
+export type AccountContactInput = Schemas["AccountContactInput"];
+
 /** The body of `POST /v1/accounts`. */
 export type AccountCreateParams = Schemas["AccountCreateParams"];
 
@@ -37,10 +41,12 @@ export type ApiKey = Schemas["ApiKey"];
 /** The body of `POST /v1/api_keys`. */
 export type ApiKeyCreateParams = Schemas["ApiKeyCreateParams"];
 
-/** The circle in which a station is sought. */
+/** The circle in which a station is searched. */
 export type Area = Schemas["Area"];
 
 export type Availability = Schemas["Availability"];
+
+export type AvailabilityRange = Schemas["AvailabilityRange"];
 
 export type Battery = Schemas["Battery"];
 
@@ -53,9 +59,6 @@ export type BillingCycle = Schemas["BillingCycle"];
 export type BillingDetails = Schemas["BillingDetails"];
 
 export type BillingDetailsInput = Schemas["BillingDetailsInput"];
-
-/** A rule that is broken. */
-export type Breach = Schemas["Breach"];
 
 export type BusinessType = Schemas["BusinessType"];
 
@@ -90,10 +93,6 @@ export type ConnectorStatus = Schemas["ConnectorStatus"];
 
 /** The plugs that are matched. */
 export type ConnectorType = Schemas["ConnectorType"];
-
-export type Contact = Schemas["Contact"];
-
-export type ContactInput = Schemas["ContactInput"];
 
 /** The cost of one dimension of the station's prices. */
 export type CostLine = Schemas["CostLine"];
@@ -141,7 +140,7 @@ export type DriverTopUpParams = Schemas["DriverTopUpParams"];
 /** The body of `POST /v1/drivers/{id}`. */
 export type DriverUpdateParams = Schemas["DriverUpdateParams"];
 
-/** Why a session ends at a moment that nobody chose. */
+/** Why a session ends by itself. */
 export type EndReason = Schemas["EndReason"];
 
 export type EndpointStatus = Schemas["EndpointStatus"];
@@ -171,6 +170,10 @@ export type FleetPreferences = Schemas["FleetPreferences"];
 
 export type FleetPreferencesInput = Schemas["FleetPreferencesInput"];
 
+/** Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+ * sessions and attachments. */
+export type FleetStatus = Schemas["FleetStatus"];
+
 /** The body of `POST /v1/accounts/{id}/top_up` and of the same for drivers and fleets. */
 export type FleetTopUpParams = Schemas["FleetTopUpParams"];
 
@@ -178,14 +181,6 @@ export type FleetTopUpParams = Schemas["FleetTopUpParams"];
 export type FleetUpdateParams = Schemas["FleetUpdateParams"];
 
 export type Geofence = Schemas["Geofence"];
-
-/** What each row of a report stands for. */
-export type Grouping = Schemas["Grouping"];
-
-/** Make, model and year; "" when unset. */
-export type Information = Schemas["Information"];
-
-export type InformationInput = Schemas["InformationInput"];
 
 export type Invoice<Expand extends string = never> = Expanded<Schemas["Invoice"], Expand>;
 
@@ -205,10 +200,17 @@ export type InvoiceUpdateParams = Schemas["InvoiceUpdateParams"];
 /** One entry of an invoice. */
 export type LineItem = Schemas["LineItem"];
 
-export type LineType = Schemas["LineType"];
+export type LineItemType = Schemas["LineItemType"];
+
+/** How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
+ * JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
+ * station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
+ * considered every station, and the counts say why each was refused. If it found a connector, the stations that could not be
+ * better are `not_considered`. */
+export type MatchRefusals = Schemas["MatchRefusals"];
 
 /** What the last attempt to confirm found: how many stations are in the radius, and how many of them each filter refused.
- * The stations in the radius that no filter refused are those that could be booked, the one chosen included. */
+ * The stations in the radius that are not counted in `refused` are those that could be booked, the one chosen included. */
 export type MatchSummary = Schemas["MatchSummary"];
 
 export type MetricSystem = Schemas["MetricSystem"];
@@ -246,6 +248,15 @@ export type PolicyEvent<Expand extends string = never> = Expanded<Schemas["Polic
 
 export type PolicyMode = Schemas["PolicyMode"];
 
+/** A rule of a policy, by its name in `rules`. */
+export type PolicyRule = Schemas["PolicyRule"];
+
+/** All of the rules must be kept; a rule that is empty or null is no limit. */
+export type PolicyRules = Schemas["PolicyRules"];
+
+/** The rules of a body. A rule that is left out stays as it is, null and an empty list lift it. */
+export type PolicyRulesInput = Schemas["PolicyRulesInput"];
+
 /** Only active policies count. */
 export type PolicyStatus = Schemas["PolicyStatus"];
 
@@ -255,6 +266,9 @@ export type PolicyUpdateParams = Schemas["PolicyUpdateParams"];
 /** What the policies of the vehicle and its fleet say of charging at the station at `start`. */
 export type PolicyVerdict = Schemas["PolicyVerdict"];
 
+/** A rule that is broken. */
+export type PolicyWarning = Schemas["PolicyWarning"];
+
 export type Position = Schemas["Position"];
 
 export type PositionReading = Schemas["PositionReading"];
@@ -262,13 +276,6 @@ export type PositionReading = Schemas["PositionReading"];
 export type Price = Schemas["Price"];
 
 export type PriceType = Schemas["PriceType"];
-
-export type Range = Schemas["Range"];
-
-/** How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
- * JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
- * station is counted at most once: at the first filter that none of its connectors passes. */
-export type Refused = Schemas["Refused"];
 
 export type Report<Expand extends string = never> = Expanded<Schemas["Report"], Expand>;
 
@@ -283,6 +290,9 @@ export type ReportFilters = Schemas["ReportFilters"];
 export type ReportFormat = Schemas["ReportFormat"];
 
 export type ReportFrequency = Schemas["ReportFrequency"];
+
+/** What each row of a report stands for. */
+export type ReportGrouping = Schemas["ReportGrouping"];
 
 export type ReportParameters = Schemas["ReportParameters"];
 
@@ -316,15 +326,6 @@ export type ReservationWithWarnings<Expand extends string = never> = Expanded<Sc
 /** When a price holds: while all of these are met. Times and days are the station's. */
 export type Restrictions = Schemas["Restrictions"];
 
-/** A rule of a policy, by its name in `rules`. */
-export type Rule = Schemas["Rule"];
-
-/** All of the rules must be kept; a rule that is empty or null is no limit. */
-export type Rules = Schemas["Rules"];
-
-/** The rules of a body. A rule that is left out stays as it is, null and an empty list lift it. */
-export type RulesInput = Schemas["RulesInput"];
-
 /** `*` is everything; `<resource>:write` includes reading. */
 export type Scope = Schemas["Scope"];
 
@@ -336,10 +337,6 @@ export type SessionCostLine = Schemas["SessionCostLine"];
 export type SessionStatus = Schemas["SessionStatus"];
 
 export type SignatureTimestamp = Schemas["SignatureTimestamp"];
-
-/** Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
- * sessions and attachments. */
-export type Standing = Schemas["Standing"];
 
 export type StationStatus = Schemas["StationStatus"];
 
@@ -362,6 +359,11 @@ export type Vehicle<Expand extends string = never> = Expanded<Schemas["Vehicle"]
 export type VehicleCreateParams = Schemas["VehicleCreateParams"];
 
 export type VehicleEvent<Expand extends string = never> = Expanded<Schemas["VehicleEvent"], Expand>;
+
+/** Make, model and year; "" when unset. */
+export type VehicleInformation = Schemas["VehicleInformation"];
+
+export type VehicleInformationInput = Schemas["VehicleInformationInput"];
 
 export type VehicleStatus = Schemas["VehicleStatus"];
 

@@ -63,7 +63,7 @@ export interface paths {
         put?: never;
         /**
          * Top up an account
-         * @description Charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the wallet changes meanwhile, the charge is refunded and the answer is 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
+         * @description Charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the wallet changes during the charge, it is refunded and the response is 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
          */
         post: operations["topUpAccount"];
         delete?: never;
@@ -235,7 +235,7 @@ export interface paths {
         put?: never;
         /**
          * Create a driver
-         * @description Makes a driver, attached to no fleet yet.
+         * @description Creates a driver that is not attached to a fleet.
          */
         post: operations["createDriver"];
         delete?: never;
@@ -264,7 +264,7 @@ export interface paths {
         post: operations["updateDriver"];
         /**
          * Delete a driver
-         * @description Removes a driver whom no reservation waits for, who is not charging and whose wallet is empty, from fleets and vehicles too.
+         * @description Deletes a driver without open reservations, without an active session and with an empty wallet, from fleets and vehicles too.
          */
         delete: operations["deleteDriver"];
         options?: never;
@@ -323,7 +323,7 @@ export interface paths {
         put?: never;
         /**
          * Top up a driver
-         * @description Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of the wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
+         * @description Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of the wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
          */
         post: operations["topUpDriver"];
         delete?: never;
@@ -343,7 +343,7 @@ export interface paths {
         put?: never;
         /**
          * Create an estimation
-         * @description Tells what charging a vehicle at a station would take and cost.
+         * @description Estimates the duration and cost of charging a vehicle at a station.
          */
         post: operations["createEstimation"];
         delete?: never;
@@ -495,7 +495,7 @@ export interface paths {
         put?: never;
         /**
          * Top up a fleet
-         * @description Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of its wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
+         * @description Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of its wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice.
          */
         post: operations["topUpFleet"];
         delete?: never;
@@ -680,7 +680,7 @@ export interface paths {
         post: operations["updatePaymentMethod"];
         /**
          * Delete a payment method
-         * @description Deletes a payment method that is nobody's default and that no active session or open reservation pays with. What fell due before is still charged to it.
+         * @description Deletes a payment method that is not a default and that no active session or open reservation pays with. What fell due before is still charged to it.
          */
         delete: operations["deletePaymentMethod"];
         options?: never;
@@ -755,7 +755,7 @@ export interface paths {
         put?: never;
         /**
          * Create a report
-         * @description Asks for a report; its file is made in the background.
+         * @description Creates a report. Its file is generated in the background.
          */
         post: operations["createReport"];
         delete?: never;
@@ -843,7 +843,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a reservation
-         * @description Cancels a pending or confirmed reservation and gives its time back.
+         * @description Cancels a pending or confirmed reservation and releases its window.
          */
         post: operations["cancelReservation"];
         delete?: never;
@@ -927,7 +927,7 @@ export interface paths {
         put?: never;
         /**
          * Create a vehicle
-         * @description Makes a vehicle of a fleet, and tells its drivers.
+         * @description Creates a vehicle in a fleet, and adds it to its drivers.
          */
         post: operations["createVehicle"];
         delete?: never;
@@ -956,7 +956,7 @@ export interface paths {
         post: operations["updateVehicle"];
         /**
          * Delete a vehicle
-         * @description Removes a vehicle that no reservation waits for and that is not charging, with its telemetry.
+         * @description Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry.
          */
         delete: operations["deleteVehicle"];
         options?: never;
@@ -1908,7 +1908,7 @@ export interface components {
         Account: {
             billing_details: components["schemas"]["BillingDetails"];
             business_type: components["schemas"]["BusinessType"] | null;
-            contact: components["schemas"]["Contact"];
+            contact: components["schemas"]["AccountContact"];
             /** Format: date-time */
             created: string;
             /** @description Lowercase ISO 4217 code. */
@@ -1935,6 +1935,16 @@ export interface components {
             updated: string;
             /** @description Minor units of `default_currency`. */
             wallet_balance: number;
+        };
+        AccountContact: {
+            email: string;
+            name: string;
+            phone: string | null;
+        };
+        AccountContactInput: {
+            email?: string;
+            name?: string;
+            phone?: string | null;
         };
         /** @description The body of `POST /v1/accounts`. */
         AccountCreateParams: {
@@ -2018,7 +2028,7 @@ export interface components {
         AccountUpdateParams: {
             billing_details?: components["schemas"]["BillingDetailsInput"];
             business_type?: ("company" | "non_profit" | "government_entity") | null;
-            contact?: components["schemas"]["ContactInput"];
+            contact?: components["schemas"]["AccountContactInput"];
             /** @description Lowercase ISO 4217 code. */
             default_currency?: string;
             description?: string | null;
@@ -2084,7 +2094,7 @@ export interface components {
             /** @description Null on the first page. */
             previous_page_url: string | null;
         };
-        /** @description The circle in which a station is sought. */
+        /** @description The circle in which a station is searched. */
         Area: {
             latitude: number;
             longitude: number;
@@ -2118,16 +2128,22 @@ export interface components {
             /** @description How many EVSEs the station has. */
             connectors_total: number;
             /** @description When the station is closed in spite of its opening hours, round the clock or not; absent when that never is. */
-            exceptional_closings?: components["schemas"]["Range"][];
+            exceptional_closings?: components["schemas"]["AvailabilityRange"][];
             /** @description When the station is open besides its opening hours; absent when that never is. */
-            exceptional_openings?: components["schemas"]["Range"][];
+            exceptional_openings?: components["schemas"]["AvailabilityRange"][];
             /** @description In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the whole day. */
             opening_hours: components["schemas"]["OpeningHours"][];
             /**
-             * @description When a connector is free while the station is open, by what is promised so far. Retrieved, a station shows the
+             * @description When a connector is free while the station is open, by the reservations made so far. A retrieved station shows the
              *     coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is empty.
              */
-            range: components["schemas"]["Range"][];
+            range: components["schemas"]["AvailabilityRange"][];
+        };
+        AvailabilityRange: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            until: string;
         };
         Battery: {
             /** @description Wh */
@@ -2159,15 +2175,6 @@ export interface components {
         };
         BillingDetailsInput: {
             billing_address?: components["schemas"]["Address"] | null;
-        };
-        /** @description A rule that is broken. */
-        Breach: {
-            /** @description What it says, for people. */
-            message: string;
-            /** @description The policy's id. */
-            policy: string;
-            /** @description The name of the rule in the policy's `rules`. */
-            rule: components["schemas"]["Rule"];
         };
         /** @enum {string} */
         BusinessType: "company" | "non_profit" | "government_entity";
@@ -2462,7 +2469,7 @@ export interface components {
             object: "charging_session";
             payment_method: components["schemas"]["ExpandablePaymentMethod"] | null;
             /** @description What policies in suggestion mode have against it; empty when nothing speaks against it. */
-            policy_warnings: components["schemas"]["Breach"][];
+            policy_warnings: components["schemas"]["PolicyWarning"][];
             /** @description kW at which the vehicle charges: the most that connector and vehicle have in common. */
             power: number;
             /** @description The reservation that the session fulfils. */
@@ -2690,16 +2697,6 @@ export interface components {
          * @enum {string}
          */
         ConnectorType: "CHAdeMO" | "CCS" | "Type2";
-        Contact: {
-            email: string;
-            name: string;
-            phone: string | null;
-        };
-        ContactInput: {
-            email?: string;
-            name?: string;
-            phone?: string | null;
-        };
         /** @description The cost of one dimension of the station's prices. */
         CostLine: {
             /** @description Minor units of `currency`, with tax. */
@@ -2794,7 +2791,7 @@ export interface components {
             phone: string | null;
             policy_ids: components["schemas"]["ExpandablePolicy"][];
             preferences: components["schemas"]["DriverPreferences"];
-            status: components["schemas"]["Standing"];
+            status: components["schemas"]["FleetStatus"];
             /** Format: date-time */
             updated: string;
             /** @description The vehicles that name this driver. */
@@ -3039,7 +3036,7 @@ export interface components {
             phone?: string | null;
             policy_ids?: string[];
             preferences?: components["schemas"]["DriverPreferencesInput"];
-            status?: components["schemas"]["Standing"];
+            status?: components["schemas"]["FleetStatus"];
         };
         /** @description Something that the request names does not exist. Codes: `account_not_found`, `driver_not_found`, `vehicle_not_found`. */
         DriverVehicleNotFoundError: {
@@ -3063,7 +3060,7 @@ export interface components {
         /** @description The operation takes no parameters: the body is an empty object, or is left out. */
         EmptyBody: Record<string, never>;
         /**
-         * @description Why a session ends at a moment that nobody chose.
+         * @description Why a session ends by itself.
          * @enum {string}
          */
         EndReason: "session_limit" | "station_closing" | "reservation" | "maximum_duration";
@@ -3228,7 +3225,7 @@ export interface components {
             phone: string | null;
             policy_ids: components["schemas"]["ExpandablePolicy"][];
             preferences: components["schemas"]["FleetPreferences"];
-            status: components["schemas"]["Standing"];
+            status: components["schemas"]["FleetStatus"];
             /** @description IANA time zone, such as `Europe/London`. */
             timezone: string;
             total_drivers: number;
@@ -3373,6 +3370,12 @@ export interface components {
             notifications?: boolean;
             report_frequency?: components["schemas"]["ReportFrequency"];
         };
+        /**
+         * @description Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+         *     sessions and attachments.
+         * @enum {string}
+         */
+        FleetStatus: "active" | "suspended" | "archived";
         /** @description The body of `POST /v1/accounts/{id}/top_up` and of the same for drivers and fleets. */
         FleetTopUpParams: {
             /** @description Minor units of the wallet's currency, 1 to 99,999,999. */
@@ -3394,7 +3397,7 @@ export interface components {
             phone?: string | null;
             policy_ids?: string[];
             preferences?: components["schemas"]["FleetPreferencesInput"];
-            status?: components["schemas"]["Standing"];
+            status?: components["schemas"]["FleetStatus"];
             /** @description IANA time zone, such as `Europe/London`. */
             timezone?: string;
         };
@@ -3403,22 +3406,6 @@ export interface components {
             name: string;
             /** @description More than 0, at most 50,000,000. */
             radius_meters: number;
-        };
-        /**
-         * @description What each row of a report stands for.
-         * @enum {string}
-         */
-        Grouping: "vehicle" | "driver" | "fleet" | "station" | "session";
-        /** @description Make, model and year; "" when unset. */
-        Information: {
-            make: string;
-            model: string;
-            year: string;
-        };
-        InformationInput: {
-            make?: string;
-            model?: string;
-            year?: string;
         };
         /** @description An unexpected fault of the service. */
         InternalError: {
@@ -3808,7 +3795,7 @@ export interface components {
             station_name: string | null;
             /** @description Minor units of tax. */
             tax: number;
-            type: components["schemas"]["LineType"];
+            type: components["schemas"]["LineItemType"];
             /** @description Minor units, tax included. */
             unit_amount: number;
             vehicle: string | null;
@@ -3822,13 +3809,46 @@ export interface components {
             previous_page_url: string | null;
         };
         /** @enum {string} */
-        LineType: "energy_session" | "reservation_fee" | "adjustment";
+        LineItemType: "energy_session" | "reservation_fee" | "adjustment";
+        /**
+         * @description How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
+         *     JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
+         *     station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
+         *     considered every station, and the counts say why each was refused. If it found a connector, the stations that could not be
+         *     better are `not_considered`.
+         */
+        MatchRefusals: {
+            /** @description In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging. */
+            booked: number;
+            /** @description The station is not open for the whole of any window. */
+            closed: number;
+            /** @description No reservable connector has the vehicle's `charging_standard`. */
+            connector_type: number;
+            /** @description The station is not connected to a charging network, in live mode. This filter is applied before the others. */
+            not_connected: number;
+            /**
+             * @description The attempt did not finish examining the station, because none of its connectors could have a lower score than the
+             *     one chosen: the station is further away, more expensive or less preferred. Or every window has begun already.
+             */
+            not_considered: number;
+            /** @description The station is not `active`, or none of its EVSEs can be reserved. */
+            not_reservable: number;
+            /** @description Every such connector is `faulted`, `unavailable` or `unknown`. */
+            out_of_order: number;
+            /** @description A policy in enforcement forbids the station, its price, or every window in which it is open. */
+            policy: number;
+            /**
+             * @description Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another currency. In live
+             *     mode also: its price is unknown.
+             */
+            price: number;
+        };
         /**
          * @description What the last attempt to confirm found: how many stations are in the radius, and how many of them each filter refused.
-         *     The stations in the radius that no filter refused are those that could be booked, the one chosen included.
+         *     The stations in the radius that are not counted in `refused` are those that could be booked, the one chosen included.
          */
         MatchSummary: {
-            refused: components["schemas"]["Refused"];
+            refused: components["schemas"]["MatchRefusals"];
             /**
              * @description Stations at most `location.radius` metres away from `location`. Stations that their operator does not publish are not
              *     counted.
@@ -4177,7 +4197,7 @@ export interface components {
             name: string;
             /** @constant */
             object: "policy";
-            rules: components["schemas"]["Rules"];
+            rules: components["schemas"]["PolicyRules"];
             status: components["schemas"]["PolicyStatus"];
             /** Format: date-time */
             updated: string;
@@ -4215,7 +4235,7 @@ export interface components {
             /** @description Default `enforcement`. */
             mode?: components["schemas"]["PolicyMode"] | null;
             name: string;
-            rules: components["schemas"]["RulesInput"];
+            rules: components["schemas"]["PolicyRulesInput"];
         };
         PolicyEvent: {
             account: components["schemas"]["ExpandableAccount"];
@@ -4279,6 +4299,45 @@ export interface components {
             previous_page_url: string | null;
         };
         /**
+         * @description A rule of a policy, by its name in `rules`.
+         * @enum {string}
+         */
+        PolicyRule: "allowed_operators" | "denied_operators" | "geofences" | "max_price_per_kwh" | "time_windows";
+        /** @description All of the rules must be kept; a rule that is empty or null is no limit. */
+        PolicyRules: {
+            /** @description The station's operator must be one of these. */
+            allowed_operators: string[];
+            /** @description The station's operator must be none of these, whatever `allowed_operators` says. */
+            denied_operators: string[];
+            /** @description The station must lie in one of these circles. */
+            geofences: components["schemas"]["Geofence"][];
+            /** @description Minor units per kWh, tax included, in the currency the driver is billed in: the highest the station may ask. */
+            max_price_per_kwh: number | null;
+            /** @description The whole charging window must lie within these times, in the fleet's time zone. */
+            time_windows: components["schemas"]["TimeWindow"][];
+        };
+        /** @description The rules of a body. A rule that is left out stays as it is, null and an empty list lift it. */
+        PolicyRulesInput: {
+            allowed_operators?: string[] | null;
+            denied_operators?: string[] | null;
+            geofences?: {
+                center: components["schemas"]["Center"];
+                name: string;
+                /** @description More than 0, at most 50,000,000. */
+                radius_meters: number;
+            }[] | null;
+            /** @description Minor units per kWh, tax included; it may have a fraction. */
+            max_price_per_kwh?: number | null;
+            time_windows?: {
+                /** @description The days on which the window begins; empty means every day. */
+                days_of_week?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+                /** @description `HH:MM`; at or before `start_time` it lies on the next day. */
+                end_time: string;
+                /** @description `HH:MM` */
+                start_time: string;
+            }[] | null;
+        };
+        /**
          * @description Only active policies count.
          * @enum {string}
          */
@@ -4293,7 +4352,7 @@ export interface components {
             mode?: components["schemas"]["PolicyMode"];
             name?: string;
             /** @description Changed rule by rule. */
-            rules?: components["schemas"]["RulesInput"];
+            rules?: components["schemas"]["PolicyRulesInput"];
             status?: components["schemas"]["PolicyStatus"];
         };
         /** @description Something that the request names does not exist. Codes: `account_not_found`, `policy_not_found`, `vehicle_not_found`. */
@@ -4342,6 +4401,15 @@ export interface components {
             /** @description The rule of that policy. */
             rule: string | null;
         };
+        /** @description A rule that is broken. */
+        PolicyWarning: {
+            /** @description What it says, for people. */
+            message: string;
+            /** @description The policy's id. */
+            policy: string;
+            /** @description The name of the rule in the policy's `rules`. */
+            rule: components["schemas"]["PolicyRule"];
+        };
         Position: {
             latitude: number;
             longitude: number;
@@ -4374,12 +4442,6 @@ export interface components {
         };
         /** @enum {string} */
         PriceType: "ENERGY" | "TIME" | "PARKING_TIME" | "FLAT" | "MIN_PRICE" | "MAX_PRICE";
-        Range: {
-            /** Format: date-time */
-            from: string;
-            /** Format: date-time */
-            until: string;
-        };
         /** @description Requests are sent too quickly. Codes: `rate_limit_exceeded`. */
         RateLimitError: {
             /** @enum {string} */
@@ -4398,37 +4460,6 @@ export interface components {
             status: 429;
             /** @enum {string} */
             type: "rate_limit_error";
-        };
-        /**
-         * @description How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
-         *     JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
-         *     station is counted at most once: at the first filter that none of its connectors passes.
-         */
-        Refused: {
-            /** @description In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging. */
-            booked: number;
-            /** @description The station is not open for the whole of any window. */
-            closed: number;
-            /** @description No reservable connector has the vehicle's `charging_standard`. */
-            connector_type: number;
-            /** @description The station is not connected to a charging network, in live mode. This filter is applied before the others. */
-            not_connected: number;
-            /**
-             * @description Not examined: only the 200 nearest stations and the driver's preferred ones are read, and the 300 best connectors are
-             *     compared; or every window has begun already.
-             */
-            not_considered: number;
-            /** @description The station is not `active`, or none of its EVSEs can be reserved. */
-            not_reservable: number;
-            /** @description Every such connector is `faulted`, `unavailable` or `unknown`. */
-            out_of_order: number;
-            /** @description A policy in enforcement forbids the station, its price, or every window in which it is open. */
-            policy: number;
-            /**
-             * @description Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another currency. In live
-             *     mode also: its price is unknown.
-             */
-            price: number;
         };
         Report: {
             account: components["schemas"]["ExpandableAccount"];
@@ -4515,6 +4546,11 @@ export interface components {
         ReportFormat: "csv" | "json";
         /** @enum {string} */
         ReportFrequency: "never" | "daily" | "weekly" | "monthly" | "quarterly";
+        /**
+         * @description What each row of a report stands for.
+         * @enum {string}
+         */
+        ReportGrouping: "vehicle" | "driver" | "fleet" | "station" | "session";
         /** @description Something that the request names does not exist. Codes: `account_not_found`, `report_not_found`. */
         ReportNotFoundError: {
             /** @enum {string} */
@@ -4546,7 +4582,7 @@ export interface components {
             filters: components["schemas"]["ReportFilters"];
             format: components["schemas"]["ReportFormat"];
             /** @description Null: one row for all sessions. Sessions in different currencies are never in one row. */
-            group_by: components["schemas"]["Grouping"] | null;
+            group_by: components["schemas"]["ReportGrouping"] | null;
             /**
              * Format: date-time
              * @description Exclusive.
@@ -4570,7 +4606,7 @@ export interface components {
             /** @description Default `csv`. */
             format?: components["schemas"]["ReportFormat"] | null;
             /** @description Default: one row for all sessions of a currency. */
-            group_by?: components["schemas"]["Grouping"] | null;
+            group_by?: components["schemas"]["ReportGrouping"] | null;
             /**
              * Format: date-time
              * @description Exclusive, after `period_start`.
@@ -4698,7 +4734,7 @@ export interface components {
             earliest_start: string | null;
             failed_reason: components["schemas"]["FailedReason"] | null;
             /**
-             * @description What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
+             * @description How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
              *     nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
              */
             fee_due: number;
@@ -4711,7 +4747,7 @@ export interface components {
             /** Format: date-time */
             latest_end: string | null;
             location: components["schemas"]["Area"];
-            /** @description What the last attempt to confirm saw: how many stations were in the radius, and what refused them. */
+            /** @description The result of the last attempt to confirm: how many stations were in the radius, and why they were refused. */
             match_summary: components["schemas"]["MatchSummary"] | null;
             /** @description Key-value pairs that belong to the client; empty when unset. */
             metadata: {
@@ -4930,7 +4966,7 @@ export interface components {
             earliest_start: string | null;
             failed_reason: components["schemas"]["FailedReason"] | null;
             /**
-             * @description What of `reservation_fee` is owed, in minor units of `currency`. All of it from the confirmation on; nothing before,
+             * @description How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
              *     nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
              */
             fee_due: number;
@@ -4943,7 +4979,7 @@ export interface components {
             /** Format: date-time */
             latest_end: string | null;
             location: components["schemas"]["Area"];
-            /** @description What the last attempt to confirm saw: how many stations were in the radius, and what refused them. */
+            /** @description The result of the last attempt to confirm: how many stations were in the radius, and why they were refused. */
             match_summary: components["schemas"]["MatchSummary"] | null;
             /** @description Key-value pairs that belong to the client; empty when unset. */
             metadata: {
@@ -4953,7 +4989,7 @@ export interface components {
             object: "reservation";
             payment_method: components["schemas"]["ExpandablePaymentMethod"] | null;
             /** @description What policies in suggestion mode have against it; empty when nothing speaks against it. */
-            policy_warnings: components["schemas"]["Breach"][];
+            policy_warnings: components["schemas"]["PolicyWarning"][];
             /** @description Minor units of `currency`, fixed at creation. */
             reservation_fee: number;
             /** Format: date-time */
@@ -5008,45 +5044,6 @@ export interface components {
             start_date_time: string | null;
             /** @description `HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight. */
             start_time?: string | null;
-        };
-        /**
-         * @description A rule of a policy, by its name in `rules`.
-         * @enum {string}
-         */
-        Rule: "allowed_operators" | "denied_operators" | "geofences" | "max_price_per_kwh" | "time_windows";
-        /** @description All of the rules must be kept; a rule that is empty or null is no limit. */
-        Rules: {
-            /** @description The station's operator must be one of these. */
-            allowed_operators: string[];
-            /** @description The station's operator must be none of these, whatever `allowed_operators` says. */
-            denied_operators: string[];
-            /** @description The station must lie in one of these circles. */
-            geofences: components["schemas"]["Geofence"][];
-            /** @description Minor units per kWh, tax included, in the currency the driver is billed in: the highest the station may ask. */
-            max_price_per_kwh: number | null;
-            /** @description The whole charging window must lie within these times, in the fleet's time zone. */
-            time_windows: components["schemas"]["TimeWindow"][];
-        };
-        /** @description The rules of a body. A rule that is left out stays as it is, null and an empty list lift it. */
-        RulesInput: {
-            allowed_operators?: string[] | null;
-            denied_operators?: string[] | null;
-            geofences?: {
-                center: components["schemas"]["Center"];
-                name: string;
-                /** @description More than 0, at most 50,000,000. */
-                radius_meters: number;
-            }[] | null;
-            /** @description Minor units per kWh, tax included; it may have a fraction. */
-            max_price_per_kwh?: number | null;
-            time_windows?: {
-                /** @description The days on which the window begins; empty means every day. */
-                days_of_week?: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
-                /** @description `HH:MM`; at or before `start_time` it lies on the next day. */
-                end_time: string;
-                /** @description `HH:MM` */
-                start_time: string;
-            }[] | null;
         };
         /**
          * @description `*` is everything; `<resource>:write` includes reading.
@@ -5135,12 +5132,6 @@ export interface components {
         SessionStatus: "active" | "completed" | "cancelled" | "failed";
         /** @enum {string} */
         SignatureTimestamp: "rfc3339" | "unix";
-        /**
-         * @description Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
-         *     sessions and attachments.
-         * @enum {string}
-         */
-        Standing: "active" | "suspended" | "archived";
         /** @enum {string} */
         StationStatus: "active" | "maintenance" | "inactive" | "planned" | "removed";
         /**
@@ -5258,7 +5249,7 @@ export interface components {
             fleet: components["schemas"]["ExpandableFleet"];
             /** @description Opaque. */
             id: string;
-            information: components["schemas"]["Information"];
+            information: components["schemas"]["VehicleInformation"];
             /** @description Key-value pairs that belong to the client; empty when unset. */
             metadata: {
                 [key: string]: string;
@@ -5281,7 +5272,7 @@ export interface components {
             charging_standard: components["schemas"]["ConnectorType"];
             drivers?: string[] | null;
             fleet: string;
-            information?: components["schemas"]["InformationInput"] | null;
+            information?: components["schemas"]["VehicleInformationInput"] | null;
             /** @description Pairs to set; a null or empty value removes its key. */
             metadata?: {
                 [key: string]: string | null;
@@ -5321,6 +5312,17 @@ export interface components {
              * @enum {string}
              */
             type: "vehicle.created" | "vehicle.deleted" | "vehicle.updated";
+        };
+        /** @description Make, model and year; "" when unset. */
+        VehicleInformation: {
+            make: string;
+            model: string;
+            year: string;
+        };
+        VehicleInformationInput: {
+            make?: string;
+            model?: string;
+            year?: string;
         };
         /** @description Something that the request names does not exist. Codes: `account_not_found`, `vehicle_not_found`. */
         VehicleNotFoundError: {
@@ -5377,7 +5379,7 @@ export interface components {
         VehicleUpdateParams: {
             battery_capacity?: number;
             charging_standard?: components["schemas"]["ConnectorType"];
-            information?: components["schemas"]["InformationInput"];
+            information?: components["schemas"]["VehicleInformationInput"];
             /** @description Pairs to set; a null or empty value removes its key. */
             metadata?: {
                 [key: string]: string | null;
@@ -7132,7 +7134,7 @@ export interface operations {
     listChargingStations: {
         parameters: {
             query?: {
-                /** @description Has a connector that is free now, or has none. */
+                /** @description Whether a connector is free now. */
                 available?: boolean;
                 /** @description Metres to either side of the route. */
                 buffer?: number;
@@ -7162,7 +7164,7 @@ export interface operations {
                 page?: string;
                 /** @description Metres around the middle of the area. */
                 radius?: number;
-                /** @description Takes reservations, or does not. */
+                /** @description Whether the station can be reserved. */
                 reservable?: boolean;
                 /** @description With `from`: has a connector that is free for the whole time. */
                 until?: string;

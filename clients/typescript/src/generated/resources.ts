@@ -101,7 +101,7 @@ export class Accounts extends Resource {
     return this.http.request("POST", `/v1/accounts/${encodeURIComponent(id)}`, { body: params }, options);
   }
 
-  /** Charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the wallet changes meanwhile, the charge is refunded and the answer is 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
+  /** Charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the wallet changes during the charge, it is refunded and the response is 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
   topUp<const Path extends Deeper<"preferences.default_payment_method"> = never>(id: string, params: AccountTopUpParams, options?: RequestOptions<Path>): Promise<Account<Path>> {
     return this.http.request("POST", `/v1/accounts/${encodeURIComponent(id)}/top_up`, { body: params }, options);
   }
@@ -184,7 +184,7 @@ export class ChargingSessions extends Resource {
 }
 
 export interface ChargingStationsListQuery {
-  /** Has a connector that is free now, or has none. */
+  /** Whether a connector is free now. */
   available?: boolean;
   /** Metres to either side of the route. */
   buffer?: number;
@@ -214,7 +214,7 @@ export interface ChargingStationsListQuery {
   page?: string;
   /** Metres around the middle of the area. */
   radius?: number;
-  /** Takes reservations, or does not. */
+  /** Whether the station can be reserved. */
   reservable?: boolean;
   /** With `from`: has a connector that is free for the whole time. */
   until?: string;
@@ -253,12 +253,12 @@ export class Drivers extends Resource {
     return this.http.list("/v1/drivers", params, options);
   }
 
-  /** Makes a driver, attached to no fleet yet. */
+  /** Creates a driver that is not attached to a fleet. */
   create<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(params: DriverCreateParams, options?: RequestOptions<Path>): Promise<Driver<Path>> {
     return this.http.request("POST", "/v1/drivers", { body: params }, options);
   }
 
-  /** Removes a driver whom no reservation waits for, who is not charging and whose wallet is empty, from fleets and vehicles too. */
+  /** Deletes a driver without open reservations, without an active session and with an empty wallet, from fleets and vehicles too. */
   delete(id: string, options?: RequestOptions): Promise<DeletedDriver> {
     return this.http.request("DELETE", `/v1/drivers/${encodeURIComponent(id)}`, {}, options);
   }
@@ -283,7 +283,7 @@ export class Drivers extends Resource {
     return this.http.request("POST", `/v1/drivers/${encodeURIComponent(id)}/detach`, { body: params }, options);
   }
 
-  /** Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of the wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
+  /** Charges a payment method and credits the wallet of a driver. If the driver is deleted or the currency of the wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
   topUp<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(id: string, params: DriverTopUpParams, options?: RequestOptions<Path>): Promise<Driver<Path>> {
     return this.http.request("POST", `/v1/drivers/${encodeURIComponent(id)}/top_up`, { body: params }, options);
   }
@@ -291,7 +291,7 @@ export class Drivers extends Resource {
 
 /** What a charge would cost. */
 export class Estimations extends Resource {
-  /** Tells what charging a vehicle at a station would take and cost. */
+  /** Estimates the duration and cost of charging a vehicle at a station. */
   create<const Path extends Deeper<"charging_station" | "vehicle"> = never>(params: EstimationCreateParams, options?: RequestOptions<Path>): Promise<Estimation<Path>> {
     return this.http.request("POST", "/v1/estimations", { body: params }, options);
   }
@@ -322,7 +322,7 @@ export interface EventsListQuery {
   type?: "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
 }
 
-/** What happened, as webhook endpoints are told. Kept 30 days. */
+/** Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days. */
 export class Events extends Resource {
   /** The events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with 403. */
   list<const Path extends Deeper<"account"> = never>(params: EventsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Event<Path>> {
@@ -376,7 +376,7 @@ export class Fleets extends Resource {
     return this.http.request("POST", `/v1/fleets/${encodeURIComponent(id)}`, { body: params }, options);
   }
 
-  /** Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of its wallet changes meanwhile, the charge is refunded and the answer is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
+  /** Charges a payment method and credits the wallet of a fleet. If the fleet is deleted or the currency of its wallet changes during the charge, it is refunded and the response is 404 or 409. A 500 or 503 with `transaction` means that it is not certain yet whether the payment method was charged: the service settles this within minutes, and the transaction shows the outcome. Without `transaction` nothing was charged. Repeating the request with the same `Idempotency-Key` never charges twice. */
   topUp<const Path extends Deeper<"policy_ids" | "preferences.default_payment_method"> = never>(id: string, params: FleetTopUpParams, options?: RequestOptions<Path>): Promise<Fleet<Path>> {
     return this.http.request("POST", `/v1/fleets/${encodeURIComponent(id)}/top_up`, { body: params }, options);
   }
@@ -471,7 +471,7 @@ export class PaymentMethods extends Resource {
     return this.http.request("POST", "/v1/payment_methods", { body: params }, options);
   }
 
-  /** Deletes a payment method that is nobody's default and that no active session or open reservation pays with. What fell due before is still charged to it. */
+  /** Deletes a payment method that is not a default and that no active session or open reservation pays with. What fell due before is still charged to it. */
   delete(id: string, options?: RequestOptions): Promise<DeletedPaymentMethod> {
     return this.http.request("DELETE", `/v1/payment_methods/${encodeURIComponent(id)}`, {}, options);
   }
@@ -540,7 +540,7 @@ export class Reports extends Resource {
     return this.http.list("/v1/reports", params, options);
   }
 
-  /** Asks for a report; its file is made in the background. */
+  /** Creates a report. Its file is generated in the background. */
   create<const Path extends Deeper<"account" | "fleet"> = never>(params: ReportCreateParams = {}, options?: RequestOptions<Path>): Promise<Report<Path>> {
     return this.http.request("POST", "/v1/reports", { body: params }, options);
   }
@@ -586,7 +586,7 @@ export class Reservations extends Resource {
     return this.http.request("POST", `/v1/reservations/${encodeURIComponent(id)}`, { body: params }, options);
   }
 
-  /** Cancels a pending or confirmed reservation and gives its time back. */
+  /** Cancels a pending or confirmed reservation and releases its window. */
   cancel<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<Reservation<Path>> {
     return this.http.request("POST", `/v1/reservations/${encodeURIComponent(id)}/cancel`, { body: {} }, options);
   }
@@ -645,12 +645,12 @@ export class Vehicles extends Resource {
     return this.http.list("/v1/vehicles", params, options);
   }
 
-  /** Makes a vehicle of a fleet, and tells its drivers. */
+  /** Creates a vehicle in a fleet, and adds it to its drivers. */
   create<const Path extends Deeper<"drivers" | "fleet" | "policy_ids" | "telemetry"> = never>(params: VehicleCreateParams, options?: RequestOptions<Path>): Promise<Vehicle<Path>> {
     return this.http.request("POST", "/v1/vehicles", { body: params }, options);
   }
 
-  /** Removes a vehicle that no reservation waits for and that is not charging, with its telemetry. */
+  /** Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry. */
   delete(id: string, options?: RequestOptions): Promise<DeletedVehicle> {
     return this.http.request("DELETE", `/v1/vehicles/${encodeURIComponent(id)}`, {}, options);
   }

@@ -37,11 +37,11 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
             .query
             .iter()
             .filter_map(named)
-            .filter_map(|kind| kind.not_found()),
+            .filter_map(|kind| Code::not_found(*kind)),
     );
     if spec.id {
         let own = route.scope.resource().map(|resource| resource.kind());
-        let code = own.and_then(Kind::not_found);
+        let code = own.and_then(Code::not_found);
         match code {
             Some(code) => codes.push(code),
             None => {

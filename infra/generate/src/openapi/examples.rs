@@ -53,7 +53,7 @@ pub fn event(kind: EventType) -> Value {
         }
         kind => json!({"object": object(kind.subject())}),
     };
-    if kind.tells_previous() {
+    if kind.has_previous_attributes() {
         event["data"]["previous_attributes"] = json!({"metadata": {}});
     }
     event

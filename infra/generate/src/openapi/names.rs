@@ -57,6 +57,24 @@ pub fn params(route: &Route) -> String {
     format!("{}{}Params", pascal(object), pascal(verb))
 }
 
+/// Types whose names are clear only beside the module that they are in, and their names in the document.
+const CLEARER: [(&str, &str); 9] = [
+    ("Breach", "PolicyWarning"),
+    ("Contact", "AccountContact"),
+    ("Grouping", "ReportGrouping"),
+    ("Information", "VehicleInformation"),
+    ("LineType", "LineItemType"),
+    ("Range", "AvailabilityRange"),
+    ("Refused", "MatchRefusals"),
+    ("Rule", "PolicyRule"),
+    ("Rules", "PolicyRules"),
+];
+
+fn clearer(name: &str) -> &str {
+    let found = CLEARER.iter().find(|(plain, _)| *plain == name);
+    found.map_or(name, |(_, clear)| clear)
+}
+
 /// The name in the document of a schema that has this name in the code. A type that says that a member may be left out looks
 /// as the type in it; parts of request bodies that are not the same in responses end with `Input`.
 fn shown(name: &str, schemas: &Map<String, Value>) -> String {
@@ -67,11 +85,11 @@ fn shown(name: &str, schemas: &Map<String, Value>) -> String {
         let is_same = schemas.get(inner).is_none_or(|same| *same == schemas[name]);
         return match (input(inner), is_same) {
             (Some(input), _) => input,
-            (None, true) => inner.to_owned(),
-            (None, false) => format!("{inner}Input"),
+            (None, true) => clearer(inner).to_owned(),
+            (None, false) => format!("{}Input", clearer(inner)),
         };
     }
-    input(name).unwrap_or_else(|| name.to_owned())
+    input(name).unwrap_or_else(|| clearer(name).to_owned())
 }
 
 /// `DriverPreferencesChange` and `NewDriverPreferences` as `DriverPreferencesInput`.
@@ -79,7 +97,7 @@ fn input(name: &str) -> Option<String> {
     let new = name.strip_prefix("New");
     let new = new.filter(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()));
     let rest = new.or_else(|| name.strip_suffix("Change"))?;
-    Some(format!("{rest}Input"))
+    Some(format!("{}Input", clearer(rest)))
 }
 
 /// Gives every schema the name that it is shown under.

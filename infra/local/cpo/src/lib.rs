@@ -159,9 +159,9 @@ impl Cpo {
         self.network.settle().await
     }
 
-    /// When something happens next by itself.
-    pub fn next(&self) -> Option<Timestamp> {
-        self.network.read(State::next)
+    /// What has to be done when the clock is moved.
+    pub fn pace(&self) -> Pace {
+        Pace(self.network.clone())
     }
 
     /// What a person does at the charge points, as routes of another server. That server has to refuse requests of web pages.
@@ -176,6 +176,22 @@ impl Cpo {
         }
         drop(self.stop);
         drop(tokio::time::timeout(Duration::from_secs(3), self.server).await);
+    }
+}
+
+/// What has to be done when the clock is moved.
+#[derive(Clone)]
+pub struct Pace(Arc<Network>);
+
+impl Pace {
+    /// When something happens next by itself.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.0.read(State::next)
+    }
+
+    /// Does what has fallen due and sends it to the eMSP. True if there was anything.
+    pub async fn settle(&self) -> bool {
+        self.0.settle().await
     }
 }
 

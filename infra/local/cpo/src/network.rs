@@ -295,8 +295,7 @@ impl Network {
                     partner.country_code, partner.party_id, partner.versions_url
                 ),
             );
-            state.partner = Some(partner);
-            state.outbox.push_back(Outgoing::PullTokens);
+            state.connect(partner, now);
         });
     }
 }

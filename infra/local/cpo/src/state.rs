@@ -81,6 +81,8 @@ pub enum Event {
     },
     /// A session is stopped by a command.
     Stop { session: String },
+    /// The tokens of the eMSP are pulled.
+    PullTokens,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -215,6 +217,14 @@ impl State {
             token_a,
             ..Self::default()
         }
+    }
+
+    /// Takes an eMSP as the one that is connected. Its tokens are pulled a little later: its token serves for that when the
+    /// exchange of credentials is over at its side as well.
+    pub fn connect(&mut self, partner: Partner, now: Timestamp) {
+        self.partner = Some(partner);
+        self.events
+            .push((plus_millis(now, RESPONSE), Event::PullTokens));
     }
 
     /// Adds a line to the log.
@@ -373,6 +383,7 @@ impl State {
                 authorization,
             } => drop(self.begin(&evse, authorization, now)),
             Event::Stop { session } => self.end(&session, now),
+            Event::PullTokens => self.push(Outgoing::PullTokens),
         }
     }
 

@@ -157,7 +157,7 @@ impl Stage {
             .as_str()
             .expect("a token")
             .to_owned();
-        stage.cpo.settle().await;
+        stage.pass(1).await;
         stage.emsp.take();
         stage
     }
@@ -269,6 +269,8 @@ async fn an_emsp_registers_with_token_a_and_its_tokens_are_pulled() {
         405
     );
     stage.cpo.settle().await;
+    assert_eq!(stage.emsp.take().len(), 0);
+    stage.pass(1).await;
     let sent = stage.emsp.take();
     assert_eq!(sent.len(), 1, "{sent:?}");
     assert_eq!(
@@ -661,7 +663,7 @@ async fn the_registration_and_a_running_session_outlive_the_process() {
         .register(&stage.emsp.versions_url(), "A")
         .await
         .expect("a registration");
-    stage.cpo.settle().await;
+    stage.pass(1).await;
     stage
         .control("tap", json!({"evse": "1001-1", "uid": "11AA"}))
         .await;

@@ -7,18 +7,19 @@
 //!
 //! Life cycle. An attempt to confirm a reservation
 //! 1. lists its windows ([`windows`]): all in steps of five minutes that `earliest_start` and `latest_end` allow;
-//! 2. reads the stations in the radius and applies the filters to them ([`candidates`]);
-//! 3. reads the calendars of the candidates' EVSEs and of the vehicle, and chooses the pair with the lowest score ([`choose`]);
-//! 4. books it. If a calendar has changed meanwhile, step 3 is repeated with what the calendars hold by then.
+//! 2. reads the index entries of the stations in the radius, and then stations and calendars in the order that
+//!    [`best_first`] asks for, until no other pair can have a lower score than the best one found;
+//! 3. books that pair. If a calendar has changed meanwhile, it is read again and step 2 continues.
 //!
 //! Filters, in this order: the station is active and the EVSE can be reserved; the connector is of the vehicle's type; it is
 //! in order; its price is within the driver's cap; the station is open for the whole window; policies in enforcement allow
 //! it; the calendars of the EVSE and of the vehicle are free. A station counts in [`Refused`] at the first filter that none
-//! of its connectors passes, so every station of the radius is counted once or could have been booked.
+//! of its connectors passes. A station that could not have been better than the chosen one may stay unread, or its calendars
+//! may; then it counts as not considered.
 //!
-//! Score. One number over all pairs, the lower the better. All its parts are integers ([`Merits`]). Pairs of equal score are
-//! ordered by shift, then the earlier window, then the ids of station and connector. So the result depends on nothing but the
-//! stations, the calendars and the request.
+//! Score. One number over all pairs, the lower the better. All its parts are integers ([`score::Merits`]). Pairs of equal
+//! score are ordered by shift, then the earlier window, then the ids of station and connector. So the result depends on
+//! nothing but the stations, the calendars and the request.
 //!
 //! Invariants. Every window of a pair is as long as the preferred one, lies within `earliest_start` and `latest_end`, and
 //! begins at most one minute before the attempt. A chosen pair passes all filters by the data that was read.
@@ -26,16 +27,17 @@
 //! Crashes. Nothing here has side effects. An attempt that dies is repeated from the beginning ([`crate::store::calendars`]
 //! makes sure that it has not booked anything twice).
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+pub mod best_first;
+pub mod outline;
+pub mod score;
+
 use std::sync::Arc;
 
-use rust_decimal::RoundingStrategy;
-use rust_decimal::prelude::ToPrimitive as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::calendar::{CalendarOwner, Window};
+use self::score::{Merits, SpeedClass, energy_price};
+use super::calendar::CalendarOwner;
 use super::geo::distance_meters;
 use super::opening_hours;
 use super::policies::Limits;
@@ -43,21 +45,18 @@ use crate::id::Id;
 use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
-use crate::models::driver::{ChargingSpeed, DriverPreferences};
+use crate::models::driver::DriverPreferences;
 use crate::models::reservation::{LEAD, Reservation, ReservationStatus};
 use crate::models::vehicle::ConnectorType;
-use crate::money::Currency;
 use crate::origin::Mode;
 use crate::time::{MINUTE, Timestamp};
+use crate::window::Window;
 
 /// The steps in which a window may be shifted, in milliseconds.
 const STEP: i64 = 5 * MINUTE;
 
 /// How late an attempt that is due when a window begins may be made, in milliseconds.
 const LATE: i64 = MINUTE;
-
-/// How many connectors, the best first, one attempt looks at.
-pub const MAX_CANDIDATES: usize = 300;
 
 /// A connector and the window for which it is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +69,7 @@ pub struct Assignment {
 }
 
 /// What the last attempt to confirm found: how many stations are in the radius, and how many of them each filter refused.
-/// The stations in the radius that no filter refused are those that could be booked, the one chosen included.
+/// The stations in the radius that are not counted in `refused` are those that could be booked, the one chosen included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatchSummary {
     /// Stations at most `location.radius` metres away from `location`. Stations that their operator does not publish are not
@@ -81,7 +80,9 @@ pub struct MatchSummary {
 
 /// How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
 /// JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
-/// station is counted at most once: at the first filter that none of its connectors passes.
+/// station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
+/// considered every station, and the counts say why each was refused. If it found a connector, the stations that could not be
+/// better are `not_considered`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
     /// The station is not connected to a charging network, in live mode. This filter is applied before the others.
@@ -103,8 +104,8 @@ pub struct Refused {
     pub policy: u32,
     /// In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging.
     pub booked: u32,
-    /// Not examined: only the 200 nearest stations and the driver's preferred ones are read, and the 300 best connectors are
-    /// compared; or every window has begun already.
+    /// The attempt did not finish examining the station, because none of its connectors could have a lower score than the
+    /// one chosen: the station is further away, more expensive or less preferred. Or every window has begun already.
     #[serde(default)]
     pub not_considered: u32,
 }
@@ -124,68 +125,26 @@ pub struct MatchRequest<'a> {
 
 /// A connector that passes every filter but the calendars.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    pub station: Id,
-    pub evse: String,
-    pub connector: String,
+struct Candidate {
+    station: Id,
+    evse: String,
+    connector: String,
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
     /// The price per kWh, unless it is unknown.
-    price: Option<(Currency, i64)>,
+    price: Option<score::Price>,
+    /// All but the shift and the surcharge.
     merits: Merits,
 }
 
-/// What the score of a pair consists of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Merits {
-    /// Minutes between the window and the preferred one. Whole, because windows are shifted in steps of five minutes.
-    shift: i64,
-    /// Whole metres from the centre of the location, rounded down.
-    meters: i64,
-    /// Minor units per kWh above the cheapest candidate that can be booked and is priced in the same currency.
-    surcharge: i64,
-    preferred_station: bool,
-    preferred_network: bool,
-    speed_missed: bool,
-    occupied_now: bool,
-}
-
-impl Merits {
-    fn score(self) -> i64 {
-        let points = |applies: bool, points: i64| if applies { points } else { 0 };
-        // The division rounds down: the first 99 metres cost nothing.
-        (self.shift.saturating_mul(10))
-            .saturating_add(self.meters / 100)
-            .saturating_add(self.surcharge.saturating_mul(5))
-            .saturating_add(points(self.preferred_station, -200))
-            .saturating_add(points(self.preferred_network, -100))
-            .saturating_add(points(self.speed_missed, 100))
-            .saturating_add(points(self.occupied_now, 50))
+impl Candidate {
+    /// The owner of the calendar that has to be free.
+    fn evse(&self) -> CalendarOwner {
+        CalendarOwner::Evse {
+            station: self.station.clone(),
+            evse: self.evse.clone(),
+        }
     }
-}
-
-/// Whether a connector of that power is not of the class of speed the driver prefers.
-fn misses(speed: ChargingSpeed, power: f64) -> bool {
-    match speed {
-        ChargingSpeed::Any => false,
-        ChargingSpeed::Slow => power >= 43.0,
-        ChargingSpeed::Fast => !(43.0..150.0).contains(&power),
-        ChargingSpeed::UltraFast => power < 150.0,
-    }
-}
-
-/// The highest ENERGY price of a connector with tax, in minor units and its currency; none when it has no ENERGY price. Each
-/// price is rounded to whole minor units, half away from zero, before prices are subtracted from each other.
-fn energy_price(connector: &Connector) -> Option<(Currency, i64)> {
-    let energy = connector
-        .pricing
-        .iter()
-        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
-    let highest = energy.max_by_key(|price| (price.gross(), Reverse(price.currency.as_str())))?;
-    let whole = highest
-        .gross()
-        .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
-    Some((highest.currency, whole.to_i64().unwrap_or(i64::MAX)))
 }
 
 /// The window from which shifts are counted.
@@ -233,59 +192,26 @@ pub fn can_begin(window: &Window, now: Timestamp) -> bool {
     window.from >= now.plus_millis(-LATE)
 }
 
-/// Applies every filter but the calendars to the stations of the radius. `in_radius` says how many stations there are with
-/// those that were not read. If there are more candidates than [`MAX_CANDIDATES`], the best of them are returned, by their
-/// score without a shift.
-pub fn candidates(
-    stations: &[ChargingStation],
-    in_radius: usize,
+/// The connectors of a station that pass every filter but the calendars. `allowed` says of each window of the request whether
+/// policies allow it.
+///
+/// # Errors
+/// The first filter that no connector passes.
+fn candidates_of(
+    station: &ChargingStation,
+    allowed: &[bool],
     request: &MatchRequest<'_>,
-) -> (Vec<Candidate>, MatchSummary) {
-    let mut summary = MatchSummary {
-        stations_in_radius: in_radius as u32,
-        refused: Refused {
-            not_considered: in_radius.saturating_sub(stations.len()) as u32,
-            ..Refused::default()
-        },
-    };
-    let refused = &mut summary.refused;
-    let allowed: Vec<bool> = request
-        .windows
-        .iter()
-        .map(|window| request.limits.allow_window(window))
-        .collect();
-    let mut candidates = Vec::new();
-    for station in stations {
-        match filter(station, &allowed, request) {
-            Ok((connectors, windows)) => {
-                candidates.extend(connectors.iter().map(|connector| Candidate {
-                    station: station.id.clone(),
-                    evse: connector.evse.clone(),
-                    connector: connector.id.clone(),
-                    windows: windows.clone(),
-                    price: energy_price(connector),
-                    merits: merits(station, connector, request),
-                }))
-            }
-            Err(Filter::NotReservable) => refused.not_reservable += 1,
-            Err(Filter::ConnectorType) => refused.connector_type += 1,
-            Err(Filter::OutOfOrder) => refused.out_of_order += 1,
-            Err(Filter::Price) => refused.price += 1,
-            Err(Filter::TooLate) => refused.not_considered += 1,
-            Err(Filter::Closed) => refused.closed += 1,
-            Err(Filter::Policy) => refused.policy += 1,
-        }
-    }
-    let passed: BTreeSet<_> = candidates.iter().map(|one| one.station.clone()).collect();
-    let cheapest = cheapest(candidates.iter());
-    candidates.sort_by_cached_key(|one| {
-        let score = one.with_surcharge(&cheapest).score();
-        (score, one.station.clone(), one.connector.clone())
+) -> Result<Vec<Candidate>, Filter> {
+    let (connectors, windows) = filter(station, allowed, request)?;
+    let candidates = connectors.into_iter().map(|connector| Candidate {
+        station: station.id.clone(),
+        evse: connector.evse.clone(),
+        connector: connector.id.clone(),
+        windows: windows.clone(),
+        price: energy_price(connector),
+        merits: merits(station, connector, request),
     });
-    candidates.truncate(MAX_CANDIDATES);
-    let compared: BTreeSet<_> = candidates.iter().map(|one| &one.station).collect();
-    refused.not_considered += (passed.len() - compared.len()) as u32;
-    (candidates, summary)
+    Ok(candidates.collect())
 }
 
 /// A filter that refused a station.
@@ -294,9 +220,22 @@ enum Filter {
     ConnectorType,
     OutOfOrder,
     Price,
-    TooLate,
     Closed,
     Policy,
+}
+
+impl Filter {
+    /// The count of the stations that the filter refused.
+    fn count_in(self, refused: &mut Refused) -> &mut u32 {
+        match self {
+            Self::NotReservable => &mut refused.not_reservable,
+            Self::ConnectorType => &mut refused.connector_type,
+            Self::OutOfOrder => &mut refused.out_of_order,
+            Self::Price => &mut refused.price,
+            Self::Closed => &mut refused.closed,
+            Self::Policy => &mut refused.policy,
+        }
+    }
 }
 
 /// The connectors of a station that pass the filters, and the windows in which they do.
@@ -330,7 +269,7 @@ fn filter<'a>(
         windows.iter().map(|window| window.from).min(),
         windows.iter().map(|window| window.until).max(),
     ) else {
-        return Err(Filter::TooLate);
+        return Err(Filter::Closed);
     };
     let spans = opening_hours::open_spans(station, &Window { from, until });
     let is_open = |window: &Window| {
@@ -381,111 +320,17 @@ fn merits(station: &ChargingStation, connector: &Connector, request: &MatchReque
             .preferred_charging_stations
             .contains(&station.id),
         preferred_network: networks.iter().any(|one| one.as_str() == station.operator),
-        speed_missed: misses(preferences.charging_speed, connector.power),
+        speed_missed: SpeedClass::of(connector.power).misses(preferences.charging_speed),
         occupied_now: connector.status == ConnectorStatus::Occupied,
-    }
-}
-
-/// The lowest price of these candidates in each currency.
-fn cheapest<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> BTreeMap<&'static str, i64> {
-    let mut cheapest = BTreeMap::new();
-    for (currency, price) in candidates.filter_map(|one| one.price) {
-        let least = cheapest.entry(currency.as_str()).or_insert(price);
-        *least = price.min(*least);
-    }
-    cheapest
-}
-
-impl Candidate {
-    /// The owner of the calendar that has to be free.
-    pub fn evse(&self) -> CalendarOwner {
-        CalendarOwner::Evse {
-            station: self.station.clone(),
-            evse: self.evse.clone(),
-        }
-    }
-
-    fn with_surcharge(&self, cheapest: &BTreeMap<&str, i64>) -> Merits {
-        let above = |(currency, price): (Currency, i64)| {
-            let least = cheapest.get(currency.as_str()).copied();
-            price.saturating_sub(least.unwrap_or(price))
-        };
-        Merits {
-            surcharge: self.price.map_or(0, above),
-            ..self.merits
-        }
-    }
-}
-
-/// What the calendars leave of the candidates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
-    /// The pair with the lowest score, if there is any.
-    pub best: Option<Assignment>,
-    /// How many stations have candidates, but no pair.
-    pub booked: u32,
-}
-
-/// Chooses the pair with the lowest score. `windows` are those of the request; `taken` returns the windows that a calendar
-/// holds for others than the reservation.
-pub fn choose(
-    reservation: &Reservation,
-    windows: &[Window],
-    candidates: &[Candidate],
-    taken: impl Fn(&CalendarOwner) -> Vec<Window>,
-) -> Choice {
-    let is_free = |taken: &[Window], window: &Window| !taken.iter().any(|one| one.overlaps(window));
-    let of_vehicle = taken(&CalendarOwner::Vehicle(reservation.vehicle.clone()));
-    let vehicle_is_free: Vec<bool> = windows
-        .iter()
-        .map(|window| is_free(&of_vehicle, window))
-        .collect();
-    // The windows are in the order of their shift, so the first that is free makes a candidate's best pair.
-    let best_window = |candidate: &Candidate| {
-        let of_evse = taken(&candidate.evse());
-        let mut windows_left = candidate.windows.iter().copied();
-        windows_left.find(|place| vehicle_is_free[*place] && is_free(&of_evse, &windows[*place]))
-    };
-    let pairs: Vec<(&Candidate, &Window)> = candidates
-        .iter()
-        .filter_map(|candidate| Some((candidate, &windows[best_window(candidate)?])))
-        .collect();
-    let cheapest = cheapest(pairs.iter().map(|(candidate, _)| *candidate));
-    let preferred = preferred_window(reservation);
-    let best = pairs.iter().min_by_key(|(candidate, window)| {
-        let shift = shift(window, &preferred);
-        let merits = Merits {
-            shift,
-            ..candidate.with_surcharge(&cheapest)
-        };
-        (
-            merits.score(),
-            shift,
-            window.from,
-            &candidate.station,
-            &candidate.connector,
-        )
-    });
-    let all: BTreeSet<&Id> = candidates.iter().map(|one| &one.station).collect();
-    let free: BTreeSet<&Id> = pairs
-        .iter()
-        .map(|(candidate, _)| &candidate.station)
-        .collect();
-    Choice {
-        best: best.map(|(candidate, window)| Assignment {
-            station: candidate.station.clone(),
-            evse: candidate.evse.clone(),
-            connector: candidate.connector.clone(),
-            window: **window,
-        }),
-        booked: (all.len() - free.len()) as u32,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::best_first::{BestFirst, IndexedStation, Match, Step};
     use super::*;
-    use crate::models::driver::Driver;
+    use crate::models::driver::{ChargingSpeed, Driver};
+    use crate::money::Currency;
     use crate::ocpi;
     use serde_json::json;
 
@@ -519,7 +364,7 @@ mod tests {
             &account.unwrap(),
             at("2026-03-02T08:00:00Z"),
         );
-        driver.unwrap().0.preferences
+        driver.unwrap().object.preferences
     }
 
     #[test]
@@ -541,6 +386,36 @@ mod tests {
         let all = windows(&reservation(week), at("2026-03-02T09:30:00Z"));
         assert_eq!(all.len(), 6 + 1 + 7 * 288);
         assert!(windows(&reservation(json!({})), at("2026-03-02T10:01:01Z")).is_empty());
+    }
+
+    /// Reads what the search asks for. The index has no outlines, so every station is read.
+    fn ranking(
+        request: &MatchRequest<'_>,
+        stations: &[ChargingStation],
+        wanted: usize,
+        taken: impl Fn(&CalendarOwner) -> Vec<Window>,
+    ) -> (Vec<Match>, MatchSummary) {
+        let entries = stations.iter().map(|station| IndexedStation {
+            id: station.id.clone(),
+            location: station.location,
+            outline: None,
+        });
+        let mut search = BestFirst::new(request, &entries.collect::<Vec<_>>(), wanted);
+        loop {
+            match search.next() {
+                Step::ReadStations(ids) => {
+                    let read = stations.iter().filter(|one| ids.contains(&one.id));
+                    search.add_stations(&ids, read.cloned().collect());
+                }
+                Step::ReadCalendars(owners) => {
+                    for owner in owners {
+                        let taken = taken(&owner);
+                        search.add_calendar(owner, taken);
+                    }
+                }
+                Step::Stop => return (search.ranking(), search.summary()),
+            }
+        }
     }
 
     #[test]
@@ -598,7 +473,7 @@ mod tests {
             serde_json::from_value(body).unwrap(),
             at("2026-03-02T08:00:00Z"),
         );
-        let policies = [policy.unwrap()];
+        let policies = [policy.unwrap().object];
         let plan = crate::charging::policies::PolicyContext {
             station: None,
             area: None,
@@ -614,8 +489,11 @@ mod tests {
             limits: &Limits::new(&policies, &plan),
             mode: Mode::Test,
         };
-        let (candidates, summary) = candidates(&closed, closed.len() + 3, &request);
-        assert_eq!(candidates.len(), 1);
+        for (number, station) in (1..).zip(&mut closed) {
+            station.id = Id::from_number(crate::Kind::ChargingStation, number);
+        }
+        let (found, summary) = ranking(&request, &closed, 1, |_| Vec::new());
+        assert_eq!(found.len(), 1);
         let want = Refused {
             not_connected: 0,
             not_reservable: 2,
@@ -625,12 +503,12 @@ mod tests {
             closed: 1,
             policy: 1,
             booked: 0,
-            not_considered: 3,
+            not_considered: 0,
         };
         assert_eq!(
             summary,
             MatchSummary {
-                stations_in_radius: 12,
+                stations_in_radius: 9,
                 refused: want
             }
         );
@@ -694,11 +572,15 @@ mod tests {
             limits: &Limits::new(&[], &plan),
             mode: Mode::Test,
         };
-        let (found, _) = candidates(&stations, 9, &request);
-        let number = |one: &Candidate| one.station.number(crate::Kind::ChargingStation).unwrap();
-        let cheapest = cheapest(found.iter());
-        let score = |one: &Candidate| one.with_surcharge(&cheapest).score();
-        let scores: Vec<_> = found.iter().map(|one| (number(one), score(one))).collect();
+        let (found, _) = ranking(&request, &stations, 9, |_| Vec::new());
+        let number = |one: &Match| {
+            let station = &one.assignment.station;
+            station.number(crate::Kind::ChargingStation).unwrap()
+        };
+        let scores: Vec<_> = found
+            .iter()
+            .map(|one| (number(one), one.merits.score()))
+            .collect();
         // Of two that are as good, the one with the lower id; 36 cents with tax are 6 above the cheapest.
         let want = [
             (5, -200),
@@ -745,7 +627,7 @@ mod tests {
         preferences: &DriverPreferences,
         mode: Mode,
         busy: &[u128],
-    ) -> (Choice, MatchSummary) {
+    ) -> (Option<Assignment>, MatchSummary) {
         let windows = windows(reservation, at("2026-03-02T09:30:00Z"));
         let plan = crate::charging::policies::PolicyContext {
             station: None,
@@ -762,7 +644,6 @@ mod tests {
             limits: &Limits::new(&[], &plan),
             mode,
         };
-        let (found, summary) = candidates(stations, stations.len(), &request);
         let taken = Window {
             from: at("2026-03-02T09:00:00Z"),
             until: at("2026-03-02T11:00:00Z"),
@@ -771,11 +652,12 @@ mod tests {
             .iter()
             .map(|number| Id::from_number(crate::Kind::ChargingStation, *number))
             .collect();
-        let choice = choose(reservation, &windows, &found, |owner| match owner {
+        let (found, summary) = ranking(&request, stations, 1, |owner| match owner {
             CalendarOwner::Evse { station, .. } if busy.contains(station) => vec![taken],
             _ => Vec::new(),
         });
-        (choice, summary)
+        let best = found.into_iter().next();
+        (best.map(|best| best.assignment), summary)
     }
 
     #[test]
@@ -785,8 +667,8 @@ mod tests {
         let reservation = reservation(flexible);
         let best = |meters: f64| {
             let stations = [at_distance(1, 150.0), at_distance(2, meters)];
-            let (choice, _) = matched(&stations, &reservation, &preferences(), Mode::Test, &[1]);
-            let best = choice.best.unwrap();
+            let (best, _) = matched(&stations, &reservation, &preferences(), Mode::Test, &[1]);
+            let best = best.unwrap();
             let number = best.station.number(crate::Kind::ChargingStation);
             (
                 number.unwrap(),
@@ -808,10 +690,10 @@ mod tests {
             "reserved_start": "2026-03-02T10:30:00Z", "reserved_end": "2026-03-02T11:30:00Z"}),
         );
         let stations = [at_distance(1, 150.0)];
-        let (choice, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[]);
-        assert_eq!(choice.best.unwrap().window.from, at("2026-03-02T10:30:00Z"));
-        let (choice, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[1]);
-        assert_eq!(choice.best.unwrap().window.from, at("2026-03-02T11:00:00Z"));
+        let (best, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[]);
+        assert_eq!(best.unwrap().window.from, at("2026-03-02T10:30:00Z"));
+        let (best, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[1]);
+        assert_eq!(best.unwrap().window.from, at("2026-03-02T11:00:00Z"));
     }
 
     #[test]
@@ -823,12 +705,12 @@ mod tests {
             let one = std::slice::from_ref(station);
             matched(one, &reservation, &preferences(), Mode::Test, &[])
         };
-        assert_eq!(of(&station).0.best.unwrap().connector, "b-1");
+        assert_eq!(of(&station).0.unwrap().connector, "b-1");
         // A reservable EVSE with another plug does not help.
         station.connectors[1].plug =
             crate::models::charging_station::Plug::Matched(ConnectorType::Ccs);
-        let (choice, summary) = of(&station);
-        assert_eq!((choice.best, summary.refused.connector_type), (None, 1));
+        let (best, summary) = of(&station);
+        assert_eq!((best, summary.refused.connector_type), (None, 1));
         station.connectors[1].reservable = false;
         assert_eq!(of(&station).1.refused.not_reservable, 1);
     }
@@ -850,9 +732,9 @@ mod tests {
         ] {
             preferences.max_price_per_kwh = cap;
             for stations in [&stations, &for_reservations] {
-                let (choice, summary) = matched(stations, &reservation, &preferences, mode, &[]);
+                let (best, summary) = matched(stations, &reservation, &preferences, mode, &[]);
                 assert_eq!(summary.refused.price, refused, "{cap:?} {mode}");
-                assert_eq!(choice.best.is_none(), refused == 1, "{cap:?} {mode}");
+                assert_eq!(best.is_none(), refused == 1, "{cap:?} {mode}");
             }
         }
     }
@@ -874,34 +756,15 @@ mod tests {
         ];
         let reservation = reservation(json!({}));
         let best = |busy: &[u128]| {
-            let (choice, summary) =
+            let (best, summary) =
                 matched(&stations, &reservation, &preferences(), Mode::Test, busy);
-            assert_eq!(choice.booked, busy.len() as u32);
+            assert_eq!(summary.refused.booked, busy.len() as u32);
             assert_eq!(summary.stations_in_radius, 4);
-            choice
-                .best
-                .unwrap()
-                .station
-                .number(crate::Kind::ChargingStation)
+            best.unwrap().station.number(crate::Kind::ChargingStation)
         };
         assert_eq!(best(&[]), Some(1));
         // Without it, the other one in dollars is the cheapest of its currency.
         assert_eq!(best(&[1]), Some(2));
         assert_eq!(best(&[1, 2]), Some(3));
-    }
-
-    #[test]
-    fn classes_of_speed_meet_at_43_and_150_kilowatts() {
-        for (speed, power, missed) in [
-            (ChargingSpeed::Any, 3.7, false),
-            (ChargingSpeed::Slow, 42.9, false),
-            (ChargingSpeed::Slow, 43.0, true),
-            (ChargingSpeed::Fast, 43.0, false),
-            (ChargingSpeed::Fast, 150.0, true),
-            (ChargingSpeed::UltraFast, 149.9, true),
-            (ChargingSpeed::UltraFast, 150.0, false),
-        ] {
-            assert_eq!(misses(speed, power), missed, "{speed:?} {power}");
-        }
     }
 }

@@ -1,0 +1,389 @@
+//! Requests to the service: keys, retries, pages.
+//!
+//! A POST or DELETE carries an Idempotency-Key that stays the same over all attempts, so that a retry after a lost response
+//! has its effect once. Attempts are repeated after 409 (the same key is in flight), 429, 500, 502, 503, 504, time-outs and lost
+//! connections, with exponential waits and full jitter, or as long as `Retry-After` says. A 429 pauses all requests of the
+//! client, since the rate is that of the account.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use serde_json::Value;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::catalog::Operation;
+use crate::failure::{Failure, Refusal};
+
+/// The wait before the first repetition, at most, and before any.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
+
+/// The longest `Retry-After` that is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How many bytes of a response that is not JSON are shown.
+const EXCERPT: usize = 200;
+
+/// Where the service is, and how to talk to it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub base_url: Url,
+    pub api_key: Option<String>,
+    /// The child account to act in.
+    pub account: Option<String>,
+    /// The version of the API that the tool was built with.
+    pub version: String,
+    /// How often an attempt is repeated.
+    pub max_retries: u32,
+    /// How long one attempt may take.
+    pub timeout: Duration,
+    /// Whether attempts are reported on standard error.
+    pub verbose: bool,
+}
+
+/// Sends requests.
+pub struct Client {
+    http: reqwest::Client,
+    pub settings: Settings,
+    /// No request is sent before.
+    paused_until: Mutex<Option<Instant>>,
+}
+
+/// A request.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    pub method: String,
+    /// The path from the root, without query string, percent-encoded.
+    pub path: String,
+    pub query: Vec<(String, String)>,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Value>,
+}
+
+/// A successful response.
+#[derive(Debug)]
+pub struct Response {
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Request {
+    /// A GET of a path.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self {
+            method: "GET".into(),
+            path: path.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A POST of a body.
+    pub fn post(path: impl Into<String>, body: Value) -> Self {
+        Self {
+            method: "POST".into(),
+            path: path.into(),
+            body: Some(body),
+            ..Self::default()
+        }
+    }
+
+    /// The same request with a query parameter more.
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.query.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same request with an Idempotency-Key.
+    pub fn once(mut self, key: impl Into<String>) -> Self {
+        self.headers.push((IDEMPOTENCY_KEY.into(), key.into()));
+        self
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
+/// The path of an operation with these values for its parameters.
+pub fn path_of(operation: &Operation, arguments: &[String]) -> String {
+    let mut path = operation.path.clone();
+    for (field, value) in operation.arguments.iter().zip(arguments) {
+        let encoded: String = url::form_urlencoded::byte_serialize(value.as_bytes()).collect();
+        // In a path, a space is `%20`.
+        let encoded = encoded.replace('+', "%20");
+        path = path.replace(&format!("{{{}}}", field.path[0]), &encoded);
+    }
+    path
+}
+
+/// What became of one attempt.
+enum Attempt {
+    Done(Response),
+    Refused(Refusal, Option<Duration>),
+    Lost(String),
+}
+
+impl Client {
+    /// A client with these settings.
+    ///
+    /// # Errors
+    /// The TLS library cannot be set up.
+    pub fn new(settings: Settings) -> Result<Self, Failure> {
+        // Another client of the process may have installed it already.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT.min(settings.timeout))
+            .timeout(settings.timeout)
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("fleet-cli/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(Failure::local)?;
+        Ok(Self {
+            http,
+            settings,
+            paused_until: Mutex::new(None),
+        })
+    }
+
+    /// Sends a request, as often as needed.
+    ///
+    /// # Errors
+    /// The service refuses it, or cannot be reached after all retries.
+    pub async fn send(&self, request: &Request) -> Result<Response, Failure> {
+        let mut url = self.settings.base_url.clone();
+        // The address may have a path of its own, such as the stage of an API gateway.
+        let path = format!("{}{}", url.path().trim_end_matches('/'), request.path);
+        url.set_path(&path);
+        if !request.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&request.query);
+        }
+        self.send_to(url, request).await
+    }
+
+    /// Requests the next page, at the URL of `next_page_url` exactly as it came.
+    ///
+    /// # Errors
+    /// The URL leads to another host, which must not see the key; else those of [`Client::send`].
+    pub async fn next_page(&self, url: &str, first: &Request) -> Result<Response, Failure> {
+        let base = &self.settings.base_url;
+        let url = base
+            .join(url)
+            .map_err(|_| Failure::local("next_page_url is not a URL"))?;
+        if url.origin() != base.origin() {
+            let host = url.origin().ascii_serialization();
+            return Err(Failure::Local(format!(
+                "next_page_url leads to another host, {host}"
+            )));
+        }
+        self.send_to(url, first).await
+    }
+
+    async fn send_to(&self, url: Url, request: &Request) -> Result<Response, Failure> {
+        let mut request = request.clone();
+        if request.method != "GET" && request.header(IDEMPOTENCY_KEY).is_none() {
+            request = request.once(uuid::Uuid::new_v4().to_string());
+        }
+        let mut tries = 0;
+        loop {
+            self.wait_for_pause().await;
+            let (attempt, failure) = match self.attempt(&url, &request).await {
+                Attempt::Done(response) => return Ok(response),
+                Attempt::Refused(refusal, wait) => {
+                    let repeats = refusal.is_in_flight()
+                        || matches!(refusal.status, 429 | 500 | 502 | 503 | 504);
+                    let status = refusal.status;
+                    let failure = Failure::Refused(Box::new(refusal));
+                    if !repeats {
+                        return Err(failure);
+                    }
+                    let wait = wait.map(|wait| wait.min(PATIENCE));
+                    if let (429, Some(wait)) = (status, wait) {
+                        self.pause(wait);
+                    }
+                    ((format!("answered {status}"), wait), failure)
+                }
+                Attempt::Lost(why) => {
+                    let key = request.header(IDEMPOTENCY_KEY);
+                    let advice = key.map(|key| {
+                        format!(
+                            "\n  It is not certain whether the request had its effect. Repeat it with --idempotency-key {key}"
+                        )
+                    });
+                    let base = &self.settings.base_url;
+                    let message =
+                        format!("{base} cannot be used: {why}{}", advice.unwrap_or_default());
+                    ((why, None), Failure::Unreachable(message))
+                }
+            };
+            if tries == self.settings.max_retries {
+                return Err(failure);
+            }
+            let (why, wait) = attempt;
+            let wait = wait.unwrap_or_else(|| backoff(tries));
+            tries += 1;
+            if self.settings.verbose {
+                eprintln!("attempt {tries}: {why}; the next one follows in {wait:.1?}");
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn attempt(&self, url: &Url, request: &Request) -> Attempt {
+        let method = match reqwest::Method::from_bytes(request.method.as_bytes()) {
+            Ok(method) => method,
+            Err(error) => return Attempt::Lost(error.to_string()),
+        };
+        if self.settings.verbose {
+            eprintln!("{method} {url}");
+        }
+        let mut sent = self.http.request(method, url.clone());
+        if let Some(key) = &self.settings.api_key {
+            sent = sent.bearer_auth(key);
+        }
+        let defaults = [
+            ("Service-Version", Some(&self.settings.version)),
+            ("Service-Account", self.settings.account.as_ref()),
+        ];
+        for (name, value) in defaults {
+            if let (Some(value), None) = (value, request.header(name)) {
+                sent = sent.header(name, value);
+            }
+        }
+        for (name, value) in &request.headers {
+            sent = sent.header(name, value);
+        }
+        if let Some(body) = &request.body {
+            sent = sent.json(body);
+        }
+        let response = match sent.send().await {
+            Ok(response) => response,
+            Err(error) => return Attempt::Lost(reason(&error)),
+        };
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = match response.text().await {
+            Ok(text) => text,
+            Err(error) => return Attempt::Lost(reason(&error)),
+        };
+        let body = serde_json::from_str::<Value>(&text);
+        match (status, body) {
+            (200..300, Ok(body)) => Attempt::Done(Response { headers, body }),
+            (200..300, Err(_)) if text.trim().is_empty() => Attempt::Done(Response {
+                headers,
+                body: Value::Null,
+            }),
+            (200..300, Err(error)) => Attempt::Lost(format!("the response is not JSON: {error}")),
+            (_, body) => {
+                let excerpt = || text.chars().take(EXCERPT).collect::<String>();
+                let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+                let wait = header(RETRY_AFTER.as_str()).and_then(|value| value.parse().ok());
+                let refusal = Refusal {
+                    status,
+                    body: body.unwrap_or_else(|_| serde_json::json!({"message": excerpt()})),
+                    request: header("Service-Request-Id").map(str::to_owned),
+                    idempotency_key: request.header(IDEMPOTENCY_KEY).map(str::to_owned),
+                };
+                Attempt::Refused(refusal, wait.map(Duration::from_secs))
+            }
+        }
+    }
+
+    /// Lets no request of this client be sent for so long.
+    fn pause(&self, wait: Duration) {
+        let until = Instant::now() + wait;
+        let mut paused = self
+            .paused_until
+            .lock()
+            .unwrap_or_else(|error| error.into_inner());
+        *paused = Some(paused.map_or(until, |known| known.max(until)));
+    }
+
+    async fn wait_for_pause(&self) {
+        let paused = *self
+            .paused_until
+            .lock()
+            .unwrap_or_else(|error| error.into_inner());
+        if let Some(until) = paused {
+            tokio::time::sleep_until(until).await;
+        }
+    }
+
+    /// What time it is for the service: a local run's clock can be moved, others have the time of this machine.
+    ///
+    /// # Errors
+    /// A local address cannot be reached.
+    pub async fn now(&self) -> Result<Timestamp, Failure> {
+        if !self.is_loopback() {
+            return Ok(Timestamp::now());
+        }
+        match self.send(&Request::get("/_local/clock")).await {
+            Ok(response) => {
+                let now = response.body["now"]
+                    .as_str()
+                    .and_then(|now| now.parse().ok());
+                Ok(now.unwrap_or_else(Timestamp::now))
+            }
+            // Another server than the local runner.
+            Err(Failure::Refused(_)) => Ok(Timestamp::now()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Whether the service is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        match self.settings.base_url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
+    }
+}
+
+/// A random wait before a repetition, up to twice as long after each attempt.
+fn backoff(tries: u32) -> Duration {
+    let longest = FIRST_WAIT
+        .saturating_mul(1 << tries.min(10))
+        .min(LONGEST_WAIT);
+    longest.mul_f64(fastrand::f64())
+}
+
+/// Why a request was lost, without the URL and with the innermost cause.
+fn reason(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "no answer in time".into();
+    }
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_stay_below_the_longest() {
+        for tries in 0..20 {
+            let most = FIRST_WAIT
+                .saturating_mul(1 << tries.min(10))
+                .min(LONGEST_WAIT);
+            for _ in 0..100 {
+                assert!(backoff(tries) <= most);
+            }
+        }
+        let spread: Vec<Duration> = (0..50).map(|_| backoff(5)).collect();
+        assert!(spread.iter().any(|wait| *wait > Duration::from_secs(4)));
+        assert!(spread.iter().any(|wait| *wait < Duration::from_secs(4)));
+    }
+}

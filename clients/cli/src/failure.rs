@@ -1,0 +1,146 @@
+//! Why a command failed, and the exit code that says so to scripts.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line is wrong. The message is complete.
+    Usage(clap::Error),
+    /// Something on this machine: a file, the configuration, the input.
+    Local(String),
+    /// The service refused the request.
+    Refused(Box<Refusal>),
+    /// The service could not be reached, or did not answer in time.
+    Unreachable(String),
+    /// A command that does many things did some of them. What failed has been printed.
+    Partial(String),
+    /// The reader of the output has gone, as `head` does.
+    BrokenPipe,
+}
+
+/// An error response.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    pub status: u16,
+    /// The error object, or what came in its place.
+    pub body: Value,
+    /// The header `Service-Request-Id`.
+    pub request: Option<String>,
+    /// The Idempotency-Key that was sent.
+    pub idempotency_key: Option<String>,
+}
+
+/// The exit codes, with their meanings as `fleet help exit-codes` and the README list them.
+pub const EXIT_CODES: [(u8, &str); 9] = [
+    (0, "Success."),
+    (
+        1,
+        "Something on this machine: a file, the configuration, the input.",
+    ),
+    (
+        2,
+        "The command line is wrong: an unknown flag, a missing or invalid value.",
+    ),
+    (
+        3,
+        "The service refused the request: 400, 402, 404, 409 and others not listed here.",
+    ),
+    (
+        4,
+        "The key is missing, invalid, or may not do this: 401, 403.",
+    ),
+    (5, "Too many requests: 429, after all retries."),
+    (
+        6,
+        "The service cannot be reached or failed: no connection, time-out, 5xx, after all retries.",
+    ),
+    (
+        7,
+        "An import or a relay did only a part; what failed was printed.",
+    ),
+    (130, "Interrupted with Ctrl-C."),
+];
+
+impl Failure {
+    /// A failure of this machine.
+    pub fn local(message: impl fmt::Display) -> Self {
+        Self::Local(message.to_string())
+    }
+
+    /// The exit code, as [`EXIT_CODES`] lists it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::BrokenPipe => 0,
+            Self::Local(_) => 1,
+            Self::Usage(error) if error.use_stderr() => 2,
+            Self::Usage(_) => 0,
+            Self::Refused(refusal) => match refusal.status {
+                401 | 403 => 4,
+                429 => 5,
+                500.. => 6,
+                _ => 3,
+            },
+            Self::Unreachable(_) => 6,
+            Self::Partial(_) => 7,
+        }
+    }
+}
+
+impl Refusal {
+    /// A member of the error object, if it is a text.
+    pub fn member(&self, name: &str) -> Option<&str> {
+        self.body[name].as_str()
+    }
+
+    /// Whether another request with the same Idempotency-Key is still being worked on.
+    pub fn is_in_flight(&self) -> bool {
+        self.status == 409 && self.member("type") == Some("idempotency_error")
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            self.member("message")
+                .unwrap_or("the service refused the request"),
+        )?;
+        write!(f, "\n  status  {}", self.status)?;
+        for name in ["code", "param", "transaction"] {
+            if let Some(value) = self.member(name) {
+                write!(f, "\n  {name:<7} {value}")?;
+            }
+        }
+        if let Some(request) = self.request.as_deref().or(self.member("request")) {
+            write!(f, "\n  request {request}")?;
+        }
+        if let Some(url) = self.member("doc_url") {
+            write!(f, "\n  see     {url}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(error) => error.fmt(f),
+            Self::Local(message) | Self::Unreachable(message) | Self::Partial(message) => {
+                f.write_str(message)
+            }
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::BrokenPipe => f.write_str("the reader of the output has gone"),
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            _ => Self::local(error),
+        }
+    }
+}

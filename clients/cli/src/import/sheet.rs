@@ -1,0 +1,514 @@
+//! The CSV file of an import: its columns, its lines as bodies, and what is wrong with them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use csv::{Reader, StringRecord};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::canonical;
+use crate::catalog::{Body, Field, Kind, Operation, Presence};
+use crate::failure::Failure;
+use crate::request::{at, joined, set};
+use crate::value::{self, Parsed};
+
+/// What separates several values in one cell.
+const SEPARATOR: char = ';';
+
+/// Members that no two lines can share, though the document does not say so: a vehicle identification number belongs to one
+/// vehicle.
+const UNIQUE: [&str; 1] = ["vin"];
+
+/// A CSV file of objects to create.
+pub struct Sheet {
+    path: PathBuf,
+    operation: &'static Operation,
+    body: &'static Body,
+    columns: Vec<Column>,
+    /// Values for lines without their own: a column and the text of its cell.
+    constants: Vec<(Column, String)>,
+}
+
+/// What a column holds.
+#[derive(Clone)]
+struct Column {
+    field: &'static Field,
+    /// The key within an object of pairs.
+    key: Option<String>,
+}
+
+/// A line that can be imported.
+#[derive(Debug)]
+pub struct Row {
+    pub line: u64,
+    /// The Idempotency-Key.
+    pub key: String,
+    pub body: Value,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Problem {
+    pub line: u64,
+    pub column: Option<String>,
+    pub message: String,
+}
+
+/// What a check of the whole file found.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// How many lines the file has without the first, which names the columns.
+    pub lines: u64,
+    pub problems: Vec<Problem>,
+    /// The fleets that lines name.
+    pub fleets: BTreeSet<String>,
+}
+
+impl Problem {
+    /// A problem of a line as a whole.
+    pub fn of_line(line: u64, message: impl Into<String>) -> Self {
+        Self {
+            line,
+            column: None,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        if let Some(column) = &self.column {
+            write!(f, ", {column}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl Sheet {
+    /// Opens a file and reads the names of its columns.
+    ///
+    /// # Errors
+    /// The file cannot be read, a column is unknown or twice there, or a required member has neither a column nor a constant.
+    pub fn open(
+        operation: &'static Operation,
+        path: &Path,
+        constants: &[String],
+    ) -> Result<Self, Failure> {
+        let body = operation.body.as_ref();
+        let body = body.ok_or_else(|| Failure::local("the operation has no body"))?;
+        let wrong = |why: String| Failure::Local(format!("{}: {why}", path.display()));
+        let mut reader = reader(path)?;
+        let names = reader
+            .headers()
+            .map_err(|error| wrong(error.to_string()))?
+            .clone();
+        let mut columns: Vec<Column> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for name in &names {
+            let column = Column::of(body, name).map_err(wrong)?;
+            if !seen.insert(column.name()) {
+                return Err(wrong(format!("the column `{name}` is there twice")));
+            }
+            columns.push(column);
+        }
+        let mut values = Vec::new();
+        for constant in constants {
+            let wrong = |why: String| Failure::Local(format!("--set {constant}: {why}"));
+            let (name, text) = constant
+                .split_once('=')
+                .ok_or_else(|| wrong("write it as MEMBER=VALUE".into()))?;
+            let column = Column::of(body, name).map_err(wrong)?;
+            column.parse(text).map_err(wrong)?;
+            values.push((column, text.to_owned()));
+        }
+        let given = |field: &Field| {
+            let all = columns
+                .iter()
+                .chain(values.iter().map(|(column, _)| column));
+            let mut all = all.map(|column| &column.field.path);
+            all.any(|path| field.path.starts_with(path))
+        };
+        let required = body
+            .fields
+            .iter()
+            .filter(|field| field.presence == Presence::Required);
+        let missing: Vec<&str> = required
+            .filter(|field| !given(field))
+            .map(|field| field.flag.as_str())
+            .collect();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            return Err(wrong(format!(
+                "these columns are required and missing: {missing}; --set gives every line the same value"
+            )));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            operation,
+            body,
+            columns,
+            constants: values,
+        })
+    }
+
+    /// Checks every line.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn check(&self) -> Result<Checked, Failure> {
+        let mut checked = Checked::default();
+        let mut keys: HashMap<String, u64> = HashMap::new();
+        let mut unique: HashMap<(&str, String), u64> = HashMap::new();
+        for read in self.read()? {
+            checked.lines += 1;
+            let row = match read {
+                Ok(row) => row,
+                Err(problems) => {
+                    checked.problems.extend(problems);
+                    continue;
+                }
+            };
+            if let Some(first) = keys.insert(row.key.clone(), row.line) {
+                let message = format!("the same as line {first}");
+                checked.problems.push(Problem::of_line(row.line, message));
+                continue;
+            }
+            for name in UNIQUE {
+                let Some(text) = row.body[name].as_str() else {
+                    continue;
+                };
+                if let Some(first) = unique.insert((name, text.to_owned()), row.line) {
+                    checked.problems.push(Problem {
+                        line: row.line,
+                        column: Some(name.into()),
+                        message: format!("line {first} has the same"),
+                    });
+                }
+            }
+            if let Some(fleet) = row.body["fleet"].as_str() {
+                checked.fleets.insert(fleet.to_owned());
+            }
+        }
+        Ok(checked)
+    }
+
+    /// The lines that can be imported, one after the other.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn rows(&self) -> Result<impl Iterator<Item = Row>, Failure> {
+        Ok(self.read()?.filter_map(Result::ok))
+    }
+
+    /// The lines whose member has one of these values, which do not exist.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn lines_with(
+        &self,
+        member: &str,
+        values: &BTreeSet<String>,
+    ) -> Result<Vec<Problem>, Failure> {
+        if values.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wrong = |row: Row| {
+            let value = row.body[member]
+                .as_str()
+                .filter(|value| values.contains(*value))?;
+            Some(Problem {
+                line: row.line,
+                column: Some(member.to_owned()),
+                message: format!("{value} does not exist"),
+            })
+        };
+        Ok(self.rows()?.filter_map(wrong).collect())
+    }
+
+    fn read(&self) -> Result<impl Iterator<Item = Result<Row, Vec<Problem>>>, Failure> {
+        let mut reader = reader(&self.path)?;
+        // The names of the columns, which `open` has read.
+        reader.headers().map_err(Failure::local)?;
+        let mut line = 1;
+        Ok(reader.into_records().map(move |record| {
+            line += 1;
+            match record {
+                Ok(record) => {
+                    line = record.position().map_or(line, csv::Position::line);
+                    self.row(line, &record)
+                }
+                Err(error) => {
+                    line = error.position().map_or(line, csv::Position::line);
+                    Err(vec![Problem::of_line(line, what_is_wrong(&error))])
+                }
+            }
+        }))
+    }
+
+    /// A line as a body, or everything that is wrong with it.
+    fn row(&self, line: u64, record: &StringRecord) -> Result<Row, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut body = json!({});
+        let cells = self
+            .columns
+            .iter()
+            .zip(record)
+            .map(|(column, cell)| (column, cell.trim()));
+        let filled: Vec<(&Column, &str)> = cells.filter(|(_, cell)| !cell.is_empty()).collect();
+        let has = |name: &str| filled.iter().any(|(column, _)| column.name() == name);
+        let constants = self
+            .constants
+            .iter()
+            .filter(|(column, _)| !has(&column.name()));
+        let constants = constants.map(|(column, text)| (column, text.as_str()));
+        for (column, text) in filled.iter().copied().chain(constants) {
+            match column.parse(text) {
+                Ok(value) => set(&mut body, &column.field.path, value),
+                Err(message) => problems.push(Problem {
+                    line,
+                    column: Some(column.name()),
+                    message,
+                }),
+            }
+        }
+        let named = |field: &Field, problems: &[Problem]| {
+            problems
+                .iter()
+                .any(|problem| problem.column.as_deref() == Some(&field.flag))
+        };
+        for field in &self.body.fields {
+            let parents = &field.path[..field.path.len() - 1];
+            let needed = match field.presence {
+                Presence::Required => true,
+                Presence::WithParent => at(&body, parents).is_some(),
+                Presence::Optional => false,
+            };
+            if needed && at(&body, &field.path).is_none() && !named(field, &problems) {
+                problems.push(Problem {
+                    line,
+                    column: Some(field.flag.clone()),
+                    message: "is required".into(),
+                });
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let key = key(self.operation, &body);
+        Ok(Row { line, key, body })
+    }
+}
+
+impl Column {
+    /// The column of that name.
+    fn of(body: &'static Body, name: &str) -> Result<Self, String> {
+        let wanted = name.trim().replace('_', "-").to_lowercase();
+        let same = |field: &&Field| field.flag == wanted;
+        if let Some(field) = body.fields.iter().find(same) {
+            return Ok(Self { field, key: None });
+        }
+        let within = name.trim().split_once('.').and_then(|(object, key)| {
+            let mut objects = body.fields.iter().filter(|field| field.kind == Kind::Pairs);
+            let field = objects.find(|field| field.flag == object.replace('_', "-"))?;
+            Some(Self {
+                field,
+                key: Some(key.to_owned()),
+            })
+        });
+        within.ok_or_else(|| {
+            let known: Vec<String> = body
+                .fields
+                .iter()
+                .map(|field| match field.kind {
+                    Kind::Pairs => format!("{}.KEY", field.flag),
+                    _ => field.flag.clone(),
+                })
+                .collect();
+            format!(
+                "there is no member `{name}`; there are {}",
+                known.join(", ")
+            )
+        })
+    }
+
+    /// The name of the column as flags are written.
+    fn name(&self) -> String {
+        match &self.key {
+            Some(key) => format!("{}.{key}", self.field.flag),
+            None => self.field.flag.clone(),
+        }
+    }
+
+    /// The value of a cell.
+    fn parse(&self, text: &str) -> Result<Value, String> {
+        if let Some(key) = &self.key {
+            return Ok(json!({key: text}));
+        }
+        let field = self.field;
+        let whole = matches!(field.kind, Kind::Json | Kind::Pairs) || !field.list;
+        let parts: Vec<&str> = match whole {
+            true => vec![text],
+            false => text
+                .split(SEPARATOR)
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .collect(),
+        };
+        let mut values = Vec::new();
+        for part in parts {
+            let parsed = value::parse(field, part)?;
+            if let Parsed::Time(
+                crate::time::When::Offset(_)
+                | crate::time::When::Day(..)
+                | crate::time::When::Weekday(..),
+            ) = parsed
+            {
+                return Err(
+                    "a time in a file must be absolute, such as 2027-01-15T09:00:00Z".into(),
+                );
+            }
+            // An absolute time does not depend on what time it is.
+            values.push(parsed.resolve(Timestamp::UNIX_EPOCH, &TimeZone::system())?);
+        }
+        joined(field, values).ok_or_else(|| "has no value".into())
+    }
+}
+
+/// The Idempotency-Key of a line: made from the operation and the content, so that it is the same wherever the line stands in
+/// the file, and whichever way its columns are ordered.
+fn key(operation: &Operation, body: &Value) -> String {
+    let text = format!(
+        "{} {}\n{}",
+        operation.method,
+        operation.path,
+        canonical(body)
+    );
+    format!("import-{}", hex::encode(&Sha256::digest(text)[..24]))
+}
+
+fn reader(path: &Path) -> Result<Reader<File>, Failure> {
+    let file = File::open(path);
+    let file = file.map_err(|error| Failure::Local(format!("{}: {error}", path.display())))?;
+    Ok(csv::ReaderBuilder::new().flexible(false).from_reader(file))
+}
+
+/// What is wrong with a line that could not be read.
+fn what_is_wrong(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => {
+            format!("has {len} cells instead of {expected_len}")
+        }
+        csv::ErrorKind::Utf8 { .. } => "is not UTF-8".into(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn sheet(content: &str, constants: &[&str]) -> Result<Sheet, String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(content.as_bytes()).unwrap();
+        let operation = crate::commands::operation("vehicles", "create").unwrap();
+        let constants: Vec<String> = constants.iter().map(|one| (*one).to_owned()).collect();
+        let sheet = Sheet::open(operation, file.path(), &constants);
+        // The file is read again by each check.
+        file.keep().unwrap();
+        sheet.map_err(|failure| failure.to_string())
+    }
+
+    const NAMES: &str = "registration_plate,vin,battery_capacity,charging_standard";
+
+    #[test]
+    fn cells_become_members_of_their_types() {
+        let content = format!(
+            "{NAMES},information.make,metadata.depot,drivers\nAB 1,VIN1,60000,CCS,\"Make, Inc.\",east,drv_1; drv_2\nAB 2,VIN2,50000,Type2,,,\n"
+        );
+        let sheet = sheet(&content, &["fleet=flt_1"]).unwrap();
+        let rows: Vec<Row> = sheet.rows().unwrap().collect();
+        assert_eq!(
+            rows[0].body,
+            json!({"registration_plate": "AB 1", "vin": "VIN1", "battery_capacity": 60000, "charging_standard": "CCS",
+                "information": {"make": "Make, Inc."}, "metadata": {"depot": "east"}, "drivers": ["drv_1", "drv_2"],
+                "fleet": "flt_1"})
+        );
+        assert_eq!(
+            rows[1].body,
+            json!({"registration_plate": "AB 2", "vin": "VIN2", "battery_capacity": 50000, "charging_standard": "Type2",
+                "fleet": "flt_1"})
+        );
+        assert_eq!((rows[0].line, rows[1].line), (2, 3));
+    }
+
+    #[test]
+    fn every_bad_line_is_listed_with_every_reason() {
+        let content = format!(
+            "{NAMES},fleet\nAB 1,VIN1,60000,CCS,flt_1\n,VIN2,none,Tesla,flt_1\nAB 3,VIN3\nAB 1,VIN1,60000,CCS,flt_1\n\
+             AB 5,VIN1,60000,CCS,flt_2\nAB 6,VIN6,0,CCS,flt_1\n"
+        );
+        let checked = sheet(&content, &[]).unwrap().check().unwrap();
+        let problems: Vec<String> = checked.problems.iter().map(Problem::to_string).collect();
+        assert_eq!(checked.lines, 6);
+        assert_eq!(
+            problems,
+            [
+                "line 3, battery-capacity: must be a whole number",
+                "line 3, charging-standard: must be one of CHAdeMO, CCS, Type2",
+                "line 3, registration-plate: is required",
+                "line 4: has 2 cells instead of 5",
+                "line 5: the same as line 2",
+                "line 6, vin: line 2 has the same",
+                "line 7, battery-capacity: must be at least 1",
+            ]
+        );
+        assert_eq!(
+            checked.fleets.into_iter().collect::<Vec<_>>(),
+            ["flt_1", "flt_2"]
+        );
+    }
+
+    #[test]
+    fn wrong_columns_are_refused_before_any_line() {
+        let refused = |content: &str| sheet(content, &["fleet=flt_1"]).err().unwrap();
+        assert!(refused(&format!("{NAMES},colour\n")).contains("no member `colour`"));
+        assert!(refused(&format!("{NAMES},vin\n")).contains("twice"));
+        assert!(
+            refused("vin\n").contains("battery-capacity, charging-standard, registration-plate")
+        );
+        assert!(sheet(NAMES, &[]).err().unwrap().contains("fleet"));
+        assert!(
+            sheet(NAMES, &["battery_capacity=x"])
+                .err()
+                .unwrap()
+                .contains("--set")
+        );
+    }
+
+    #[test]
+    fn the_key_of_a_line_depends_on_its_content_alone() {
+        let keys = |content: &str| -> Vec<String> {
+            let sheet = sheet(content, &["fleet=flt_1"]).unwrap();
+            sheet.rows().unwrap().map(|row| row.key).collect()
+        };
+        let one = keys(&format!(
+            "{NAMES}\nAB 1,VIN1,60000,CCS\nAB 2,VIN2,60000,CCS\n"
+        ));
+        let other = keys(
+            "vin,charging_standard,battery_capacity,registration_plate\nVIN2,CCS,60000,AB 2\nVIN1,CCS,60000,AB 1\n",
+        );
+        assert_eq!(one, [other[1].clone(), other[0].clone()]);
+        assert_ne!(one[0], one[1]);
+        assert!(one[0].len() <= 255 - "-attach".len());
+    }
+}

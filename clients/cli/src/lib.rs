@@ -1,0 +1,25 @@
+//! `fleet`, the command-line tool of the Fleet Charging Service.
+//!
+//! The commands of the API's operations are made from the OpenAPI document: [`catalog`] is what the build keeps of it,
+//! [`commands`] the tree of commands, [`request`] what a command line asks for, [`client`] how it is sent, and [`output`] how the
+//! response is shown. The other modules are commands that the tool adds.
+
+pub mod catalog;
+pub mod client;
+pub mod commands;
+pub mod completion;
+pub mod context;
+pub mod doctor;
+pub mod examples;
+pub mod failure;
+pub mod import;
+pub mod listen;
+pub mod local;
+pub mod operation;
+pub mod output;
+pub mod profile;
+pub mod profiles;
+pub mod request;
+pub mod time;
+pub mod trigger;
+pub mod value;

@@ -1,0 +1,95 @@
+//! The executable.
+
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+use fleet::commands::{self, CATALOG};
+use fleet::context::Context;
+use fleet::failure::{EXIT_CODES, Failure};
+use fleet::{completion, doctor, import, listen, local, operation, output, profiles, trigger};
+
+/// The exit code of a command that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let mut tree = commands::tree();
+    let matches = match tree.try_get_matches_from_mut(std::env::args_os()) {
+        Ok(matches) => matches,
+        Err(error) => return failed(&Failure::Usage(error), false),
+    };
+    let json = matches.get_flag("json");
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&Failure::local(error), json),
+    };
+    let ended = runtime.block_on(async {
+        tokio::select! {
+            ended = run(&matches, &mut tree) => ended.map(|()| 0),
+            _ = tokio::signal::ctrl_c() => Ok(INTERRUPTED),
+        }
+    });
+    match ended {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failed(&failure, json),
+    }
+}
+
+/// Reports a failure on standard error.
+fn failed(failure: &Failure, json: bool) -> ExitCode {
+    match failure {
+        Failure::BrokenPipe => {}
+        // Help and the version are printed on standard output. If that is closed, nobody reads them.
+        Failure::Usage(error) => drop(error.print()),
+        Failure::Refused(refusal) if json => eprintln!("{}", refusal.body),
+        failure => eprintln!("error: {failure}"),
+    }
+    ExitCode::from(failure.exit_code())
+}
+
+async fn run(matches: &ArgMatches, tree: &mut clap::Command) -> Result<(), Failure> {
+    let Some((name, matches)) = matches.subcommand() else {
+        return Ok(());
+    };
+    match name {
+        "completion" => return completion::run(matches, tree),
+        "exit-codes" => {
+            let line = |(code, meaning): (u8, &str)| format!("{code:>3}  {meaning}");
+            return output::print(&EXIT_CODES.map(line).join("\n"));
+        }
+        "profiles" => return profiles::run(matches),
+        "doctor" => return doctor::run(matches).await,
+        _ => {}
+    }
+    let context = Context::read(matches)?;
+    match (name, matches.subcommand()) {
+        ("listen", _) => listen::run(&context, matches).await,
+        ("trigger", _) => trigger::run(&context, matches).await,
+        ("logs", Some(("tail", matches))) => local::tail(&context, matches).await,
+        ("clock", Some(("show", _))) => local::show_clock(&context).await,
+        ("clock", Some(("advance", matches))) => local::advance(&context, matches).await,
+        ("charging-stations", Some(("import", matches))) => {
+            local::import_stations(&context, matches).await
+        }
+        (group, Some(("import", matches))) => import::run(&context, group, matches).await,
+        (group, Some((command, matches))) => {
+            let found = CATALOG
+                .resources
+                .iter()
+                .find(|resource| resource.name == group);
+            let operation = found.and_then(|resource| {
+                let mut operations = resource.operations.iter();
+                operations.find(|operation| operation.command == command)
+            });
+            let operation = operation.ok_or_else(|| Failure::local("no such command"))?;
+            let command = tree
+                .find_subcommand_mut(group)
+                .and_then(|group| group.find_subcommand_mut(command));
+            let command = command.ok_or_else(|| Failure::local("no such command"))?;
+            operation::run(&context, operation, matches, command).await
+        }
+        _ => Err(Failure::local("no such command")),
+    }
+}

@@ -1,0 +1,204 @@
+//! Profiles: addresses and keys under names, in a file of the user's configuration folder that nobody else can read.
+//!
+//! The file is `fleet/config.json` below the folder that the operating system has for configuration (`~/.config` on Linux and
+//! macOS, or `XDG_CONFIG_HOME`); `FLEET_CONFIG_DIR` names another folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy as _;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// The address of a local run.
+pub const LOCAL: &str = "http://127.0.0.1:8787";
+
+/// The content of the file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The profile that is used when none is named.
+    #[serde(default)]
+    pub default: Option<String>,
+    #[serde(default)]
+    pub profiles: BTreeMap<String, Profile>,
+    /// The secret with which `fleet listen` signs.
+    #[serde(default)]
+    pub listen_secret: Option<String>,
+}
+
+/// Where requests go, and with which key.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    pub base_url: String,
+    pub api_key: Option<String>,
+    /// The child account to act in.
+    #[serde(default)]
+    pub account: Option<String>,
+}
+
+impl std::fmt::Debug for Profile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let key = self.api_key.as_deref().map(masked);
+        let (url, account) = (&self.base_url, &self.account);
+        write!(f, "Profile({url}, {key:?}, {account:?})")
+    }
+}
+
+/// A key as it may be shown: what kind it is, and its last four characters.
+pub fn masked(key: &str) -> String {
+    let begin = match key.match_indices('_').nth(1) {
+        Some((place, _)) => &key[..=place],
+        None => "",
+    };
+    let letters: Vec<char> = key.chars().collect();
+    let end: String = letters[letters.len().saturating_sub(4)..].iter().collect();
+    match letters.len() > 16 {
+        true => format!("{begin}…{end}"),
+        false => "…".into(),
+    }
+}
+
+/// The file of the configuration.
+///
+/// # Errors
+/// The user has no home folder.
+pub fn file() -> Result<PathBuf, Failure> {
+    let folder = match std::env::var_os("FLEET_CONFIG_DIR") {
+        Some(folder) => PathBuf::from(folder),
+        None => etcetera::choose_base_strategy()
+            .map_err(|_| Failure::local("no home folder; set FLEET_CONFIG_DIR"))?
+            .config_dir()
+            .join("fleet"),
+    };
+    Ok(folder.join("config.json"))
+}
+
+impl Config {
+    /// Reads the configuration; an empty one if there is no file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged, or can be read by others.
+    pub fn read() -> Result<Self, Failure> {
+        let file = file()?;
+        let unusable =
+            |why: &dyn std::fmt::Display| Failure::Local(format!("{}: {why}", file.display()));
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(unusable(&error)),
+        };
+        if is_readable_by_others(&file)? {
+            let advice = format!("chmod 600 '{}'", file.display());
+            return Err(unusable(&format!(
+                "other users can read the keys in it; run {advice}"
+            )));
+        }
+        serde_json::from_str(&text).map_err(|error| unusable(&error))
+    }
+
+    /// Replaces the file, as a whole.
+    ///
+    /// # Errors
+    /// The file or its folder cannot be written.
+    pub fn write(&self) -> Result<(), Failure> {
+        let file = file()?;
+        let folder = file.parent().unwrap_or(Path::new("."));
+        let failed = |error: std::io::Error| Failure::Local(format!("{}: {error}", file.display()));
+        make_private_folder(folder).map_err(failed)?;
+        let new = folder.join(format!("config.json.{}", std::process::id()));
+        let text = serde_json::to_string_pretty(self).map_err(Failure::local)?;
+        let written = create_private(&new).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()
+        });
+        let replaced = written.and_then(|()| fs::rename(&new, &file));
+        if replaced.is_err() {
+            drop(fs::remove_file(&new));
+        }
+        replaced.map_err(failed)
+    }
+
+    /// The named profile, or the default one. None if no profile is named and none is the default.
+    ///
+    /// # Errors
+    /// The named profile does not exist.
+    pub fn profile(&self, name: Option<&str>) -> Result<Option<(&str, &Profile)>, Failure> {
+        let Some(name) = name.or(self.default.as_deref()) else {
+            return Ok(None);
+        };
+        let found = self.profiles.get_key_value(name);
+        let missing = || {
+            let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
+            let known = match known.is_empty() {
+                true => "there is none; `fleet profiles add` makes one".to_owned(),
+                false => format!("there are {}", known.join(", ")),
+            };
+            Failure::Local(format!("no profile `{name}`: {known}"))
+        };
+        let (name, profile) = found.ok_or_else(missing)?;
+        Ok(Some((name, profile)))
+    }
+}
+
+#[cfg(unix)]
+fn is_readable_by_others(file: &Path) -> Result<bool, Failure> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Ok(fs::metadata(file)?.permissions().mode() & 0o077 != 0)
+}
+
+/// Other systems give a user's folders to that user alone.
+#[cfg(not(unix))]
+fn is_readable_by_others(_: &Path) -> Result<bool, Failure> {
+    Ok(false)
+}
+
+/// Creates a new file that nobody else can read.
+///
+/// # Errors
+/// It exists already, or the folder cannot be written.
+pub fn create_private(file: &Path) -> std::io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(file)
+}
+
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_shown_by_its_kind_and_its_end() {
+        assert_eq!(masked("sk_test_0123456789abcdef"), "sk_test_…cdef");
+        assert_eq!(masked("short"), "…");
+        let profile = Profile {
+            base_url: LOCAL.into(),
+            api_key: Some("sk_test_0123456789abcdef".into()),
+            account: None,
+        };
+        assert!(!format!("{profile:?}").contains("0123456789ab"));
+    }
+}

@@ -1,0 +1,115 @@
+//! `fleet profiles`: addresses and keys under names.
+
+use std::io::{IsTerminal as _, Read as _};
+
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+use crate::context::address;
+use crate::failure::Failure;
+use crate::output::Form;
+use crate::profile::{Config, LOCAL, Profile, masked};
+
+/// Runs the command.
+///
+/// # Errors
+/// The configuration cannot be read or written, or the profile does not exist.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let mut config = Config::read()?;
+    match matches.subcommand() {
+        Some(("add", matches)) => add(&mut config, matches),
+        Some(("use", matches)) => {
+            let name = name(matches);
+            config.profile(Some(&name))?;
+            config.default = Some(name);
+            config.write()
+        }
+        Some(("remove", matches)) => {
+            let name = name(matches);
+            config.profile(Some(&name))?;
+            config.profiles.remove(&name);
+            if config.default.as_ref() == Some(&name) {
+                config.default = None;
+            }
+            config.write()
+        }
+        _ => list(&config, matches),
+    }
+}
+
+fn name(matches: &ArgMatches) -> String {
+    matches
+        .get_one::<String>("name")
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
+    let text = |name| {
+        matches
+            .get_one::<String>(name)
+            .cloned()
+            .filter(|text| !text.is_empty())
+    };
+    let name = name(matches);
+    let base_url = text("base-url").unwrap_or_else(|| LOCAL.to_owned());
+    address(&base_url)?;
+    let api_key = match text("api-key") {
+        Some(key) => key,
+        None if std::io::stdin().is_terminal() => {
+            rpassword::prompt_password(format!("API key for {base_url}: "))?
+        }
+        None => {
+            let mut key = String::new();
+            std::io::stdin().read_to_string(&mut key)?;
+            key
+        }
+    };
+    let api_key = api_key.trim().to_owned();
+    if api_key.is_empty() || !api_key.chars().all(|letter| letter.is_ascii_graphic()) {
+        return Err(Failure::local(
+            "that is not an API key; one begins with sk_ or rk_",
+        ));
+    }
+    let account = text("account");
+    let profile = Profile {
+        base_url,
+        api_key: Some(api_key),
+        account,
+    };
+    config.profiles.insert(name.clone(), profile);
+    if config.default.is_none() || matches.get_flag("default") {
+        config.default = Some(name);
+    }
+    config.write()
+}
+
+fn list(config: &Config, matches: &ArgMatches) -> Result<(), Failure> {
+    let shown = config.profiles.iter().map(|(name, profile)| {
+        let key = profile.api_key.as_deref().map(masked);
+        json!({"name": name, "default": config.default.as_ref() == Some(name), "url": profile.base_url, "api_key": key,
+            "account": profile.account})
+    });
+    let shown: Vec<Value> = shown.collect();
+    match Form::of(matches) {
+        Form::Text { terminal } => {
+            let columns = ["name", "default", "url", "api_key", "account"];
+            let row = |profile: &Value| {
+                columns.map(|column| match &profile[column] {
+                    Value::String(text) => text.clone(),
+                    Value::Bool(true) => "*".into(),
+                    _ => String::new(),
+                })
+            };
+            let rows: Vec<Vec<String>> =
+                shown.iter().map(|profile| row(profile).to_vec()).collect();
+            match terminal {
+                true => crate::output::print(&crate::output::table(Some(&columns), &rows)),
+                false => rows
+                    .iter()
+                    .try_for_each(|row| crate::output::print(&row.join("\t"))),
+            }
+        }
+        form => form.list(&shown),
+    }
+}

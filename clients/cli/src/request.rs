@@ -1,0 +1,232 @@
+//! The request that a command line asks for.
+
+use std::io::Read as _;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value, json};
+
+use crate::catalog::{Field, Kind, Operation, Presence};
+use crate::client::{Client, Request, path_of};
+use crate::commands::{ARGUMENT, HEADER, MEMBER, QUERY};
+use crate::failure::Failure;
+use crate::time::When;
+use crate::value::{self, Parsed};
+
+/// Reads the request of an operation from the command line. `command` is the operation's, for error messages.
+///
+/// # Errors
+/// A required value is missing, `--body` is no JSON, or the service's clock cannot be read.
+pub async fn read(
+    client: &Client,
+    operation: &Operation,
+    matches: &ArgMatches,
+    command: &mut Command,
+) -> Result<Request, Failure> {
+    let now = match needs_clock(operation, matches) {
+        true => client.now().await?,
+        false => Timestamp::now(),
+    };
+    let zone = TimeZone::system();
+    build(operation, matches, command, now, &zone)
+}
+
+/// The request, given what time it is.
+///
+/// # Errors
+/// A required value is missing, or `--body` is no JSON.
+pub fn build(
+    operation: &Operation,
+    matches: &ArgMatches,
+    command: &mut Command,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<Request, Failure> {
+    let mut missing = Vec::new();
+    let arguments = operation.arguments.iter().map(|field| {
+        let value = matches.get_one::<String>(&format!("{ARGUMENT}{}", field.flag));
+        value.cloned().unwrap_or_default()
+    });
+    let mut request = Request {
+        method: operation.method.clone(),
+        path: path_of(operation, &arguments.collect::<Vec<_>>()),
+        ..Request::default()
+    };
+    for field in &operation.query {
+        let values = resolved(QUERY, field, matches, now, zone, command)?;
+        if values.is_empty() && field.presence == Presence::Required {
+            missing.push(field);
+        }
+        let values = values.iter().map(text);
+        request
+            .query
+            .extend(values.map(|value| (field.path[0].clone(), value)));
+    }
+    for field in &operation.headers {
+        let values = resolved(HEADER, field, matches, now, zone, command)?;
+        let values = values.iter().map(text);
+        request
+            .headers
+            .extend(values.map(|value| (field.path[0].clone(), value)));
+    }
+    if let Some(body) = &operation.body {
+        let mut members = match matches.get_one::<String>("body") {
+            Some(source) => whole_body(source)?,
+            None => json!({}),
+        };
+        for field in &body.fields {
+            let values = resolved(MEMBER, field, matches, now, zone, command)?;
+            if let Some(value) = joined(field, values) {
+                set(&mut members, &field.path, value);
+            }
+        }
+        // Asking for a flag that the command does not have is an error of the tool.
+        let unset = matches.try_get_many::<String>("unset").ok().flatten();
+        for name in unset.into_iter().flatten() {
+            if let Some(field) = body.fields.iter().find(|field| field.flag == *name) {
+                set(&mut members, &field.path, Value::Null);
+            }
+        }
+        let required = body
+            .fields
+            .iter()
+            .filter(|field| field.presence == Presence::Required);
+        missing.extend(required.filter(|field| at(&members, &field.path).is_none()));
+        request.body = Some(members);
+    }
+    if missing.is_empty() {
+        return Ok(request);
+    }
+    let mut message = "these values are required and missing:".to_owned();
+    for field in missing {
+        message += &format!("\n  --{} <{}>", field.flag, value::placeholder(field));
+    }
+    Err(Failure::Usage(
+        command.error(ErrorKind::MissingRequiredArgument, message),
+    ))
+}
+
+/// Whether a value on the command line depends on what time it is for the service.
+fn needs_clock(operation: &Operation, matches: &ArgMatches) -> bool {
+    let members = operation
+        .body
+        .iter()
+        .flat_map(|body| &body.fields)
+        .map(|field| (MEMBER, field));
+    let query = operation.query.iter().map(|field| (QUERY, field));
+    members.chain(query).any(|(place, field)| {
+        given(place, field, matches).any(|one| {
+            matches!(one, Parsed::Time(when) if !matches!(when, When::At(_) | When::Civil(_)))
+        })
+    })
+}
+
+/// The values that the command line gives a field.
+fn given<'a>(
+    place: &str,
+    field: &Field,
+    matches: &'a ArgMatches,
+) -> impl Iterator<Item = &'a Parsed> {
+    // A list's `--limit` is not the query's, and has no values of this type.
+    let values = matches.try_get_many::<Parsed>(&format!("{place}{}", field.flag));
+    values.ok().flatten().into_iter().flatten()
+}
+
+fn resolved(
+    place: &str,
+    field: &Field,
+    matches: &ArgMatches,
+    now: Timestamp,
+    zone: &TimeZone,
+    command: &mut Command,
+) -> Result<Vec<Value>, Failure> {
+    let mut values = Vec::new();
+    for one in given(place, field, matches) {
+        let value = one.resolve(now, zone).map_err(|why| {
+            let message = format!("--{}: {why}", field.flag);
+            Failure::Usage(command.error(ErrorKind::ValueValidation, message))
+        })?;
+        values.push(value);
+    }
+    Ok(values)
+}
+
+/// The values of a field as one: an array of them, an object of pairs, or the only one. None without values.
+pub fn joined(field: &Field, values: Vec<Value>) -> Option<Value> {
+    if values.is_empty() {
+        return None;
+    }
+    if field.list {
+        // An element can itself be written as a whole array of JSON.
+        let elements = values
+            .into_iter()
+            .flat_map(|value| match (field.kind, value) {
+                (Kind::Json, Value::Array(elements)) => elements,
+                (_, value) => vec![value],
+            });
+        return Some(elements.collect());
+    }
+    if field.kind == Kind::Pairs {
+        let mut pairs = Map::new();
+        for value in values {
+            if let Value::Object(members) = value {
+                pairs.extend(members);
+            }
+        }
+        return Some(Value::Object(pairs));
+    }
+    values.into_iter().next_back()
+}
+
+/// Sets a member, making the objects that it is in. Objects are merged.
+pub fn set(members: &mut Value, path: &[String], value: Value) {
+    let Some((last, parents)) = path.split_last() else {
+        return;
+    };
+    let mut place = members;
+    for parent in parents {
+        if !place[parent].is_object() {
+            place[parent] = json!({});
+        }
+        place = &mut place[parent];
+    }
+    match (&mut place[last], value) {
+        (Value::Object(known), Value::Object(more)) => known.extend(more),
+        (place, value) => *place = value,
+    }
+}
+
+/// A member of a body.
+pub fn at<'a>(members: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(members, |value, name| value.get(name))
+}
+
+/// The body that `--body` gives.
+fn whole_body(source: &str) -> Result<Value, Failure> {
+    let unusable = |why: &dyn std::fmt::Display| Failure::Local(format!("--body {source}: {why}"));
+    let text = match source.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).map_err(|error| unusable(&error))?,
+        None if source == "-" => {
+            let mut text = String::new();
+            let read = std::io::stdin().read_to_string(&mut text);
+            read.map_err(|error| unusable(&error))?;
+            text
+        }
+        None => source.to_owned(),
+    };
+    let body: Value = serde_json::from_str(&text).map_err(|error| unusable(&error))?;
+    match body.is_object() {
+        true => Ok(body),
+        false => Err(unusable(&"the body must be a JSON object")),
+    }
+}
+
+/// A value in a query string or header.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

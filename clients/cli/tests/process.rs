@@ -1,0 +1,659 @@
+//! The executable against a server that answers as it is told: retries, exit codes, pages, and who gets to see keys.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+/// A request as the server saw it.
+#[derive(Debug, Clone)]
+struct Seen {
+    /// Method and path with the query string.
+    line: String,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Seen {
+    fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// What the server does with a request.
+enum Act {
+    /// Answers with a status, headers and a body.
+    Answer(u16, &'static str, Value),
+    /// Closes the connection without an answer.
+    HangUp,
+}
+
+fn ok(body: Value) -> Act {
+    Act::Answer(200, "", body)
+}
+
+fn error(status: u16, kind: &str) -> Act {
+    let body = json!({"object": "error", "type": kind, "message": "No.", "status": status, "request": "req_1"});
+    Act::Answer(status, "", body)
+}
+
+/// A server that does one act after the other, and answers 418 after the last.
+struct Server {
+    url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    fn start(acts: Vec<Act>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let noted = seen.clone();
+        std::thread::spawn(move || {
+            let mut acts = acts.into_iter();
+            for stream in listener.incoming() {
+                let mut stream = stream.expect("a connection");
+                let Some(request) = read(&mut stream) else {
+                    continue;
+                };
+                noted.lock().expect("a lock").push(request);
+                if let Act::Answer(status, headers, body) =
+                    acts.next().unwrap_or_else(|| error(418, "api_error"))
+                {
+                    let body = body.to_string();
+                    let head = format!(
+                        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
+                        body.len()
+                    );
+                    drop(stream.write_all((head + &body).as_bytes()));
+                }
+            }
+        });
+        Self { url, seen }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().expect("a lock").clone()
+    }
+}
+
+fn read(stream: &mut TcpStream) -> Option<Seen> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let line = line.trim().trim_end_matches(" HTTP/1.1").to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok()?;
+        let Some((name, value)) = header.trim().split_once(": ") else {
+            break;
+        };
+        headers.push((name.to_lowercase(), value.to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length = length
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let body = String::from_utf8(body).ok()?;
+    Some(Seen {
+        line,
+        headers,
+        body,
+    })
+}
+
+/// The tool with a configuration folder of its own.
+struct Tool {
+    folder: tempfile::TempDir,
+}
+
+impl Tool {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self { folder }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fleet"));
+        for name in [
+            "FLEET_PROFILE",
+            "FLEET_BASE_URL",
+            "FLEET_API_KEY",
+            "FLEET_WEBHOOK_SECRET",
+        ] {
+            command.env_remove(name);
+        }
+        command
+            .args(words)
+            .env("FLEET_CONFIG_DIR", self.folder.path().join("fleet"));
+        command
+    }
+
+    fn run(&self, server: &Server, words: &[&str]) -> Output {
+        let mut command = self.command(words);
+        command
+            .env("FLEET_BASE_URL", &server.url)
+            .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
+        command.output().expect("the tool runs")
+    }
+
+    fn config(&self) -> std::path::PathBuf {
+        self.folder.path().join("fleet/config.json")
+    }
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("a code")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const CREATE: [&str; 6] = [
+    "drivers",
+    "create",
+    "--name",
+    "Ada",
+    "--email",
+    "ada@fleet.example",
+];
+
+#[test]
+fn a_post_is_repeated_with_the_same_idempotency_key_until_it_succeeds() {
+    let server = Server::start(vec![
+        Act::HangUp,
+        error(409, "idempotency_error"),
+        Act::Answer(
+            429,
+            "Retry-After: 0\r\n",
+            json!({"type": "rate_limit_error"}),
+        ),
+        error(500, "api_error"),
+        Act::Answer(503, "Retry-After: 0\r\n", json!({"type": "api_error"})),
+        ok(json!({"id": "drv_1"})),
+    ]);
+    let output = Tool::new().run(&server, &[&CREATE[..], &["--get", "id"]].concat());
+    assert_eq!(
+        (code(&output), stdout(&output)),
+        (0, "drv_1".into()),
+        "{}",
+        stderr(&output)
+    );
+    let seen = server.seen();
+    assert_eq!(seen.len(), 6);
+    let key = seen[0].header("idempotency-key").expect("a key").to_owned();
+    assert_eq!(key.len(), 36);
+    for request in &seen {
+        assert_eq!(request.line, "POST /v1/drivers");
+        assert_eq!(request.header("idempotency-key"), Some(key.as_str()));
+        assert_eq!(
+            request.body,
+            r#"{"email":"ada@fleet.example","name":"Ada"}"#
+        );
+        assert_eq!(
+            request.header("authorization"),
+            Some("Bearer sk_test_0123456789abcdef")
+        );
+        assert_eq!(
+            request.header("service-version"),
+            Some(fleet::commands::CATALOG.version.as_str())
+        );
+    }
+}
+
+#[test]
+fn retries_end_after_the_number_that_was_given_and_name_the_key_to_repeat_with() {
+    let server = Server::start(vec![Act::HangUp, Act::HangUp, Act::HangUp]);
+    let words = [
+        &CREATE[..],
+        &["--max-retries", "1", "--idempotency-key", "mine"],
+    ]
+    .concat();
+    let output = Tool::new().run(&server, &words);
+    assert_eq!(code(&output), 6);
+    assert!(
+        stderr(&output).contains("--idempotency-key mine"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[test]
+fn each_kind_of_failure_has_its_exit_code_and_refusals_are_not_repeated() {
+    for (status, kind, want, requests) in [
+        (400, "invalid_request_error", 3, 1),
+        (401, "authentication_error", 4, 1),
+        (402, "invalid_request_error", 3, 1),
+        (403, "authentication_error", 4, 1),
+        (404, "invalid_request_error", 3, 1),
+        (409, "invalid_request_error", 3, 1),
+        (429, "rate_limit_error", 5, 2),
+        (500, "api_error", 6, 2),
+        (503, "api_error", 6, 2),
+    ] {
+        let server = Server::start(vec![error(status, kind), error(status, kind)]);
+        let words = [&CREATE[..], &["--max-retries", "1"]].concat();
+        let output = Tool::new().run(&server, &words);
+        assert_eq!(
+            (code(&output), server.seen().len()),
+            (want, requests),
+            "{status}"
+        );
+        assert!(stderr(&output).contains("No."), "{}", stderr(&output));
+        assert!(stdout(&output).is_empty());
+    }
+    let server = Server::start(Vec::new());
+    for words in [
+        &["drivers", "create"][..],
+        &["drivers", "creat"],
+        &["drivers", "create", "--nam", "x"],
+        &["fleets", "retrieve", ".."],
+    ] {
+        assert_eq!(code(&Tool::new().run(&server, words)), 2, "{words:?}");
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_429_says_how_long_to_wait() {
+    let server = Server::start(vec![
+        Act::Answer(429, "Retry-After: 1\r\n", json!({})),
+        ok(json!({"id": "drv_1"})),
+    ]);
+    let began = std::time::Instant::now();
+    let output = Tool::new().run(&server, &CREATE);
+    assert_eq!(code(&output), 0);
+    assert!(began.elapsed() >= std::time::Duration::from_secs(1));
+}
+
+#[test]
+fn an_error_is_json_on_standard_error_when_json_is_asked_for() {
+    let server = Server::start(vec![error(404, "invalid_request_error")]);
+    let output = Tool::new().run(&server, &["fleets", "retrieve", "flt_1", "--json"]);
+    let shown: Value = serde_json::from_str(&stderr(&output)).expect("JSON");
+    assert_eq!(shown["status"], 404);
+}
+
+#[test]
+fn all_pages_are_listed_at_the_urls_that_the_service_gives() {
+    let page = |ids: &[&str], next: Option<&str>| {
+        let data: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+        ok(json!({"data": data, "next_page_url": next, "previous_page_url": null}))
+    };
+    let pages = || {
+        vec![
+            page(
+                &["flt_5", "flt_4"],
+                Some("/v1/fleets?limit=2&page=page_%41"),
+            ),
+            page(&["flt_3", "flt_2"], Some("/v1/fleets?limit=2&page=page_b")),
+            page(&["flt_1"], None),
+        ]
+    };
+    let server = Server::start(pages());
+    let output = Tool::new().run(&server, &["fleets", "list", "--all", "--get", "id"]);
+    assert_eq!(stdout(&output), "flt_5\nflt_4\nflt_3\nflt_2\nflt_1");
+    let lines: Vec<String> = server.seen().into_iter().map(|one| one.line).collect();
+    assert_eq!(
+        lines,
+        [
+            "GET /v1/fleets?limit=100",
+            "GET /v1/fleets?limit=2&page=page_%41",
+            "GET /v1/fleets?limit=2&page=page_b"
+        ]
+    );
+    let server = Server::start(pages());
+    let output = Tool::new().run(&server, &["fleets", "list", "--limit", "103", "--json"]);
+    let shown: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(shown["data"].as_array().map(Vec::len), Some(5));
+    let server = Server::start(pages());
+    let output = Tool::new().run(&server, &["fleets", "list", "--limit", "1", "--json-lines"]);
+    assert_eq!(stdout(&output), r#"{"id":"flt_5"}"#);
+    assert_eq!(server.seen()[0].line, "GET /v1/fleets?limit=1");
+}
+
+#[test]
+fn a_next_page_on_another_host_is_not_requested() {
+    let thief = Server::start(Vec::new());
+    let next = format!("{}/v1/fleets?page=page_a", thief.url);
+    let server = Server::start(vec![ok(
+        json!({"data": [], "next_page_url": next, "previous_page_url": null}),
+    )]);
+    let output = Tool::new().run(&server, &["fleets", "list", "--all"]);
+    assert_eq!(code(&output), 1);
+    assert!(thief.seen().is_empty());
+}
+
+#[test]
+fn relative_times_are_those_of_the_services_clock() {
+    let server = Server::start(vec![
+        ok(json!({"now": "2030-01-01T10:00:00.000Z"})),
+        ok(json!({"id": "inv_1"})),
+    ]);
+    let words = [
+        "invoices",
+        "create",
+        "--period-start",
+        "-24h",
+        "--period-end",
+        "+1h30m",
+    ];
+    let output = Tool::new().run(&server, &words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let seen = server.seen();
+    assert_eq!(seen[0].line, "GET /_local/clock");
+    let body: Value = serde_json::from_str(&seen[1].body).expect("JSON");
+    assert_eq!(
+        body,
+        json!({"period_start": "2029-12-31T10:00:00.000Z", "period_end": "2030-01-01T11:30:00.000Z"})
+    );
+}
+
+#[test]
+fn flags_change_the_members_of_a_body_that_is_given_whole() {
+    let server = Server::start(vec![ok(json!({"id": "res_1"}))]);
+    let body = r#"{"metadata":{"a":"1","b":"2"},"location":{"latitude":1,"radius":5}}"#;
+    let words = [
+        "reservations",
+        "update",
+        "res_1",
+        "--body",
+        body,
+        "--metadata",
+        "b=3",
+        "--location.longitude",
+        "-0.5",
+        "--location.latitude",
+        "51",
+        "--unset",
+        "latest-end",
+        "--connector-type",
+        "CCS,Type2",
+    ];
+    let output = Tool::new().run(&server, &words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let sent: Value = serde_json::from_str(&server.seen()[0].body).expect("JSON");
+    assert_eq!(
+        sent,
+        json!({"metadata": {"a": "1", "b": "3"}, "location": {"latitude": 51, "radius": 5, "longitude": -0.5},
+            "connector_type": ["CCS", "Type2"], "latest_end": null})
+    );
+}
+
+#[test]
+fn ids_are_encoded_in_paths_and_expansions_of_lists_begin_with_data() {
+    let server = Server::start(vec![
+        error(404, "invalid_request_error"),
+        ok(json!({"data": [], "next_page_url": null})),
+    ]);
+    let tool = Tool::new();
+    tool.run(&server, &["fleets", "retrieve", "a/b?c d"]);
+    tool.run(
+        &server,
+        &["reservations", "list", "--expand", "driver,data.vehicle"],
+    );
+    let seen = server.seen();
+    assert_eq!(seen[0].line, "GET /v1/fleets/a%2Fb%3Fc%20d");
+    assert_eq!(
+        seen[1].line,
+        "GET /v1/reservations?expand%5B%5D=data.driver&expand%5B%5D=data.vehicle&limit=10"
+    );
+}
+
+#[cfg(unix)]
+fn mode(file: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(file)
+        .expect("a file")
+        .permissions()
+        .mode()
+        & 0o777
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_of_keys_can_be_read_by_its_owner_alone_and_is_refused_otherwise() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (tool, server) = (Tool::new(), Server::start(Vec::new()));
+    let added = tool.run(&server, &["profiles", "add", "test"]);
+    assert_eq!(code(&added), 0, "{}", stderr(&added));
+    assert_eq!(mode(&tool.config()), 0o600);
+    assert_eq!(mode(tool.config().parent().expect("a folder")), 0o700);
+    let listed = tool
+        .command(&["profiles", "list", "--json"])
+        .output()
+        .expect("output");
+    assert!(
+        !stdout(&listed).contains("0123456789ab"),
+        "{}",
+        stdout(&listed)
+    );
+
+    std::fs::set_permissions(tool.config(), std::fs::Permissions::from_mode(0o644))
+        .expect("permissions");
+    let refused = tool.command(&["fleets", "list"]).output().expect("output");
+    assert_eq!(code(&refused), 1);
+    assert!(
+        stderr(&refused).contains("chmod 600"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn the_key_of_a_profile_is_sent_to_the_address_of_that_profile_only() {
+    let tool = Tool::new();
+    let page = || ok(json!({"data": [], "next_page_url": null}));
+    let (own, other) = (Server::start(vec![page()]), Server::start(vec![page()]));
+    tool.run(&own, &["profiles", "add", "test"]);
+    let listed = tool.command(&["fleets", "list"]).output().expect("output");
+    assert_eq!(code(&listed), 0, "{}", stderr(&listed));
+    assert_eq!(
+        own.seen()[0].header("authorization"),
+        Some("Bearer sk_test_0123456789abcdef")
+    );
+    let refused = tool
+        .command(&["fleets", "list", "--base-url", &other.url])
+        .output()
+        .expect("output");
+    assert_eq!(code(&refused), 1);
+    assert!(other.seen().is_empty());
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_tool_quietly() {
+    let data: Vec<Value> = (0..5_000)
+        .map(|n| json!({"id": format!("flt_{n}")}))
+        .collect();
+    let server = Server::start(vec![ok(json!({"data": data, "next_page_url": null}))]);
+    let mut command = Tool::new().command(&["fleets", "list", "--all", "--json-lines"]);
+    command
+        .env("FLEET_BASE_URL", &server.url)
+        .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
+    let mut child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().expect("output"))
+        .read_line(&mut first)
+        .expect("a line");
+    let output = child.wait_with_output().expect("its end");
+    assert_eq!((code(&output), stderr(&output).as_str()), (0, ""));
+}
+
+/// A vehicle's CSV with so many lines.
+fn csv(folder: &Path, lines: usize) -> std::path::PathBuf {
+    let mut text = "registration_plate,vin,battery_capacity,charging_standard\n".to_owned();
+    for n in 0..lines {
+        text += &format!("AB {n},VIN{n},60000,CCS\n");
+    }
+    let file = folder.join("vehicles.csv");
+    std::fs::write(&file, text).expect("a file");
+    file
+}
+
+#[test]
+fn an_import_sends_each_line_once_with_the_key_of_its_content_and_goes_on_after_a_failure() {
+    let fleet = || ok(json!({"id": "flt_1"}));
+    let server = Server::start(vec![
+        fleet(),
+        ok(json!({"id": "veh_0"})),
+        error(403, "authentication_error"),
+    ]);
+    let tool = Tool::new();
+    let file = csv(tool.folder.path(), 3);
+    let file = file.to_str().expect("a path");
+    let words = [
+        "vehicles",
+        "import",
+        file,
+        "--set",
+        "fleet=flt_1",
+        "--concurrency",
+        "1",
+    ];
+    let broken = tool.run(&server, &words);
+    assert_eq!(code(&broken), 4, "{}", stderr(&broken));
+    let first = server.seen();
+    assert_eq!(first.len(), 3);
+
+    // The second line was sent and has no outcome: it is sent again with the same key.
+    let journal = format!("{file}.journal");
+    let server = Server::start(vec![
+        fleet(),
+        ok(json!({"id": "veh_0"})),
+        ok(json!({"id": "veh_1"})),
+        ok(json!({"id": "veh_2"})),
+    ]);
+    let text = std::fs::read_to_string(&journal).expect("a journal");
+    let old = text
+        .lines()
+        .next()
+        .and_then(|line| serde_json::from_str::<Value>(line).ok())
+        .expect("its first line");
+    let old = old["target"]["base_url"]
+        .as_str()
+        .expect("an address")
+        .to_owned();
+    std::fs::write(&journal, text.replace(&old, &format!("{}/", server.url))).expect("a journal");
+    let resumed = tool.run(&server, &words);
+    assert_eq!(
+        (code(&resumed), stdout(&resumed)),
+        (0, "2 created, 1 done before, 0 refused".into()),
+        "{}",
+        stderr(&resumed)
+    );
+    let second = server.seen();
+    let lines: Vec<&str> = second.iter().map(|one| one.line.as_str()).collect();
+    assert_eq!(
+        lines,
+        [
+            "GET /v1/fleets/flt_1",
+            "GET /v1/vehicles/veh_0",
+            "POST /v1/vehicles",
+            "POST /v1/vehicles"
+        ]
+    );
+    assert_eq!(
+        first[2].header("idempotency-key"),
+        second[2].header("idempotency-key")
+    );
+    assert_ne!(
+        first[1].header("idempotency-key"),
+        first[2].header("idempotency-key")
+    );
+
+    // Everything is done: nothing is sent but the checks.
+    let third = tool.run(&server, &words);
+    assert_eq!(server.seen().len(), 5, "{}", stderr(&third));
+}
+
+#[test]
+fn a_line_sent_long_ago_without_an_outcome_is_listed_instead_of_sent() {
+    let fleet = || ok(json!({"id": "flt_1"}));
+    let tool = Tool::new();
+    let file = csv(tool.folder.path(), 1);
+    let file = file.to_str().expect("a path");
+    let words = [
+        "vehicles",
+        "import",
+        file,
+        "--set",
+        "fleet=flt_1",
+        "--max-retries",
+        "0",
+    ];
+    let server = Server::start(vec![
+        fleet(),
+        error(403, "authentication_error"),
+        fleet(),
+        fleet(),
+        ok(json!({"id": "veh_1"})),
+    ]);
+    tool.run(&server, &words);
+    let journal = format!("{file}.journal");
+    let text = std::fs::read_to_string(&journal).expect("a journal");
+    let at = text.find("\"at\":\"").expect("a time") + 6;
+    std::fs::write(&journal, format!("{}2020{}", &text[..at], &text[at + 4..])).expect("a journal");
+    let listed = tool.run(&server, &words);
+    assert_eq!(code(&listed), 7);
+    assert!(
+        stderr(&listed).contains("line 2: was sent at 2020"),
+        "{}",
+        stderr(&listed)
+    );
+    assert_eq!(server.seen().len(), 3);
+    let again = tool.run(&server, &[&words[..], &["--retry-uncertain"]].concat());
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+}
+
+#[test]
+fn a_dry_run_lists_every_bad_line_and_sends_nothing() {
+    let tool = Tool::new();
+    let file = tool.folder.path().join("drivers.csv");
+    std::fs::write(&file, "name,email\nAda,ada@fleet.example\n,nonsense\nBob\n").expect("a file");
+    let file = file.to_str().expect("a path");
+    let server = Server::start(Vec::new());
+    let output = tool.run(&server, &["drivers", "import", file, "--dry-run", "--json"]);
+    assert_eq!(code(&output), 7);
+    let shown: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(
+        (&shown["lines"], &shown["valid"], &shown["invalid"]),
+        (&json!(3), &json!(1), &json!(2))
+    );
+    assert_eq!(
+        shown["problems"].as_array().map(Vec::len),
+        Some(3),
+        "{shown}"
+    );
+    let refused = tool.run(&server, &["drivers", "import", file]);
+    assert_eq!(code(&refused), 1);
+    assert!(server.seen().is_empty());
+    assert!(!Path::new(&format!("{file}.journal")).exists());
+}
+
+#[test]
+fn the_readme_lists_the_exit_codes_as_the_tool_does() {
+    let readme = include_str!("../README.md");
+    for (code, meaning) in fleet::failure::EXIT_CODES {
+        let row = format!("| {code} | {meaning} |");
+        assert!(readme.contains(&row), "{row}");
+    }
+}

@@ -1,0 +1,405 @@
+"""Writes src/fleet_charging/_generated from the OpenAPI document: `python scripts/generate.py`."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+DOCUMENT = json.loads((ROOT / "../../functions/src/docs/openapi.json").read_text())
+SCHEMAS: dict[str, dict[str, Any]] = DOCUMENT["components"]["schemas"]
+OUT = ROOT / "src/fleet_charging/_generated"
+HEADER = '"""Written by scripts/generate.py from the OpenAPI document. Do not edit."""\n\nfrom __future__ import annotations\n\n'
+# What query parameters and bodies must not be called: the methods have parameters of these names.
+TAKEN = {"self", "id", "expand", "options"}
+STATUS_ERRORS = {
+    400: "InvalidRequestError",
+    401: "AuthenticationError",
+    402: "PaymentError",
+    403: "PermissionDeniedError",
+    404: "NotFoundError",
+    409: "ConflictError",
+    429: "RateLimitError",
+}
+
+
+def target(schema: Any) -> str | None:
+    """The name of the schema that is referred to."""
+    return schema["$ref"].rsplit("/", 1)[-1] if isinstance(schema, dict) and "$ref" in schema else None
+
+
+def pascal(name: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+def is_error(name: str) -> bool:
+    return bool(SCHEMAS[name].get("properties", {}).get("object", {}).get("const") == "error")
+
+
+def is_hidden(name: str) -> bool:
+    return is_error(name) or name.startswith("Expandable") or name.endswith("Page") or name == "EmptyBody"
+
+
+def reachable(names: list[str]) -> set[str]:
+    found: set[str] = set()
+    while names:
+        name = names.pop()
+        if name not in found:
+            found.add(name)
+            names += re.findall(r'#/components/schemas/(\w+)"', json.dumps(SCHEMAS[name]))
+    return found
+
+
+def bodies() -> list[str]:
+    found = []
+    for item in DOCUMENT["paths"].values():
+        for operation in item.values():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            found += [name for name in [target(body.get("schema"))] if name and name != "EmptyBody"]
+    return found
+
+
+def responses() -> list[str]:
+    text = json.dumps([[o["responses"]["200"] for o in item.values()] for item in DOCUMENT["paths"].values()])
+    return re.findall(r'#/components/schemas/(\w+)"', text)
+
+
+def request_name(name: str) -> str:
+    return f"{name}Params" if name in BOTH else name
+
+
+def literal(words: list[Any]) -> str:
+    # Strings in double quotes, as the rest of the code has them.
+    shown = ", ".join(json.dumps(word) if isinstance(word, str) else repr(word) for word in words)
+    return f"Literal[{shown}]"
+
+
+def type_of(schema: dict[str, Any], *, request: bool) -> str:
+    """The annotation of a member."""
+    name = target(schema)
+    if name is not None:
+        if name.startswith("Expandable"):
+            return f"str | {name.removeprefix('Expandable')}"
+        return request_name(name) if request else name
+    if "const" in schema:
+        return literal([schema["const"]])
+    if "enum" in schema:
+        return literal(schema["enum"])
+    for options in ("oneOf", "anyOf"):
+        if options in schema:
+            return " | ".join(dict.fromkeys(type_of(one, request=request) for one in schema[options]))
+    kinds = schema.get("type", [])
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    return " | ".join(dict.fromkeys(_plain(kind, schema, request=request) for kind in kinds)) or "Any"
+
+
+def _plain(kind: str, schema: dict[str, Any], *, request: bool) -> str:
+    match kind:
+        case "string":
+            return "str | datetime" if request and schema.get("format") == "date-time" else "str"
+        case "integer":
+            return "int"
+        case "number":
+            return "float"
+        case "boolean":
+            return "bool"
+        case "null":
+            return "None"
+        case "array":
+            entry = type_of(schema["items"], request=request)
+            return f"Sequence[{entry}]" if request else f"list[{entry}]"
+        case _:
+            values = schema.get("additionalProperties")
+            entry = type_of(values, request=request) if isinstance(values, dict) else "Any"
+            return f"Mapping[str, {entry}]" if request else f"dict[str, {entry}]"
+
+
+def wrapped(schema: dict[str, Any]) -> str | None:
+    """The name of the class of a member that is an object or a list of objects."""
+    for one in [schema, schema.get("items", {}), *schema.get("oneOf", []), *schema.get("anyOf", [])]:
+        name = target(one)
+        if name is not None and name.startswith("Expandable"):
+            return name.removeprefix("Expandable")
+        if name is not None and "enum" not in SCHEMAS[name]:
+            return name
+    return None
+
+
+def doc(text: str | None, indent: str = "    ") -> str:
+    if not text:
+        return ""
+    quoted = " ".join(text.split()).replace("\\", "\\\\")
+    lines = textwrap.wrap(quoted, 110 - len(indent), break_long_words=False, break_on_hyphens=False)
+    end = "" if len(lines) == 1 else f"\n{indent}"
+    return f'{indent}"""' + f"\n{indent}".join(lines) + end + '"""\n'
+
+
+def identifier(name: str) -> str | None:
+    """The attribute of a member; none for a name that no attribute can have."""
+    if keyword.iskeyword(name):
+        return f"{name}_"
+    return name if name.isidentifier() else None
+
+
+def response_class(name: str, schema: dict[str, Any]) -> str:
+    base = name.removesuffix("WithWarnings")
+    base = base if base != name and base in SCHEMAS else "ApiObject"
+    members = schema["properties"]
+    if base != "ApiObject":
+        members = {member: value for member, value in members.items() if member not in SCHEMAS[base]["properties"]}
+    types = {member: kind for member, value in members.items() if (kind := wrapped(value))}
+    if base != "ApiObject":
+        types = {m: kind for m, value in schema["properties"].items() if (kind := wrapped(value))}
+    lines = [f"class {name}({base}):\n", doc(schema.get("description")), "    __slots__ = ()\n"]
+    if types:
+        entries = ", ".join(f'"{member}": "{kind}"' for member, kind in types.items())
+        lines.append(f"    _types: ClassVar[Mapping[str, str]] = {{{entries}}}\n")
+    lines.append("\n")
+    required = set(schema.get("required", []))
+    for member, value in members.items():
+        attribute = identifier(member)
+        if attribute is None:
+            lines.append(f'    # ["{member}"]: {type_of(value, request=False)}\n')
+            continue
+        lines.append(f"    {attribute}: {type_of(value, request=False)}\n")
+        said = value.get("description", "")
+        if member not in required:
+            said = f"{said} Not always there: see `in`.".strip()
+        lines.append(doc(said))
+    return "".join(lines) + "\n\n"
+
+
+def request_class(name: str, schema: dict[str, Any]) -> str:
+    lines = [f"class {request_name(name)}(TypedDict):\n", doc(schema.get("description"))]
+    required = set(schema.get("required", []))
+    for member, value in schema["properties"].items():
+        assert identifier(member) == member, f"{name} has a member that no argument can be called: {member}"
+        kind = type_of(value, request=True)
+        lines.append(f"    {member}: {kind if member in required else f'NotRequired[{kind}]'}\n")
+        lines.append(doc(value.get("description")))
+    return "".join(lines) + "\n\n"
+
+
+def inline_objects() -> None:
+    """Gives the objects that are written inside other schemas names of their own."""
+    for name, schema in list(SCHEMAS.items()):
+        if is_hidden(name):
+            continue
+        for member, value in list(schema.get("properties", {}).items()):
+            if "properties" in value:
+                inner = f"{name}{pascal(member)}"
+                assert inner not in SCHEMAS, inner
+                SCHEMAS[inner] = value
+                schema["properties"][member] = {"$ref": f"#/components/schemas/{inner}"}
+                for part, deeper in list(value["properties"].items()):
+                    if "properties" in deeper:
+                        SCHEMAS[inner + pascal(part)] = deeper
+                        value["properties"][part] = {"$ref": f"#/components/schemas/{inner}{pascal(part)}"}
+
+
+def models() -> str:
+    text = HEADER + (
+        "from collections.abc import Mapping, Sequence\nfrom datetime import datetime\n"
+        "from typing import Any, ClassVar, Literal, NotRequired, TypedDict\n\n"
+        "from .._objects import ApiObject, register_union\n\n"
+    )
+    names = []
+    unions = ""
+    for name, schema in SCHEMAS.items():
+        if is_hidden(name):
+            continue
+        names.append(name)
+        if "enum" in schema:
+            text += f"{name} = {literal(schema['enum'])}\n" + doc(schema.get("description"), "") + "\n"
+        elif "oneOf" in schema:
+            options = " | ".join(str(target(one)) for one in schema["oneOf"])
+            by = schema["discriminator"]
+            mapping = {value: path.rsplit("/", 1)[-1] for value, path in by["mapping"].items()}
+            unions += f"{name} = {options}\n" + doc(schema.get("description"), "")
+            unions += f'register_union("{name}", "{by["propertyName"]}", {json.dumps(mapping)})\n\n'
+        else:
+            if name not in REQUESTS:
+                text += response_class(name, schema)
+            if name in REQUESTS or name in BOTH:
+                text += request_class(name, schema)
+                if name in BOTH:
+                    names.append(request_name(name))
+    text += "\n" + unions
+    return text + "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]\n"
+
+
+def errors() -> str:
+    codes: dict[str, int] = {}
+    for name in SCHEMAS:
+        if is_error(name):
+            properties = SCHEMAS[name]["properties"]
+            for code in properties["code"].get("enum", []):
+                if code is not None:
+                    codes[code] = properties["status"]["const"]
+    bases = sorted({STATUS_ERRORS[status] for code, status in codes.items() if code != "rate_limit_exceeded"})
+    text = HEADER + "from typing import Literal\n\n"
+    text += f"from .._errors import ApiError, {', '.join(sorted({*bases, 'RateLimitError'}))}\n\n"
+    text += "ErrorCode = Literal[\n" + "".join(f'    "{code}",\n' for code in sorted(codes)) + "]\n\n\n"
+    classes = {"rate_limit_exceeded": "RateLimitError"}
+    for code, status in sorted(codes.items()):
+        if code in classes:
+            continue
+        classes[code] = pascal(code.removesuffix("_error")) + "Error"
+        text += f"class {classes[code]}({STATUS_ERRORS[status]}):\n"
+        text += f'    """`{code}` ({status})."""\n\n\n'
+    text += "BY_CODE: dict[str, type[ApiError]] = {\n"
+    text += "".join(f'    "{code}": {name},\n' for code, name in sorted(classes.items())) + "}\n\n"
+    names = sorted({"ErrorCode", *classes.values()} - {"RateLimitError"})
+    return text + "__all__ = [\n" + "".join(f'    "{name}",\n' for name in names) + "]\n"
+
+
+def expandable(name: str) -> list[str]:
+    schema = SCHEMAS[name]
+    if "oneOf" in schema:
+        return expandable(str(target(schema["oneOf"][0])))
+    paths: list[str] = []
+    for member, value in schema.get("properties", {}).items():
+        for one in [value, value.get("items", {}), *value.get("oneOf", [])]:
+            inner = target(one)
+            if inner is None:
+                continue
+            if inner.startswith("Expandable"):
+                paths.append(member)
+            elif "object" not in SCHEMAS[inner].get("properties", {}):
+                paths += [f"{member}.{path}" for path in expandable(inner)]
+    return list(dict.fromkeys(paths))
+
+
+def query_class(name: str, operation: dict[str, Any]) -> str | None:
+    """The keyword arguments of an operation's query parameters."""
+    members: dict[str, str] = {}
+    docs: dict[str, str] = {}
+    for one in operation["parameters"]:
+        if one.get("in") != "query" or one["name"] == "expand[]":
+            continue
+        schema = one["schema"]
+        if found := re.fullmatch(r"(\w+)\[(\w+)\]", one["name"]):
+            members.setdefault(found[1], "TimeRange")
+            docs[found[1]] = "When the object was created."
+            continue
+        attribute = identifier(one["name"].removesuffix("[]"))
+        assert attribute is not None and attribute not in TAKEN, one["name"]
+        members[attribute] = type_of(schema, request=True)
+        docs[attribute] = one.get("description", "")
+    if not members:
+        return None
+    lines = [f"class {name}(TypedDict, total=False):\n"]
+    for member, kind in members.items():
+        lines += [f"    {member}: {kind}\n", doc(docs[member])]
+    return "".join(lines) + "\n\n"
+
+
+def resources() -> str:
+    queries = ""
+    sync: dict[str, str] = {}
+    asynchronous: dict[str, str] = {}
+    described = {tag["name"]: tag["description"] for tag in DOCUMENT["tags"]}
+    for path, item in DOCUMENT["paths"].items():
+        for verb, operation in item.items():
+            tag, method = operation["tags"][0], operation["x-method"]
+            arguments = ["self"]
+            call = [f'"{verb.upper()}"', f'f"{path}"'.replace("{id}", "{quote(id, safe=\'\')}") if "{id}" in path else f'"{path}"']
+            if "{id}" in path:
+                arguments.append("id: str")
+            response = str(target(operation["responses"]["200"]["content"]["application/json"]["schema"]))
+            is_page = response.endswith("Page")
+            shown = str(target(SCHEMAS[response]["properties"]["data"]["items"])) if is_page else response
+            keywords, passed = [], []
+            if any(one.get("name") == "expand[]" for one in operation["parameters"]):
+                paths = ", ".join(f"`{one}`" for one in expandable(shown))
+                keywords.append("expand: Sequence[str] = ()")
+                passed.append("expand=expand")
+                operation["description"] += f" `expand` takes {paths} and paths that go on from them."
+            keywords.append("options: RequestOptions | None = None")
+            passed.append("options=options")
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            query = query_class(f"{pascal(tag)}{pascal(method)}Query", operation)
+            params = target(body)
+            if params and params != "EmptyBody":
+                assert not TAKEN & set(SCHEMAS[params]["properties"]), params
+                keywords.append(f"**params: Unpack[models.{params}]")
+                passed.append("body=params")
+            elif body:
+                passed.append("body={}")
+            if query:
+                queries += query
+                keywords.append(f"**query: Unpack[{pascal(tag)}{pascal(method)}Query]")
+                passed.append("query=query")
+            star = ["*", *keywords]
+            signature = ", ".join([*arguments, *star])
+            text = doc(operation["description"], "        ")
+            kind = f"models.{shown}"
+            call_text = ", ".join([*call, *passed])
+            if is_page:
+                target_call = ", ".join([f'"{shown}"', call[1], *passed])
+                sync[tag] = sync.get(tag, "") + (
+                    f"    def {method}({signature}) -> Page[{kind}]:\n{text}"
+                    f"        return self._http.list({target_call})\n\n"
+                )
+                asynchronous[tag] = asynchronous.get(tag, "") + (
+                    f"    def {method}({signature}) -> AsyncPageRequest[{kind}]:\n{text}"
+                    f"        return self._http.list({target_call})\n\n"
+                )
+            else:
+                sync[tag] = sync.get(tag, "") + (
+                    f"    def {method}({signature}) -> {kind}:\n{text}"
+                    f'        result: {kind} = self._http.request("{shown}", {call_text})\n'
+                    "        return result\n\n"
+                )
+                asynchronous[tag] = asynchronous.get(tag, "") + (
+                    f"    async def {method}({signature}) -> {kind}:\n{text}"
+                    f'        result: {kind} = await self._http.request("{shown}", {call_text})\n'
+                    "        return result\n\n"
+                )
+    text = HEADER + (
+        "from collections.abc import Sequence\nfrom datetime import datetime\n"
+        "from typing import TYPE_CHECKING, Literal, TypedDict, Unpack\nfrom urllib.parse import quote\n\n"
+        "from . import models\n\n"
+        "if TYPE_CHECKING:\n    from .._http import AsyncHttp, RequestOptions, SyncHttp\n"
+        "    from .._pages import AsyncPageRequest, Page\n\n\n"
+        "class TimeRange(TypedDict, total=False):\n"
+        '    """A range of times; each bound excludes or includes the moment itself."""\n\n'
+        + "".join(f"    {bound}: str | datetime\n" for bound in ("gt", "gte", "lt", "lte"))
+        + "\n\n"
+        + queries
+    )
+    # A method may be called `list`, which hides the type inside its class: nothing there uses it.
+    for prefix, http, methods in (("", "SyncHttp", sync), ("Async", "AsyncHttp", asynchronous)):
+        for tag, body in methods.items():
+            text += f"class {prefix}{pascal(tag)}:\n{doc(described[tag])}\n"
+            text += f"    def __init__(self, http: {http}) -> None:\n        self._http = http\n\n{body}\n"
+        text += f"class {prefix or 'Sync'}Resources:\n" + '    """All resources of the service."""\n\n'
+        text += f"    def __init__(self, http: {http}) -> None:\n"
+        text += "".join(f"        self.{tag} = {prefix}{pascal(tag)}(http)\n" for tag in methods) + "\n\n"
+    return text.rstrip("\n") + "\n"
+
+
+inline_objects()
+_requests = {name for name in reachable(bodies()) if "enum" not in SCHEMAS[name]}
+# What requests and responses have alike, such as an address, has two names: that of the class, and one with `Params`.
+BOTH = _requests & reachable(responses())
+REQUESTS = _requests - BOTH
+
+
+def main() -> None:
+    version = f'API_VERSION = "{DOCUMENT["info"]["version"]}"\n"""The version of the interface that this client speaks."""\n'
+    for name, text in (
+        ("version", HEADER + version),
+        ("models", models()),
+        ("errors", errors()),
+        ("resources", resources()),
+    ):
+        (OUT / f"{name}.py").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

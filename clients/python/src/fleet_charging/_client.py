@@ -1,0 +1,95 @@
+"""The clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from . import webhooks
+from ._clock import Clock
+from ._generated.resources import AsyncResources, SyncResources
+from ._http import AsyncHttp, SyncHttp
+
+_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20)
+
+
+class FleetClient(SyncResources):
+    """A client with one key. Every resource is a member: `client.reservations.create(…)`.
+
+    Requests are repeated after a lost connection, a time-out, 429, 500, 503, and 409 while a request with the same idempotency
+    key is in flight. Each POST and DELETE has an idempotency key that all of its attempts share, so that it has its effect once.
+    """
+
+    webhooks = webhooks
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        *,
+        base_url: str | None = None,
+        account: str | None = None,
+        timeout: float = 30.0,
+        max_retries: int = 4,
+        transport: httpx.BaseTransport | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] | None = None,
+    ) -> None:
+        """`api_key` and `base_url` are those of the environment variables `FLEET_API_KEY` and `FLEET_API_URL` unless given.
+        `account` is the child account to act in, `timeout` how long an attempt may wait for the service, in seconds.
+        `transport`, `clock` and `random` are for tests.
+        """
+        client = httpx.Client(transport=transport, limits=_LIMITS)
+        self._http = SyncHttp(client, api_key, base_url, account, timeout, max_retries, clock, random)
+        self.base_url = self._http.base_url
+        super().__init__(self._http)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncFleetClient(AsyncResources):
+    """The same as `FleetClient`, for `async` code."""
+
+    webhooks = webhooks
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        *,
+        base_url: str | None = None,
+        account: str | None = None,
+        timeout: float = 30.0,
+        max_retries: int = 4,
+        transport: httpx.AsyncBaseTransport | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] | None = None,
+    ) -> None:
+        """As `FleetClient`."""
+        client = httpx.AsyncClient(transport=transport, limits=_LIMITS)
+        self._http = AsyncHttp(client, api_key, base_url, account, timeout, max_retries, clock, random)
+        self.base_url = self._http.base_url
+        super().__init__(self._http)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,3 @@
+"""The types of requests and responses."""
+
+from ._generated.models import *  # noqa: F403

@@ -1,0 +1,234 @@
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from fleet_charging import API_VERSION, ApiError, AsyncFleetClient, FleetClient, FleetError, errors
+from fleet_charging.models import AddressParams, Driver, Fleet
+from fleet_charging.testing import FakeClock
+
+Reply = httpx.Response | Exception
+ADDRESS: AddressParams = {"line1": "1", "city": "x", "postal_code": "y", "country": "GB"}
+
+
+class Service:
+    """A service that gives these replies one after the other, the last one again and again."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.replies = replies
+        self.requests: list[httpx.Request] = []
+        self.clock = FakeClock()
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
+        if isinstance(reply, Exception):
+            raise reply
+        return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
+
+    def client(self, **options: Any) -> FleetClient:
+        transport = httpx.MockTransport(self.handle)
+        return FleetClient(
+            "sk_test_1", base_url="http://fleet.example", transport=transport, clock=self.clock, random=lambda: 0, **options
+        )
+
+    def async_client(self) -> AsyncFleetClient:
+        transport = httpx.MockTransport(self.handle)
+        return AsyncFleetClient(
+            "sk_test_1", base_url="http://fleet.example", transport=transport, clock=self.clock, random=lambda: 0
+        )
+
+    def header(self, name: str) -> list[str | None]:
+        return [request.headers.get(name) for request in self.requests]
+
+
+FLEET = httpx.Response(200, json={"id": "flt_1", "object": "fleet"})
+LOST = httpx.ReadError("connection reset")
+
+
+def error(status: int, headers: dict[str, str] | None = None, **more: object) -> httpx.Response:
+    body = {"object": "error", "type": "api_error", "code": None, "message": "busy", "request": "req_1", "status": status}
+    return httpx.Response(status, headers=headers, json={**body, **more})
+
+
+def create(client: FleetClient) -> Fleet:
+    return client.fleets.create(name="a", email="a@b.example", address=ADDRESS)
+
+
+def test_a_request_carries_the_key_the_pinned_version_the_account_and_a_body() -> None:
+    service = Service(FLEET)
+    service.client().fleets.create(name="a", email="a@b.example", address=ADDRESS, options={"account": "acct_2"})
+    [request] = service.requests
+    assert request.url == "http://fleet.example/v1/fleets"
+    assert request.headers["authorization"] == "Bearer sk_test_1"
+    assert request.headers["service-version"] == API_VERSION
+    assert request.headers["service-account"] == "acct_2"
+    assert json.loads(request.content) == {"name": "a", "email": "a@b.example", "address": ADDRESS}
+
+
+@pytest.mark.parametrize("call", [create, lambda client: client.fleets.delete("flt_1")])
+def test_every_attempt_has_the_same_idempotency_key_and_another_request_another_one(
+    call: Callable[[FleetClient], object],
+) -> None:
+    service = Service(error(500), LOST, error(409, type="idempotency_error"), error(503), FLEET)
+    client = service.client()
+    call(client)
+    keys = service.header("idempotency-key")
+    assert len(keys) == 5 and len(set(keys)) == 1 and keys[0]
+    call(client)
+    assert service.header("idempotency-key")[-1] != keys[0]
+
+
+def test_a_get_has_no_idempotency_key_and_is_repeated_too() -> None:
+    service = Service(error(503), FLEET)
+    service.client().fleets.retrieve("flt_1")
+    assert service.header("idempotency-key") == [None, None]
+
+
+def test_the_async_client_repeats_as_the_other_one_does() -> None:
+    async def run(service: Service) -> Fleet:
+        async with service.async_client() as client:
+            return await client.fleets.create(name="a", email="a@b.example", address=ADDRESS)
+
+    service = Service(error(500), LOST, error(409, type="idempotency_error"), error(503), FLEET)
+    assert asyncio.run(run(service)).id == "flt_1"
+    assert len(set(service.header("idempotency-key"))) == 1
+    assert service.clock.sleeps == [0.25, 0.5, 1.0, 2.0]
+    with pytest.raises(errors.ServerError):
+        asyncio.run(run(Service(error(500))))
+
+
+def test_retries_wait_twice_as_long_each_time_and_as_long_as_retry_after_says() -> None:
+    service = Service(error(500), error(500), error(429, {"Retry-After": "7"}), error(500), FLEET)
+    service.client().fleets.retrieve("flt_1")
+    assert service.clock.sleeps == [0.25, 0.5, 7.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        error(400, type="invalid_request_error"),
+        error(401, type="authentication_error"),
+        error(402, type="invalid_request_error"),
+        error(404, type="invalid_request_error"),
+        error(409, type="invalid_request_error", code="driver_fleet_conflict"),
+        error(500, transaction="txn_1"),
+        error(429, {"Retry-After": "3600"}),
+    ],
+)
+def test_what_another_attempt_would_not_change_is_not_repeated(reply: httpx.Response) -> None:
+    service = Service(reply)
+    with pytest.raises(ApiError):
+        create(service.client())
+    assert len(service.requests) == 1
+
+
+def test_after_the_last_attempt_the_error_is_raised() -> None:
+    cases: list[tuple[Reply, type[FleetError]]] = [
+        (error(503), errors.ServerError),
+        (LOST, errors.ConnectionFailedError),
+        (httpx.ReadTimeout("slow"), errors.RequestTimeoutError),
+        (error(429, type="rate_limit_error", code="rate_limit_exceeded"), errors.RateLimitError),
+    ]
+    for reply, kind in cases:
+        service = Service(reply)
+        with pytest.raises(kind):
+            service.client().fleets.retrieve("flt_1", options={"max_retries": 2})
+        assert len(service.requests) == 3
+
+
+def test_an_error_has_the_class_of_its_code_and_what_the_code_adds() -> None:
+    service = Service(
+        error(403, type="invalid_request_error", code="policy_blocked", param="vehicle", policy="pol_1", rule="geofences")
+    )
+    with pytest.raises(errors.PolicyBlockedError) as caught:
+        create(service.client())
+    raised = caught.value
+    assert isinstance(raised, errors.PermissionDeniedError) and raised.code == "policy_blocked"
+    assert (raised.rule, raised.policy, raised.param, raised.request_id) == ("geofences", "pol_1", "vehicle", "req_1")
+    assert "req_1" in str(raised)
+
+
+def test_an_error_that_is_not_json_still_has_its_status() -> None:
+    service = Service(httpx.Response(404, text="<html>", headers={"service-request-id": "req_9"}))
+    with pytest.raises(errors.NotFoundError) as caught:
+        service.client().fleets.retrieve("flt_1")
+    assert caught.value.request_id == "req_9"
+
+
+def test_filters_ranges_lists_times_and_expand_become_a_query() -> None:
+    service = Service(httpx.Response(200, json={"data": [], "next_page_url": None, "previous_page_url": None}))
+    client = service.client()
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    client.charging_stations.list(connector_type=["CCS", "Type2"], available=True, limit=5, from_=moment, until=moment)
+    client.reservations.list(status="pending", expand=["driver"])
+    client.events.list(created={"gte": moment})
+    stamp = "2026-01-01T00:00:00.000Z"
+    assert [request.url.params.multi_items() for request in service.requests] == [
+        [
+            ("connector_type[]", "CCS"),
+            ("connector_type[]", "Type2"),
+            ("available", "true"),
+            ("limit", "5"),
+            ("from", stamp),
+            ("until", stamp),
+        ],
+        [("status", "pending"), ("expand[]", "data.driver")],
+        [("created[gte]", stamp)],
+    ]
+
+
+def page(ids: list[str], following: str | None) -> httpx.Response:
+    data = [{"id": one, "object": "fleet"} for one in ids]
+    return httpx.Response(200, json={"data": data, "next_page_url": following, "previous_page_url": None})
+
+
+def test_a_list_goes_on_over_all_pages() -> None:
+    replies = page(["a", "b"], "http://fleet.example/v1/fleets?page=2"), error(500), page(["c"], None)
+    assert [fleet.id for fleet in Service(*replies).client().fleets.list()] == ["a", "b", "c"]
+
+    async def run() -> list[str]:
+        async with Service(*replies).async_client() as client:
+            first = await client.fleets.list()
+            assert len(first.data) == 2
+        async with Service(*replies).async_client() as client:
+            return [fleet.id async for fleet in client.fleets.list()]
+
+    assert asyncio.run(run()) == ["a", "b", "c"]
+
+
+def test_the_key_is_not_sent_to_another_address() -> None:
+    service = Service(page(["a"], "http://evil.example/v1/fleets?page=2"))
+    with pytest.raises(FleetError):
+        list(service.client().fleets.list())
+    assert len(service.requests) == 1
+
+
+def test_an_object_has_its_members_as_attributes_and_expanded_ones_are_objects() -> None:
+    body = {
+        "id": "res_1",
+        "object": "reservation",
+        "driver": {"id": "drv_1", "object": "driver", "name": "Ada", "fleets": ["flt_1"]},
+        "vehicle": "veh_1",
+        "metadata": {"a": "b"},
+        "later": 1,
+    }
+    reservation = Service(httpx.Response(200, json=body)).client().reservations.retrieve("res_1", expand=["driver"])
+    assert isinstance(reservation.driver, Driver) and reservation.driver.name == "Ada"
+    assert reservation.vehicle == "veh_1" and reservation.metadata == {"a": "b"}
+    assert reservation["later"] == 1 and "later" in reservation
+    assert reservation.to_dict() == body
+    with pytest.raises(AttributeError):
+        getattr(reservation, "misspelt")
+
+
+def test_without_a_key_there_is_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FLEET_API_KEY", raising=False)
+    with pytest.raises(FleetError, match="FLEET_API_KEY"):
+        FleetClient()
+
+

@@ -1,0 +1,69 @@
+import hashlib
+import hmac
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from fleet_charging import webhooks
+from fleet_charging.errors import SignatureVerificationError
+from fleet_charging.models import Event, Invoice
+
+SECRET = "whsec_c2FtcGxlIHNpZ25pbmcgc2VjcmV0IQAA"
+BODY = json.dumps(
+    {"id": "evt_1", "object": "event", "type": "invoice.paid", "data": {"object": {"amount_paid": 495, "note": "Zoë"}}},
+    ensure_ascii=False,
+)
+NOW = datetime(2026, 3, 2, 8, 30, 10, tzinfo=UTC).timestamp()
+STAMP = "2026-03-02T08:30:00.000Z"
+
+
+def sign(stamp: str, key: str = SECRET, body: str = BODY) -> str:
+    digest = hmac.new(key.encode(), f"{stamp}.{body}".encode(), hashlib.sha256).hexdigest()
+    return f"t={stamp},v1={digest}"
+
+
+def verify(signature: str, body: str | bytes = BODY) -> Event:
+    return webhooks.verify(body, {"service-signature": signature}, SECRET, now=NOW)
+
+
+@pytest.mark.parametrize("stamp", [STAMP, "1772440200"])
+def test_a_signed_delivery_gives_its_event_whatever_the_form_of_time_and_body(stamp: str) -> None:
+    event = verify(sign(stamp))
+    assert event.type == "invoice.paid"
+    assert isinstance(event.data.object, Invoice)
+    assert event.data.object.amount_paid == 495
+    assert verify(sign(stamp), BODY.encode()) == event
+
+
+def test_one_good_signature_among_several_is_enough_because_a_secret_can_be_rotated() -> None:
+    old = sign(STAMP, "whsec_other").split(",")[1]
+    new = sign(STAMP).split(",")[1]
+    verify(f"t={STAMP},{new},{old}")
+    verify(f"t={STAMP},{old},{new}")
+
+
+@pytest.mark.parametrize(
+    ("signature", "body"),
+    [
+        (sign(STAMP, "whsec_other"), BODY),
+        (sign(STAMP), BODY.replace("495", "0")),
+        (sign(STAMP).replace("08:30:00", "08:30:01"), BODY),
+        (sign("2026-03-02T08:25:00.000Z"), BODY),
+        (sign("2026-03-02T08:35:20.000Z"), BODY),
+        (sign("never"), BODY),
+        ("", BODY),
+        ("t=1", BODY),
+        ("v1=00", BODY),
+        (f"t={STAMP},v1=", BODY),
+        (f"t={STAMP},v1=ü", BODY),
+    ],
+)
+def test_another_secret_body_or_time_and_what_is_malformed_is_refused(signature: str, body: str) -> None:
+    with pytest.raises(SignatureVerificationError):
+        verify(signature, body)
+
+
+def test_a_delivery_without_a_signature_is_refused() -> None:
+    with pytest.raises(SignatureVerificationError):
+        webhooks.verify(BODY, {}, SECRET, now=NOW)

@@ -1,0 +1,194 @@
+//! Commands to charging stations, by way of the network that operates them, and charging preferences.
+//!
+//! A command is stored before it is sent, with the object that it is about, so that a result which arrives before the response finds it.
+//! The station's result is stored with the command when it arrives (`crate::ocpi::commands`).
+
+use serde_json::Value;
+use shared::models::stored::Stored;
+use shared::ocpi::command::{Command, CommandResponse, ResponseType};
+use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::party::PartyId;
+use shared::ocpi::reader::lenient;
+use shared::ocpi::token::ChargingPreferences;
+use shared::ocpi::versions::{InterfaceRole, OwnUrls, module};
+use shared::ocpi_client::{Failure, Platform, below};
+use shared::store::networks::{SentCommand, Subject};
+use shared::time::{MINUTE, SECOND};
+use shared::{App, Error, Id, Kind};
+
+/// How long a result is waited for that the operator has given no time for, and at most, in milliseconds.
+const PATIENCE: i64 = MINUTE;
+const MAX_PATIENCE: i64 = 5 * MINUTE;
+
+/// How often a command is read again whose result arrives in the meantime.
+const TRIES: usize = 5;
+
+/// How an operator responded to a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Response {
+    /// It was passed on to the station; the result follows, or is lost after the deadline of the command.
+    Accepted,
+    Refused(ResponseType),
+    /// The network does not take such commands, or could not be asked. It was not sent.
+    NotSent(String),
+    /// There was no response that could be read: the command may have had its effect.
+    Unknown(String),
+}
+
+/// Sends a command to the operator of a station.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached. What goes wrong at the network is in the response.
+pub async fn send(
+    app: &App,
+    network: &Stored<Network>,
+    to: &PartyId,
+    command: &Command,
+    subject: Subject,
+) -> Result<(Id, Response), Error> {
+    let (mode, now) = (network.object.mode, app.now());
+    let id = Id::new(Kind::NetworkCommand, now);
+    let kind = command.kind();
+    let endpoint = network
+        .object
+        .endpoint(module::COMMANDS, InterfaceRole::Receiver);
+    let own_url = network.internal.own_url.as_deref();
+    let connected = network.object.status == NetworkStatus::Connected;
+    let (Some(endpoint), Some(own_url), Some(version), true) =
+        (endpoint, own_url, network.object.version, connected)
+    else {
+        let why = "the network is not connected, or does not take commands";
+        return Ok((id, Response::NotSent(why.into())));
+    };
+    let mut sent = SentCommand {
+        id: id.clone(),
+        network: network.object.id.clone(),
+        command: kind,
+        subject,
+        sent: now,
+        response: None,
+        deadline: now.plus_millis(MAX_PATIENCE),
+        results: Vec::new(),
+    };
+    app.store.put_command(mode, &sent, None).await?;
+    let response_url = OwnUrls(own_url).command_result(version, kind.as_str(), id.as_str());
+    let body = command.body(&response_url).map_err(Error::internal)?;
+    let platform = platform(app, network, to)?;
+    let answered = platform
+        .post(&below(endpoint, &[kind.as_str()]), &body)
+        .await;
+    let (response, patience) = read(answered);
+    sent.response = match &response {
+        Response::Accepted => Some(ResponseType::Accepted),
+        Response::Refused(kind) => Some(*kind),
+        Response::NotSent(_) | Response::Unknown(_) => None,
+    };
+    sent.deadline = app.now().plus_millis(patience);
+    note(app, sent).await?;
+    Ok((id, response))
+}
+
+/// What the operator's answer means, and how long the result is waited for.
+fn read(answered: Result<Value, Failure>) -> (Response, i64) {
+    let response =
+        answered.and_then(|data| lenient::<CommandResponse>(&data).map_err(Failure::Malformed));
+    match response {
+        Ok(response) if response.result == ResponseType::Accepted => {
+            let patience = i64::from(response.timeout).saturating_mul(SECOND);
+            (Response::Accepted, patience.clamp(PATIENCE, MAX_PATIENCE))
+        }
+        Ok(response) => (Response::Refused(response.result), 0),
+        Err(Failure::Address(why)) => (Response::NotSent(why), 0),
+        Err(failure) if failure.is_refusal() => (Response::Refused(ResponseType::Rejected), 0),
+        Err(failure) => (Response::Unknown(failure.to_string()), MAX_PATIENCE),
+    }
+}
+
+/// Stores the response to a command, whose result may have arrived before it.
+async fn note(app: &App, sent: SentCommand) -> Result<(), Error> {
+    let mode = sent.subject.tenant.mode;
+    let mut next = sent.clone();
+    for _ in 0..TRIES {
+        let before = next.results.len();
+        match app.store.put_command(mode, &next, Some(before)).await {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+        if let Some(stored) = app.store.command(mode, &sent.id).await? {
+            next = SentCommand {
+                results: stored.results,
+                ..sent.clone()
+            };
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Sends the preferences of the driver of a session. Returns the operator's answer, such as `ACCEPTED` or `NOT_POSSIBLE`.
+///
+/// # Errors
+/// 400 if the network does not take preferences or refuses them; 503 if it cannot be reached.
+pub async fn set_charging_preferences(
+    app: &App,
+    network: &Stored<Network>,
+    to: &PartyId,
+    session_id: &str,
+    preferences: &ChargingPreferences,
+) -> Result<String, Error> {
+    let endpoint = network
+        .object
+        .endpoint(module::SESSIONS, InterfaceRole::Sender);
+    let endpoint = endpoint
+        .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
+    let body = serde_json::to_value(preferences).map_err(Error::internal)?;
+    let url = below(endpoint, &[session_id, "charging_preferences"]);
+    let answer = platform(app, network, to)?.put(&url, &body).await?;
+    let answer = answer.as_str().map(str::to_owned);
+    answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
+}
+
+fn platform<'a>(
+    app: &'a App,
+    network: &Stored<Network>,
+    to: &PartyId,
+) -> Result<Platform<'a>, Error> {
+    Ok(Platform {
+        app,
+        token: network.foreign_token(&app.settings.encryption_keys)?,
+        to: Some(to.clone()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use shared::ocpi::envelope::StatusCode;
+
+    #[test]
+    fn only_an_answer_that_was_read_says_that_a_command_had_no_effect() {
+        let accepted = json!({"result": "ACCEPTED", "timeout": 30});
+        assert_eq!(read(Ok(accepted)), (Response::Accepted, MINUTE));
+        let long = json!({"result": "ACCEPTED", "timeout": 100_000});
+        assert_eq!(read(Ok(long)).1, MAX_PATIENCE);
+        let rejected = json!({"result": "REJECTED", "timeout": 30});
+        assert_eq!(
+            read(Ok(rejected)).0,
+            Response::Refused(ResponseType::Rejected)
+        );
+        let refused = Failure::Status(StatusCode(2003), String::new());
+        assert_eq!(
+            read(Err(refused)).0,
+            Response::Refused(ResponseType::Rejected)
+        );
+        for failure in [
+            Failure::Unreachable("timed out".into()),
+            Failure::Http(502),
+            Failure::Malformed(String::new()),
+            Failure::Status(StatusCode(3000), String::new()),
+        ] {
+            assert!(matches!(read(Err(failure)).0, Response::Unknown(_)));
+        }
+        assert!(matches!(read(Ok(json!({}))).0, Response::Unknown(_)));
+    }
+}

@@ -1,0 +1,296 @@
+//! The exchange of credentials, in both directions.
+//!
+//! *Towards this service*: an operator issues a token A and hands it over with the address of the versions endpoint. The platform sends
+//! its credentials; this service reads its endpoints, and answers with a token C.
+//!
+//! *From this service*: an operator hands over the platform's address and its token A. This service reads the endpoints, stores the
+//! network as `pending` with a new token B, sends its credentials with that, and stores the platform's token C. The platform may read
+//! the versions of this service with token B meanwhile. If that fails, the network is revoked. If only the platform's answer is lost,
+//! the platform counts this service as registered: its operator has to issue a new token A.
+
+use std::collections::BTreeSet;
+
+use shared::models::stored::Stored;
+use shared::ocpi::credentials::{BusinessDetails, Credentials, CredentialsRole, CredentialsToken};
+use shared::ocpi::envelope::StatusCode;
+use shared::ocpi::network::{Network, NetworkStatus, OwnToken, Registration};
+use shared::ocpi::party::{PartyId, Role};
+use shared::ocpi::versions::{
+    self, Endpoint, InterfaceRole, OcpiVersion, OwnUrls, Version, VersionDetails, module,
+};
+use shared::ocpi_client::{Failure, Platform, checked};
+use shared::origin::{Mode, Origin};
+use shared::store::networks::{nobody, shared_origin};
+use shared::{App, Error, Id};
+
+/// How often a network is read again that somebody else changes in the meantime.
+const TRIES: usize = 5;
+
+/// The credentials object of this service.
+pub fn own_credentials(app: &App, own_url: &str, token: &CredentialsToken) -> Credentials {
+    let own = &app.settings.own_party;
+    Credentials {
+        token: token.expose().to_owned(),
+        url: OwnUrls(own_url).versions(),
+        hub_party_id: None,
+        roles: vec![CredentialsRole {
+            role: Role::Emsp,
+            party: own.id.clone(),
+            business_details: BusinessDetails {
+                name: own.name.clone(),
+            },
+        }],
+    }
+}
+
+/// Why an exchange is refused: a status code and a message.
+pub type Refused = (StatusCode, String);
+
+/// Reads the endpoints of a platform that sends its credentials, in the version of the request.
+///
+/// # Errors
+/// 2001 for an address that may not be called; 3001 if the platform's versions cannot be read; 3002 if it does not have the version;
+/// 3003 if it lacks an interface that this service needs.
+pub async fn endpoints(
+    app: &App,
+    credentials: &Credentials,
+    version: OcpiVersion,
+) -> Result<Vec<Endpoint>, Refused> {
+    let invalid = |why| (StatusCode::INVALID_PARAMETERS, why);
+    let token = credentials.check().map_err(invalid)?;
+    checked(&credentials.url, app.settings.targets).map_err(invalid)?;
+    let unusable = |failure: Failure| (StatusCode::CLIENT_API_UNUSABLE, failure.to_string());
+    let platform = Platform {
+        app,
+        token,
+        to: None,
+    };
+    let list: Vec<Version> = platform.get(&credentials.url).await.map_err(unusable)?;
+    let found = list.iter().find(|one| one.version == version.as_str());
+    let found = found.ok_or_else(|| {
+        let message = format!("{} does not list version {version}", credentials.url);
+        (StatusCode::UNSUPPORTED_VERSION, message)
+    })?;
+    let details: VersionDetails = platform.get(&found.url).await.map_err(unusable)?;
+    let roles = credentials.roles.iter().map(|role| role.role);
+    match versions::missing(&details.endpoints, roles) {
+        None => Ok(details.endpoints),
+        Some(missing) => Err((
+            StatusCode::NO_MATCHING_ENDPOINTS,
+            format!("the endpoint {missing} is missing"),
+        )),
+    }
+}
+
+/// What both sides have agreed on.
+#[derive(Debug)]
+pub struct Agreed {
+    pub version: OcpiVersion,
+    pub endpoints: Vec<Endpoint>,
+    pub credentials: Credentials,
+    /// The address of this service that the platform was given.
+    pub own_url: String,
+    /// Whether the platform used the token before its present one, because it did not receive that.
+    pub repeated: bool,
+}
+
+/// Connects a network whose platform has sent its credentials, and issues the token that it uses from now on.
+///
+/// # Errors
+/// 409 if one of the parties belongs to another network, or the network is revoked.
+pub async fn connect(
+    app: &App,
+    mode: Mode,
+    id: &Id,
+    agreed: Agreed,
+) -> Result<CredentialsToken, Error> {
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let network = app.store.load::<Network>(&origin.tenant, id).await?;
+        let token = CredentialsToken::issue(mode)?;
+        let own = OwnToken::new(&token, false);
+        let registration = Registration {
+            version: agreed.version,
+            endpoints: agreed.endpoints.clone(),
+            credentials: agreed.credentials.clone(),
+        };
+        let own_url = agreed.own_url.clone();
+        let new_token = Some((own, agreed.repeated));
+        match register(app, &origin, network, registration, own_url, new_token).await {
+            Ok(_) => return Ok(token),
+            Err(Error::Contended) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Stores a registration with the parties and tokens that follow from it.
+async fn register(
+    app: &App,
+    origin: &Origin,
+    mut network: Stored<Network>,
+    registration: Registration,
+    own_url: String,
+    token: Option<(OwnToken, bool)>,
+) -> Result<Stored<Network>, Error> {
+    if network.object.status == NetworkStatus::Revoked {
+        return Err(Error::conflict("The network is revoked.", Some("network")));
+    }
+    let id = network.object.id.clone();
+    let before = parties_of(&network.object);
+    network.register(registration, &app.settings.encryption_keys, origin.now)?;
+    network.internal.own_url = Some(own_url);
+    let mut tx = app.store.begin(origin);
+    if let Some((token, repeated)) = token {
+        tx.add_own_token(&token.hash, &id)?;
+        if let Some(outdated) = network.replace_token(token, repeated, origin.now) {
+            tx.remove_own_token(&outdated.hash)?;
+        }
+    }
+    let after = parties_of(&network.object);
+    for party in &after {
+        tx.claim_party(party, &id)?;
+    }
+    for party in before.difference(&after) {
+        tx.release_party(party, &id)?;
+    }
+    tx.save(&mut network)?;
+    tx.commit_without_response().await?;
+    app.networks.forget(&id);
+    Ok(network)
+}
+
+fn parties_of(network: &Network) -> BTreeSet<PartyId> {
+    network
+        .parties
+        .iter()
+        .map(|party| party.id.clone())
+        .collect()
+}
+
+/// Makes a network and issues the token A with which its platform registers.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn issue(
+    app: &App,
+    mode: Mode,
+    name: String,
+) -> Result<(Network, CredentialsToken), Error> {
+    let origin = shared_origin(mode, app.now());
+    let token = CredentialsToken::issue(mode)?;
+    let network = create(app, &origin, name, OwnToken::new(&token, true)).await?;
+    Ok((network.object, token))
+}
+
+async fn create(
+    app: &App,
+    origin: &Origin,
+    name: String,
+    token: OwnToken,
+) -> Result<Stored<Network>, Error> {
+    let mode = origin.tenant.mode;
+    let mut network = Stored::new(Network::pending(name, mode, origin.now));
+    let mut tx = app.store.begin(origin);
+    tx.add_own_token(&token.hash, &network.object.id)?;
+    network.internal.token = Some(token);
+    tx.create(&mut network)?;
+    tx.commit_without_response().await?;
+    Ok(network)
+}
+
+/// Registers this service with a platform, with the token A that its operator has issued.
+///
+/// # Errors
+/// 400 if the platform's address may not be called, or the platform refuses; 503 if it cannot be reached.
+pub async fn start(
+    app: &App,
+    mode: Mode,
+    name: String,
+    versions_url: &str,
+    token_a: &str,
+    own_url: &str,
+) -> Result<Network, Error> {
+    let invalid = |param: &'static str| move |why: String| Error::invalid(param, why);
+    let token_a = CredentialsToken::foreign(token_a).map_err(invalid("token"))?;
+    checked(versions_url, app.settings.targets).map_err(invalid("url"))?;
+    let platform = Platform {
+        app,
+        token: token_a,
+        to: None,
+    };
+    let list: Vec<Version> = platform.get(versions_url).await?;
+    let (version, url) = versions::best(&list)
+        .ok_or_else(|| Error::invalid("url", "the platform has neither version 2.2.1 nor 2.3.0"))?;
+    let VersionDetails { endpoints, .. } = platform.get(url).await?;
+    let target = versions::find(&endpoints, module::CREDENTIALS, InterfaceRole::Sender);
+    let target = target.ok_or_else(|| {
+        Error::invalid(
+            "url",
+            "the platform has no endpoint of the module credentials",
+        )
+    })?;
+    let origin = shared_origin(mode, app.now());
+    let token_b = CredentialsToken::issue(mode)?;
+    let network = create(app, &origin, name, OwnToken::new(&token_b, false)).await?;
+    let id = network.object.id.clone();
+    let agreed = async {
+        let own = own_credentials(app, own_url, &token_b);
+        let own = serde_json::to_value(own).map_err(Error::internal)?;
+        let answer = platform.post(target, &own).await?;
+        let credentials: Credentials = shared::ocpi::reader::lenient(&answer)
+            .map_err(|why| Error::malformed(format!("the platform's credentials: {why}")))?;
+        credentials.check().map_err(Error::malformed)?;
+        let roles = credentials.roles.iter().map(|role| role.role);
+        if let Some(missing) = versions::missing(&endpoints, roles) {
+            let message = format!("the platform has no endpoint {missing}");
+            return Err(Error::malformed(message));
+        }
+        let registration = Registration {
+            version,
+            endpoints: endpoints.clone(),
+            credentials,
+        };
+        let own_url = own_url.to_owned();
+        register(app, &origin, network.clone(), registration, own_url, None).await
+    };
+    match agreed.await {
+        Ok(network) => Ok(network.object),
+        Err(error) => {
+            let network = app.store.load::<Network>(&nobody(mode), &id).await?;
+            set_status(app, &origin, network, NetworkStatus::Revoked).await?;
+            Err(error)
+        }
+    }
+}
+
+/// Sets the status of a network. Its tokens and parties are released when it is revoked.
+///
+/// # Errors
+/// 409 if the network cannot have the status.
+pub async fn set_status(
+    app: &App,
+    origin: &Origin,
+    mut network: Stored<Network>,
+    status: NetworkStatus,
+) -> Result<Network, Error> {
+    let internal = &network.internal;
+    let tokens = internal.token.iter().chain(&internal.previous_token);
+    let hashes: Vec<String> = tokens.map(|token| token.hash.clone()).collect();
+    network.set_status(status, origin.now)?;
+    let id = network.object.id.clone();
+    let mut tx = app.store.begin(origin);
+    if status == NetworkStatus::Revoked {
+        for hash in &hashes {
+            tx.remove_own_token(hash)?;
+        }
+        for party in parties_of(&network.object) {
+            tx.release_party(&party, &id)?;
+        }
+    }
+    tx.save(&mut network)?;
+    tx.commit_without_response().await?;
+    app.networks.forget(&id);
+    Ok(network.object)
+}

@@ -1,0 +1,15 @@
+//! Charging networks: connecting to them, what follows from what they send, and what is sent to them.
+//!
+//! - [`handshake`] exchanges credentials, in both directions; [`manage`] is what operators may do.
+//! - [`objects`] and [`stations`] store what networks push and what is pulled from them; [`sync`] pulls.
+//! - [`apply_tariff`] gives connectors the prices of a tariff that has changed.
+//! - [`commands`] and [`push_token`] send commands, preferences and tokens to networks.
+
+pub mod apply_tariff;
+pub mod commands;
+pub mod handshake;
+pub mod manage;
+pub mod objects;
+pub mod push_token;
+pub mod stations;
+pub mod sync;

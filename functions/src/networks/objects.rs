@@ -1,0 +1,99 @@
+//! Objects of networks that are stored as they are received, and nothing else at once: tariffs, sessions, CDRs and the parties of a hub.
+
+use serde_json::Value;
+use shared::ocpi::object::{ObjectId, Refusal, Update};
+use shared::origin::Mode;
+use shared::store::networks::{ReceivedObject, shared_origin};
+use shared::{App, Error, Id};
+
+use crate::ocpi::edge::Party;
+use crate::ocpi::reply::{Reply, Result as Replied};
+
+/// How often an object is read again that somebody else changes in the meantime.
+const TRIES: usize = 8;
+
+/// Shows an object as it was received.
+///
+/// # Errors
+/// 404 if there is none.
+pub async fn show(app: &App, mode: Mode, id: &ObjectId) -> Replied {
+    let stored = app.store.received(mode, id).await?;
+    let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
+    Reply::data(&stored.object)
+}
+
+/// Stores what a party has pushed.
+///
+/// # Errors
+/// The refusal of `change`; status code 3000 if the table cannot be reached.
+pub async fn store(
+    app: &App,
+    party: &Party,
+    id: &ObjectId,
+    change: impl Fn(Option<&Value>) -> Result<Update, Refusal>,
+) -> Replied<Update> {
+    Ok(store_from(app, party.mode, &party.network.id, id, change).await??)
+}
+
+/// Stores an object that came over a network. `change` says what becomes of the object that is stored, if any; it is asked again if
+/// somebody else changes the object in the meantime.
+///
+/// # Errors
+/// `Contended` if the object is changed all the time; `Unavailable` if DynamoDB cannot be reached. The inner result is that of
+/// `change`.
+pub async fn store_from(
+    app: &App,
+    mode: Mode,
+    network: &Id,
+    id: &ObjectId,
+    change: impl Fn(Option<&Value>) -> Result<Update, Refusal>,
+) -> Result<Result<Update, Refusal>, Error> {
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let stored = app.store.received(mode, id).await?;
+        let update = match change(stored.as_ref().map(|stored| &stored.object)) {
+            Ok(update) => update,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let (Update::New(object) | Update::Changed(object)) = &update else {
+            return Ok(Ok(update));
+        };
+        let object = object.clone();
+        let received = match stored {
+            None => ReceivedObject::new(id.clone(), network.clone(), object, origin.now),
+            Some(stored) => ReceivedObject {
+                object,
+                network: network.clone(),
+                received: origin.now,
+                ..stored
+            },
+        };
+        let mut tx = app.store.begin(&origin);
+        tx.put_received(&received)?;
+        match tx.commit_without_response().await {
+            Ok(()) => return Ok(Ok(update)),
+            Err(Error::Contended) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Deletes an object.
+///
+/// # Errors
+/// 404 if there is none.
+pub async fn delete(app: &App, mode: Mode, id: &ObjectId) -> Replied<()> {
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let stored = app.store.received(mode, id).await?;
+        let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
+        let mut tx = app.store.begin(&origin);
+        tx.delete_received(&stored)?;
+        match tx.commit_without_response().await {
+            Err(Error::Contended) => {}
+            done => return Ok(done?),
+        }
+    }
+    Err(Error::Contended.into())
+}

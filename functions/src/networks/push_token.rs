@@ -1,0 +1,56 @@
+//! Sends the token of a charge card to a network, after it was made or changed.
+//!
+//! The present state of the token is sent, so that messages may arrive in any order. A platform that cannot be reached is tried again by
+//! the queue; one that refuses the token is not.
+
+use shared::models::stored::Stored;
+use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::token::TokenType;
+use shared::ocpi::versions::{InterfaceRole, module};
+use shared::ocpi_client::{Platform, below};
+use shared::origin::Mode;
+use shared::store::networks::nobody;
+use shared::{App, Error, Id};
+
+/// Sends a token, if the network is connected and takes tokens.
+///
+/// # Errors
+/// The table or the platform cannot be reached: the message comes again.
+pub async fn handle(
+    app: &App,
+    mode: Mode,
+    network: &Id,
+    kind: TokenType,
+    uid: &str,
+) -> Result<(), Error> {
+    let network: Option<Stored<Network>> = app.store.find(&nobody(mode), network).await?;
+    let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
+    let Some(network) = connected else {
+        return Ok(());
+    };
+    let endpoint = network
+        .object
+        .endpoint(module::TOKENS, InterfaceRole::Receiver);
+    let stored = app.store.token(mode, kind, uid).await?;
+    let (Some(endpoint), Some(stored)) = (endpoint, stored) else {
+        return Ok(());
+    };
+    let token = stored.token;
+    let platform = Platform {
+        app,
+        token: network.foreign_token(&app.settings.encryption_keys)?,
+        to: network.object.main_party().cloned(),
+    };
+    let (country, party) = (token.owner.country_code(), token.owner.party_id());
+    let url = below(endpoint, &[country, party, &token.uid]);
+    let url = format!("{url}?type={}", kind.as_str());
+    let body = serde_json::to_value(&token).map_err(Error::internal)?;
+    match platform.put(&url, &body).await {
+        Ok(_) => Ok(()),
+        Err(failure) if failure.is_refusal() => {
+            tracing::warn!(network.id = %network.object.id, error = %failure, "a token was refused");
+            Ok(())
+        }
+        Err(failure) => Err(failure.into()),
+    }
+}

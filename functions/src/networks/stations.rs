@@ -1,0 +1,353 @@
+//! A location of a network and the charging station that it becomes: both are written in one transaction.
+//!
+//! What the network says counts: a status that it reports replaces the one that the station has, and a location whose EVSEs are all
+//! removed becomes a station with the status `removed`. The status of a single EVSE, which is what networks send most, takes one read
+//! and one transaction, and writes nothing of the station but that status. Everything else maps the whole location again.
+//!
+//! A location that cannot become a station (an unknown country, a connector without power) is stored all the same, and its station
+//! stays as it was. A connector that goes out of order, and a station that is removed, have their reservations matched again: the
+//! relay sees it in the station's row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use shared::models::charging_station::{
+    ChargingStation, ConnectorStatus, StationInternal, StationNetwork, StationStatus,
+};
+use shared::models::stored::Stored;
+use shared::ocpi::location::{EvseStatus, ImportedStation, Location};
+use shared::ocpi::network::Network;
+use shared::ocpi::object::{Module, ObjectId, Refusal, Update, text_of};
+use shared::ocpi::reader::{Objects, lenient};
+use shared::ocpi::tariff::{Tariff, Tariffs};
+use shared::ocpi::update::merged;
+use shared::origin::{Mode, Origin};
+use shared::store::networks::{ReceivedObject, shared_origin};
+use shared::{App, Error};
+
+/// How often a location is read again that somebody else changes in the meantime.
+const TRIES: usize = 10;
+
+/// What becomes of the stored location, if there is one.
+pub type Change<'a> = &'a (dyn Fn(Option<&Value>) -> Result<Update, Refusal> + Sync);
+
+/// What was stored.
+#[derive(Debug)]
+pub struct Outcome {
+    pub update: Update,
+    /// Why the location could not become a station.
+    pub unusable: Option<String>,
+}
+
+/// A location as it is stored, and its station.
+struct Present {
+    location: Option<ReceivedObject>,
+    station: Option<Stored<ChargingStation>>,
+}
+
+/// Stores a location that came over a network, and its station.
+///
+/// # Errors
+/// `Contended` if they are changed all the time; `Unavailable` if DynamoDB cannot be reached. The inner error says why the location is
+/// refused.
+pub async fn store(
+    app: &App,
+    mode: Mode,
+    network: &Network,
+    id: &ObjectId,
+    change: Change<'_>,
+) -> Result<Result<Outcome, Refusal>, Error> {
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let present = present(app, mode, id).await?;
+        let update = match change(present.location.as_ref().map(|one| &one.object)) {
+            Ok(update) => update,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let (Update::New(object) | Update::Changed(object)) = &update else {
+            let unusable = None;
+            return Ok(Ok(Outcome { update, unusable }));
+        };
+        match write(app, &origin, network, id, present, object).await {
+            Ok(Ok(unusable)) => return Ok(Ok(Outcome { update, unusable })),
+            Ok(Err(refusal)) => return Ok(Err(refusal)),
+            Err(Error::Contended) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Contended)
+}
+
+async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error> {
+    let owner = &id.owner;
+    let expected = Location::station_id(owner.country_code(), owner.party_id(), &id.id);
+    let (location, mut station) = app.store.location_and_station(mode, id, &expected).await?;
+    // The location may have been stored first with its id written otherwise, in capitals or not.
+    let other = location.as_ref().and_then(|one| one.station.as_ref());
+    if let Some(other) = other.filter(|other| **other != expected) {
+        let tenant = shared_origin(mode, app.now()).tenant;
+        station = app.store.find(&tenant, other).await?;
+    }
+    Ok(Present { location, station })
+}
+
+/// Writes a location and its station. Returns why the location could not become a station.
+async fn write(
+    app: &App,
+    origin: &Origin,
+    network: &Network,
+    id: &ObjectId,
+    present: Present,
+    object: &Value,
+) -> Result<Result<Option<String>, Refusal>, Error> {
+    let Present { location, station } = present;
+    let before = location.as_ref().map(|one| one.object.clone());
+    let mut received = match location {
+        None => ReceivedObject::new(id.clone(), network.id.clone(), object.clone(), origin.now),
+        Some(stored) => ReceivedObject {
+            object: object.clone(),
+            network: network.id.clone(),
+            received: origin.now,
+            ..stored
+        },
+    };
+    let mut tx = app.store.begin(origin);
+    if let (Some(before), Some(station)) = (&before, &station)
+        && let Some(only) = only_status(before, object, &station.object)
+    {
+        tx.put_received(&received)?;
+        if let Some((evse, status)) = only {
+            tx.report_evse_status(&station.object, &evse, status)?;
+        }
+        tx.commit_without_response().await?;
+        return Ok(Ok(None));
+    }
+    let location: Location = match lenient(object) {
+        Ok(location) => location,
+        Err(why) => return Ok(Err(Refusal::parameter(why))),
+    };
+    let imported = match location.into_station() {
+        Ok(imported) => imported,
+        Err(why) => {
+            tx.put_received(&received)?;
+            tx.commit_without_response().await?;
+            return Ok(Ok(Some(why)));
+        }
+    };
+    let new = tariffs_of(&imported);
+    let old = before.as_ref().map(named_tariffs).unwrap_or_default();
+    for tariff in new.difference(&old) {
+        if let Ok(tariff) = tariff_id(id, tariff) {
+            app.store
+                .note_tariff_use(origin.tenant.mode, &tariff, &id.id)
+                .await?;
+        }
+    }
+    let next = derive(app, origin, network, id, imported, station.as_ref()).await?;
+    received.station = Some(next.object.id.clone());
+    tx.put_received(&received)?;
+    if station
+        .is_none_or(|station| station.object != next.object || station.internal != next.internal)
+    {
+        tx.put_station(&next)?;
+    }
+    tx.commit_without_response().await?;
+    Ok(Ok(None))
+}
+
+/// The station that a location becomes, with the prices of the tariffs that are known.
+async fn derive(
+    app: &App,
+    origin: &Origin,
+    network: &Network,
+    id: &ObjectId,
+    mut imported: ImportedStation,
+    station: Option<&Stored<ChargingStation>>,
+) -> Result<Stored<ChargingStation>, Error> {
+    let party = network.party(&id.owner);
+    imported.set_network(StationNetwork {
+        country_code: id.owner.country_code().to_owned(),
+        party_id: id.owner.party_id().to_owned(),
+        name: party.map_or_else(|| network.name.clone(), |party| party.name.clone()),
+    });
+    if let Some(station) = station {
+        imported.station.id = station.object.id.clone();
+    }
+    let ids = tariffs_of(&imported);
+    let ids: Vec<ObjectId> = ids
+        .iter()
+        .filter_map(|one| tariff_id(id, one).ok())
+        .collect();
+    let received = app.store.all_received(origin.tenant.mode, &ids).await?;
+    let loaded = received
+        .iter()
+        .filter_map(|one| lenient::<Tariff>(&one.object).ok());
+    let (tariffs, _) = Tariffs::read(Objects {
+        loaded: loaded.collect(),
+        skipped: Vec::new(),
+    });
+    imported.set_prices(&tariffs, origin.now);
+    // The network's report counts, whatever it was the last time.
+    let before = station.map(|station| {
+        let internal = StationInternal {
+            imported_status: BTreeMap::new(),
+            ..station.internal.clone()
+        };
+        (&station.object, internal)
+    });
+    let before = before
+        .as_ref()
+        .map(|(object, internal)| (*object, internal));
+    let (object, internal) = merged(imported, before, origin.now);
+    let version = station.map_or(0, |station| station.version);
+    Ok(Stored::read(object, internal, version))
+}
+
+/// Gives the connectors of a location the prices of the tariffs that they name, as they are stored by now.
+///
+/// # Errors
+/// `Contended` if the station is changed all the time; `Unavailable` if DynamoDB cannot be reached.
+pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> {
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let Present {
+            location: Some(location),
+            station: Some(station),
+        } = present(app, mode, id).await?
+        else {
+            return Ok(());
+        };
+        let Some(network) = app.store.network_of_party(mode, &id.owner).await? else {
+            return Ok(());
+        };
+        let imported = lenient::<Location>(&location.object).and_then(Location::into_station);
+        let Ok(imported) = imported else {
+            return Ok(());
+        };
+        let next = derive(app, &origin, &network.object, id, imported, Some(&station)).await?;
+        let mut priced = station.clone();
+        for connector in &mut priced.object.connectors {
+            let same = next
+                .object
+                .connectors
+                .iter()
+                .find(|one| one.id == connector.id);
+            if let Some(same) = same {
+                connector.pricing.clone_from(&same.pricing);
+            }
+        }
+        priced.object.show_cheapest_pricing();
+        if priced.object == station.object {
+            return Ok(());
+        }
+        priced.object.updated = origin.now;
+        let mut tx = app.store.begin(&origin);
+        tx.put_station(&priced)?;
+        match tx.commit_without_response().await {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Removes a location that its network has no more: its station becomes `removed` and stays readable. Returns whether it was there.
+///
+/// # Errors
+/// `Contended` if they are changed all the time; `Unavailable` if DynamoDB cannot be reached.
+pub async fn remove(
+    app: &App,
+    mode: Mode,
+    id: &ObjectId,
+    before: shared::Timestamp,
+) -> Result<bool, Error> {
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let Present { location, station } = present(app, mode, id).await?;
+        let Some(location) = location.filter(|one| one.received < before) else {
+            return Ok(false);
+        };
+        let mut tx = app.store.begin(&origin);
+        tx.delete_received(&location)?;
+        if let Some(mut station) = station
+            && station.object.status != StationStatus::Removed
+        {
+            station.object.status = StationStatus::Removed;
+            station.object.updated = origin.now;
+            tx.put_station(&station)?;
+        }
+        match tx.commit_without_response().await {
+            Err(Error::Contended) => {}
+            done => return done.map(|()| true),
+        }
+    }
+    Err(Error::Contended)
+}
+
+fn tariff_id(location: &ObjectId, tariff: &str) -> Result<ObjectId, String> {
+    ObjectId::new(location.owner.clone(), Module::Tariffs, tariff)
+}
+
+fn tariffs_of(imported: &ImportedStation) -> BTreeSet<String> {
+    imported.tariff_ids()
+}
+
+/// The tariffs that the connectors of a location name.
+fn named_tariffs(location: &Value) -> BTreeSet<String> {
+    let list = |owner: &Value, name: &str| -> Vec<Value> {
+        let list = owner.get(name).and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let evses = list(location, "evses").into_iter();
+    let connectors = evses.flat_map(|evse| list(&evse, "connectors"));
+    let tariffs = connectors.flat_map(|connector| list(&connector, "tariff_ids"));
+    tariffs
+        .filter_map(|id| id.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Whether a location differs in nothing but the status of at most one EVSE and in times of update: the EVSE's uid and the new status
+/// of its connectors, if a status differs. `None` if anything else differs, or if the status decides more than that of connectors.
+fn only_status(
+    before: &Value,
+    after: &Value,
+    station: &ChargingStation,
+) -> Option<Option<(String, ConnectorStatus)>> {
+    const UPDATED: &str = "last_updated";
+    let (mut rest_before, mut rest_after) = (before.clone(), after.clone());
+    let mut changed = Vec::new();
+    for rest in [&mut rest_before, &mut rest_after] {
+        rest.as_object_mut()?.remove(UPDATED);
+    }
+    let evses_before = rest_before.get_mut("evses")?.as_array_mut()?;
+    let evses_after = rest_after.get_mut("evses")?.as_array_mut()?;
+    if evses_before.len() != evses_after.len() {
+        return None;
+    }
+    for (before, after) in evses_before.iter_mut().zip(evses_after) {
+        let statuses = [&mut *before, &mut *after].map(|evse| {
+            let members = evse.as_object_mut()?;
+            members.remove(UPDATED);
+            let status = members.remove("status")?;
+            serde_json::from_value::<EvseStatus>(status).ok()
+        });
+        let [Some(old), Some(new)] = statuses else {
+            return None;
+        };
+        if old != new {
+            if !old.is_of_connectors_only() || !new.is_of_connectors_only() {
+                return None;
+            }
+            changed.push((text_of(after, "uid")?, new.connector_status()));
+        }
+    }
+    if rest_before != rest_after {
+        return None;
+    }
+    let known = |uid: &str| station.connectors.iter().any(|one| one.evse == uid);
+    match changed.len() {
+        0 => Some(None),
+        1 => changed.pop().filter(|(uid, _)| known(uid)).map(Some),
+        _ => None,
+    }
+}

@@ -1,0 +1,69 @@
+//! `/ocpi/{version}/cdrs`: an operator sends a charge detail record, which never changes.
+//!
+//! The CDR is stored as it is received. It is listed as unmatched until it belongs to a charging session of this service. A CDR that
+//! arrives twice is stored once; one with the same id and other content is refused.
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use shared::App;
+use shared::http::edge::base_url;
+use shared::ocpi::cdr::Cdr;
+use shared::ocpi::envelope::StatusCode;
+use shared::ocpi::object::{Module as Objects, ObjectId, Refusal, Update, put, text_of};
+use shared::ocpi::reader::lenient;
+use shared::ocpi::versions::{OwnUrls, module as names};
+use shared::ocpi_client::below;
+
+use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
+use super::reply::{Reply, Result};
+use crate::networks::objects;
+
+const LIST: &str = "/ocpi/{version}/cdrs";
+const PATH: &str = "/ocpi/{version}/cdrs/{country_code}/{party_id}/{cdr_id}";
+
+pub fn module() -> Module {
+    Module {
+        operations: vec![
+            operation("ocpi-create-cdr", "POST", LIST, create),
+            operation("ocpi-retrieve-cdr", "GET", PATH, retrieve),
+        ],
+    }
+}
+
+/// Stores a CDR. The header `Location` says where it can be read.
+async fn create(
+    State(app): State<App>,
+    party: Party,
+    InVersion(version): InVersion,
+    headers: HeaderMap,
+    Json(body): Json,
+) -> Result {
+    let invalid = |why: String| Reply::error(StatusCode::INVALID_PARAMETERS, why);
+    let owner = party.owner_of(&body)?;
+    let id = text_of(&body, "id").ok_or_else(|| invalid("id: is required".into()))?;
+    let id = ObjectId::new(owner, Objects::Cdrs, &id).map_err(invalid)?;
+    lenient::<Cdr>(&body).map_err(invalid)?;
+    let stored = objects::store(&app, &party, &id, |before| match before {
+        Some(before) if *before != body => Err(Refusal::parameter(
+            "id: there is another CDR with this id, and CDRs do not change",
+        )),
+        before => put(before, body.clone()),
+    })
+    .await?;
+    let url = OwnUrls(&base_url(&app, &headers)).module(version, names::CDRS);
+    let (country, party_id) = (id.owner.country_code(), id.owner.party_id());
+    Ok(Reply::stored(matches!(stored, Update::New(_)))
+        .with_header("location", below(&url, &[country, party_id, &id.id])))
+}
+
+/// Shows a CDR as it was received.
+async fn retrieve(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, country, owner, id)): Path<(String, String, String, String)>,
+) -> Result {
+    let id = party.object(Objects::Cdrs, &(country, owner, id))?;
+    objects::show(&app, party.mode, &id).await
+}

@@ -1,0 +1,63 @@
+//! `POST /ocpi/{version}/commands/{command}/{id}`: the result of a command that this service has sent, as the charging station gave it.
+//!
+//! A result that arrives twice, late or after another one is kept with the time at which it arrived, and answered with success: what
+//! follows from it is decided by what the command was about.
+
+use axum::extract::{Path, State};
+use shared::ocpi::command::{CommandResult, CommandType};
+use shared::ocpi::envelope::StatusCode;
+use shared::ocpi::reader::lenient;
+use shared::{App, Error, Id, Kind};
+
+use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
+use super::reply::{Reply, Result};
+
+const PATH: &str = "/ocpi/{version}/commands/{command}/{id}";
+
+/// How often a result is stored that another one arrives together with.
+const TRIES: usize = 5;
+
+pub fn module() -> Module {
+    Module {
+        operations: vec![operation(
+            "ocpi-create-command-result",
+            "POST",
+            PATH,
+            create,
+        )],
+    }
+}
+
+/// Stores the result of a command.
+async fn create(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, command, id)): Path<(String, String, String)>,
+    Json(body): Json,
+) -> Result {
+    let sent: CommandResult =
+        lenient(&body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
+    let id = Id::from(id);
+    let kind = CommandType::from_name(&command).filter(|_| id.is(Kind::NetworkCommand));
+    for _ in 0..TRIES {
+        let stored = app.store.command(party.mode, &id).await?;
+        let own = stored.filter(|one| one.network == party.network.id && Some(one.command) == kind);
+        let mut command = own.ok_or_else(|| Reply::not_found("There is no such command."))?;
+        let before = command.results.len();
+        command.add_result(sent.result, app.now());
+        match app
+            .store
+            .put_command(party.mode, &command, Some(before))
+            .await
+        {
+            Err(Error::Contended) => {}
+            done => {
+                done?;
+                return Ok(Reply::success());
+            }
+        }
+    }
+    Err(Error::Contended.into())
+}

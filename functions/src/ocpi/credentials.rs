@@ -1,0 +1,153 @@
+//! `/ocpi/{version}/credentials`: a platform registers, renews its credentials, or ends the connection.
+//!
+//! A platform registers with the token A that an operator has issued (`POST`). This service asks the platform for its versions and
+//! endpoints with the token of the request's body, and answers with a new token. The token that was used stays valid for the modules
+//! `versions` and `credentials` until the new one is used, so that a platform that did not receive the answer can repeat its request.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode as HttpStatus};
+use shared::App;
+use shared::http::edge::base_url;
+use shared::ocpi::credentials::Credentials;
+use shared::ocpi::envelope::StatusCode;
+use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::reader::lenient;
+use shared::ocpi::versions::OcpiVersion;
+use shared::store::networks::shared_origin;
+
+use super::edge::{InVersion, Json, Platform};
+use super::module::{Module, operation};
+use super::reply::{Reply, Result};
+use crate::networks::handshake;
+
+const PATH: &str = "/ocpi/{version}/credentials";
+
+pub fn module() -> Module {
+    Module {
+        operations: vec![
+            operation("ocpi-retrieve-credentials", "GET", PATH, retrieve),
+            operation("ocpi-register", "POST", PATH, register),
+            operation("ocpi-renew-credentials", "PUT", PATH, renew),
+            operation("ocpi-unregister", "DELETE", PATH, unregister),
+        ],
+    }
+}
+
+/// Shows the credentials that the platform uses.
+async fn retrieve(
+    State(app): State<App>,
+    platform: Platform,
+    InVersion(_): InVersion,
+    headers: HeaderMap,
+) -> Result {
+    Reply::data(&handshake::own_credentials(
+        &app,
+        &base_url(&app, &headers),
+        &platform.token,
+    ))
+}
+
+/// Registers the platform.
+async fn register(
+    State(app): State<App>,
+    platform: Platform,
+    InVersion(version): InVersion,
+    headers: HeaderMap,
+    Json(body): Json,
+) -> Result {
+    if !platform.registers {
+        return Err(not_allowed(
+            "The platform is registered: send PUT to change its credentials.",
+        ));
+    }
+    let credentials = read(&body)?;
+    exchange(
+        &app,
+        platform,
+        version,
+        &base_url(&app, &headers),
+        credentials,
+    )
+    .await
+}
+
+/// Renews the credentials of a platform that is registered, or lets it use another version.
+async fn renew(
+    State(app): State<App>,
+    platform: Platform,
+    InVersion(version): InVersion,
+    headers: HeaderMap,
+    Json(body): Json,
+) -> Result {
+    if platform.registers {
+        return Err(not_registered());
+    }
+    let credentials = read(&body)?;
+    exchange(
+        &app,
+        platform,
+        version,
+        &base_url(&app, &headers),
+        credentials,
+    )
+    .await
+}
+
+/// Ends the connection: the network is revoked.
+async fn unregister(State(app): State<App>, platform: Platform, InVersion(_): InVersion) -> Result {
+    if platform.registers {
+        return Err(not_registered());
+    }
+    let origin = shared_origin(platform.mode, app.now());
+    let id = platform.network.object.id;
+    let network = app.store.load::<Network>(&origin.tenant, &id).await?;
+    handshake::set_status(&app, &origin, network, NetworkStatus::Revoked).await?;
+    Ok(Reply::success())
+}
+
+fn read(body: &serde_json::Value) -> Result<Credentials> {
+    let invalid = |why| Reply::error(StatusCode::INVALID_PARAMETERS, why);
+    let credentials: Credentials = lenient(body).map_err(invalid)?;
+    credentials.check().map_err(invalid)?;
+    Ok(credentials)
+}
+
+fn not_allowed(message: &str) -> Reply {
+    Reply::transport(HttpStatus::METHOD_NOT_ALLOWED, message)
+}
+
+fn not_registered() -> Reply {
+    not_allowed("The platform is not registered: send POST first.")
+}
+
+/// Asks the platform for its endpoints, gives it a new token, and answers with that.
+async fn exchange(
+    app: &App,
+    platform: Platform,
+    version: OcpiVersion,
+    own_url: &str,
+    credentials: Credentials,
+) -> Result {
+    let Platform {
+        network,
+        is_previous,
+        ..
+    } = platform;
+    let endpoints = handshake::endpoints(app, &credentials, version)
+        .await
+        .map_err(|(code, why)| Reply::error(code, why))?;
+    let token = handshake::connect(
+        app,
+        network.object.mode,
+        &network.object.id,
+        handshake::Agreed {
+            version,
+            endpoints,
+            credentials,
+            own_url: own_url.to_owned(),
+            repeated: is_previous,
+        },
+    )
+    .await?;
+    Reply::data(&handshake::own_credentials(app, own_url, &token))
+}

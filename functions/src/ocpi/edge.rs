@@ -1,0 +1,417 @@
+//! What happens to every request of a network before and after its handler: message ids, the token, the rate; then the handler;
+//! then the envelope, the routing headers and one line of log.
+//!
+//! A token is either registered, which opens every module, or only registers (token A), which opens the modules `versions` and
+//! `credentials`. [`Platform`] and [`Party`] are the extractors of the two kinds of modules.
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode as HttpStatus, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::Value;
+use shared::http::body::MAX_BODY;
+use shared::http::route::PATIENCE;
+use shared::models::stored::Stored;
+use shared::ocpi::credentials::CredentialsToken;
+use shared::ocpi::envelope::{Envelope, StatusCode};
+use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::object::{Module, ObjectId};
+use shared::ocpi::party::PartyId;
+use shared::ocpi::versions::OcpiVersion;
+use shared::origin::{Mode, Tenant};
+use shared::store::networks::shared_origin;
+use shared::{App, Error, Id, Kind, Timestamp};
+use tokio::time::{Duration, Instant, timeout};
+
+use super::reply::{Reply, Result};
+
+/// How long a request that exchanges credentials may take: the other platform is asked for its versions in the meantime.
+pub const CREDENTIALS_PATIENCE: Duration = Duration::from_secs(28);
+
+/// Who is calling.
+#[derive(Debug, Clone)]
+pub struct Platform {
+    pub mode: Mode,
+    pub network: Stored<Network>,
+    /// Whether the token only serves to register.
+    pub registers: bool,
+    /// Whether the token was replaced by one that has not been used yet.
+    pub is_previous: bool,
+    /// The token as it was sent.
+    pub token: CredentialsToken,
+}
+
+/// A connected platform, and the party on it that sends the message.
+#[derive(Debug, Clone)]
+pub struct Party {
+    pub mode: Mode,
+    pub network: Network,
+    from: Option<PartyId>,
+}
+
+impl Party {
+    /// The party of a path, if it is one of the platform's.
+    ///
+    /// # Errors
+    /// 404 for any other party: a platform writes and reads only objects of its own parties.
+    pub fn owner(&self, country_code: &str, party_id: &str) -> Result<PartyId> {
+        let owner = PartyId::new(country_code, party_id).ok();
+        let owner = owner.filter(|owner| self.network.party(owner).is_some());
+        owner.ok_or_else(|| Reply::not_found("This party is not one of the platform's."))
+    }
+
+    /// The object of a path, if it belongs to one of the platform's parties.
+    ///
+    /// # Errors
+    /// 404 for any other party, and for an id that no object can have.
+    pub fn object(&self, module: Module, path: &(String, String, String)) -> Result<ObjectId> {
+        let (country_code, party_id, id) = path;
+        let owner = self.owner(country_code, party_id)?;
+        ObjectId::new(owner, module, id).map_err(Reply::not_found)
+    }
+
+    /// The party of an object that names its owner itself.
+    ///
+    /// # Errors
+    /// Status code 2001 if the object names none; 404 if it is not one of the platform's.
+    pub fn owner_of(&self, object: &Value) -> Result<PartyId> {
+        let named: PartyId = shared::ocpi::reader::lenient(object)
+            .map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
+        self.owner(named.country_code(), named.party_id())
+    }
+}
+
+/// The message ids of a request, which the response repeats.
+#[derive(Debug, Clone)]
+struct MessageIds {
+    request: String,
+    correlation: String,
+}
+
+/// The longest message id that is repeated, in characters.
+const MAX_MESSAGE_ID: usize = 128;
+
+impl MessageIds {
+    /// The ids of a request. One that has none is given some, although the standard asks for them.
+    fn of(headers: &HeaderMap, now: Timestamp) -> Self {
+        let sent = |name: &str| {
+            let value = headers.get(name)?.to_str().ok()?.trim();
+            (1..=MAX_MESSAGE_ID)
+                .contains(&value.len())
+                .then(|| value.to_owned())
+        };
+        let new = || Id::new(Kind::Request, now).to_string();
+        Self {
+            request: sent("x-request-id").unwrap_or_else(new),
+            correlation: sent("x-correlation-id").unwrap_or_else(new),
+        }
+    }
+}
+
+/// Around the routes of OCPI.
+pub async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let (now, started) = (app.now(), Instant::now());
+    let ids = MessageIds::of(request.headers(), now);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let from = parties(request.headers(), "from").ok().flatten();
+    let is_functional = !is_configuration(&path);
+    let patience = match path.ends_with("/credentials") {
+        true => CREDENTIALS_PATIENCE,
+        false => PATIENCE,
+    };
+    let handled = async {
+        match authenticate(&app, request.headers(), now).await {
+            Ok(platform) => {
+                request.extensions_mut().insert(platform.clone());
+                (Some(platform), next.run(request).await)
+            }
+            Err(reply) => (None, reply.into_response()),
+        }
+    };
+    let (platform, response) = match timeout(patience * app.settings.slack, handled).await {
+        Ok(handled) => handled,
+        Err(_) => {
+            let reply = Reply::error(StatusCode::SERVER_ERROR, "The request took too long.");
+            (None, reply.into_response())
+        }
+    };
+    let reply = reply_of(&response);
+    let mut response = rendered(&app, &reply, &response);
+    let headers = response.headers_mut();
+    let mut set = |name: &'static str, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    set("x-request-id", &ids.request);
+    set("x-correlation-id", &ids.correlation);
+    set("cache-control", "no-store");
+    if is_functional && platform.is_some() {
+        let own = &app.settings.own_party.id;
+        set("ocpi-from-country-code", own.country_code());
+        set("ocpi-from-party-id", own.party_id());
+        if let Some(to) = &from {
+            set("ocpi-to-country-code", to.country_code());
+            set("ocpi-to-party-id", to.party_id());
+        }
+    }
+    let network = platform.map(|platform| platform.network.object.id.to_string());
+    let network = network.unwrap_or_default();
+    let status = reply.http.as_u16();
+    let duration_ms = started.elapsed().as_millis() as u64;
+    tracing::info!(
+        request.id = ids.request, network.id = network, http.method = %method, http.path = path, status,
+        ocpi.status = reply.code.0, duration_ms
+    );
+    response
+}
+
+/// Whether a path belongs to a module whose messages are not routed.
+fn is_configuration(path: &str) -> bool {
+    let module = path.split('/').nth(3);
+    matches!(module, None | Some("credentials" | "hubclientinfo"))
+}
+
+/// The reply of a handler, or what the router's own response means.
+fn reply_of(response: &Response) -> Reply {
+    if let Some(reply) = response.extensions().get::<Reply>() {
+        return reply.clone();
+    }
+    match response.status() {
+        HttpStatus::METHOD_NOT_ALLOWED => {
+            let message = "This path does not answer to this method.";
+            let reply = Reply::transport(HttpStatus::METHOD_NOT_ALLOWED, message);
+            // Without the header, the router adds it.
+            let allow = response.headers().get(header::ALLOW);
+            match allow.and_then(|allow| allow.to_str().ok()) {
+                Some(allow) => reply.with_header("allow", allow),
+                None => reply,
+            }
+        }
+        HttpStatus::NOT_FOUND => Reply::not_found("There is nothing at this path."),
+        other => Reply::transport(other, "The request cannot be processed."),
+    }
+}
+
+fn rendered(app: &App, reply: &Reply, from: &Response) -> Response {
+    let envelope = Envelope {
+        data: reply.data.as_ref(),
+        status_code: reply.code,
+        status_message: reply.message.as_deref(),
+        timestamp: app.now(),
+    };
+    let body = serde_json::to_vec(&envelope).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = reply.http;
+    *response.version_mut() = from.version();
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    for (name, value) in &reply.headers {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+/// The network behind the token of a request, within its rate.
+async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Result<Platform> {
+    let header = headers.get(header::AUTHORIZATION);
+    let header = header.and_then(|header| header.to_str().ok());
+    let header = header.ok_or_else(|| {
+        Reply::unauthorized("Send the header Authorization: Token <token in Base64>.")
+    })?;
+    let unknown = || Reply::unauthorized("The token is not valid.");
+    let (mode, token) = CredentialsToken::own(header).ok_or_else(unknown)?;
+    let hash = token.hash();
+    let network = app.networks.by_token(&app.store, mode, &hash, now).await?;
+    let network = network.ok_or_else(unknown)?;
+    let internal = &network.internal;
+    let current = internal.token.as_ref().filter(|own| own.hash == hash);
+    let previous = internal
+        .previous_token
+        .as_ref()
+        .filter(|own| own.hash == hash);
+    let own = current.or(previous).ok_or_else(unknown)?;
+    let (registers, is_previous) = (own.registers, current.is_none());
+    let tenant = Tenant {
+        account: network.object.id.clone(),
+        mode,
+    };
+    app.network_rates.admit(&app.store, &[tenant], now).await?;
+    if network.object.status == NetworkStatus::Suspended {
+        return Err(Reply::unauthorized("The connection is suspended."));
+    }
+    let network = match current {
+        Some(_) if internal.previous_token.is_some() => confirm(app, network, now).await?,
+        _ => network,
+    };
+    Ok(Platform {
+        mode,
+        network,
+        registers,
+        is_previous,
+        token,
+    })
+}
+
+/// Ends the validity of the previous token, because the new one has arrived.
+async fn confirm(app: &App, known: Stored<Network>, now: Timestamp) -> Result<Stored<Network>> {
+    let origin = shared_origin(known.object.mode, now);
+    let id = known.object.id.clone();
+    let mut network = app.store.load::<Network>(&origin.tenant, &id).await?;
+    if network.internal.token != known.internal.token {
+        return Ok(known);
+    }
+    if let Some(previous) = network.internal.previous_token.take() {
+        let mut tx = app.store.begin(&origin);
+        tx.save(&mut network)?;
+        tx.remove_own_token(&previous.hash)?;
+        match tx.commit_without_response().await {
+            // Another request has done the same.
+            Ok(()) | Err(Error::Contended) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    app.networks.forget(&id);
+    Ok(network)
+}
+
+/// The party in the routing headers of a direction, if they are there.
+fn parties(headers: &HeaderMap, direction: &str) -> Result<Option<PartyId>> {
+    let part = |name: &str| {
+        let value = headers.get(format!("ocpi-{direction}-{name}"))?;
+        value.to_str().ok()
+    };
+    match (part("country-code"), part("party-id")) {
+        (None, None) => Ok(None),
+        (Some(country), Some(party)) => {
+            let party = PartyId::new(country, party);
+            let wrong = |why| {
+                Reply::error(
+                    StatusCode::INVALID_PARAMETERS,
+                    format!("OCPI-{direction}: {why}"),
+                )
+            };
+            party.map(Some).map_err(wrong)
+        }
+        _ => Err(Reply::error(
+            StatusCode::INVALID_PARAMETERS,
+            format!("OCPI-{direction}: country code and party id belong together"),
+        )),
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Platform {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let platform = parts.extensions.get::<Platform>().cloned();
+        platform.ok_or_else(|| Error::internal("a handler outside the edge").into())
+    }
+}
+
+impl FromRequestParts<App> for Party {
+    type Rejection = Reply;
+
+    /// A platform that has registered, addressed to this service.
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let platform = Platform::from_request_parts(parts, app).await?;
+        let network = platform.network.object;
+        if platform.registers || platform.is_previous || network.status != NetworkStatus::Connected
+        {
+            return Err(Reply::unauthorized("This token only serves to register."));
+        }
+        let own = &app.settings.own_party.id;
+        if parties(&parts.headers, "to")?.is_some_and(|to| to != *own) {
+            return Err(Reply::error(
+                StatusCode::INVALID_PARAMETERS,
+                format!("OCPI-to: this platform is {own}"),
+            ));
+        }
+        let from = parties(&parts.headers, "from")?;
+        if from
+            .as_ref()
+            .is_some_and(|from| network.party(from).is_none())
+        {
+            return Err(Reply::not_found(
+                "OCPI-from: this party is not one of the platform's.",
+            ));
+        }
+        Ok(Self {
+            mode: platform.mode,
+            from: from.or_else(|| network.main_party().cloned()),
+            network,
+        })
+    }
+}
+
+impl Party {
+    /// The party that sends the message, if the platform has any.
+    pub fn sender(&self) -> Option<&PartyId> {
+        self.from.as_ref()
+    }
+}
+
+/// The version in the path.
+pub struct InVersion(pub OcpiVersion);
+
+impl<S: Send + Sync> FromRequestParts<S> for InVersion {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        // `/ocpi/<version>/…`
+        let name = parts.uri.path().split('/').nth(2).unwrap_or_default();
+        let version = OcpiVersion::from_name(name).map(Self);
+        version.ok_or_else(|| {
+            Reply::not_found("This version is not supported.")
+                .coded(StatusCode::UNSUPPORTED_VERSION)
+        })
+    }
+}
+
+/// The JSON of a body.
+pub struct Json(pub Value);
+
+impl<S: Send + Sync> FromRequest<S> for Json {
+    type Rejection = Reply;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self> {
+        let bytes = read(request.into_body()).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// The JSON of a body that may be empty.
+pub struct OptionalJson(pub Option<Value>);
+
+impl<S: Send + Sync> FromRequest<S> for OptionalJson {
+    type Rejection = Reply;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self> {
+        let bytes = read(request.into_body()).await?;
+        match bytes.trim_ascii().is_empty() {
+            true => Ok(Self(None)),
+            false => parse(&bytes).map(|value| Self(Some(value))),
+        }
+    }
+}
+
+async fn read(body: Body) -> Result<Bytes> {
+    to_bytes(body, MAX_BODY).await.map_err(|_| {
+        let message = "The body is larger than 256 KiB.";
+        Reply::transport(HttpStatus::PAYLOAD_TOO_LARGE, message)
+    })
+}
+
+fn parse(bytes: &[u8]) -> Result<Value> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let message = format!("The body is not valid JSON: {error}.");
+        Reply::transport(HttpStatus::BAD_REQUEST, message).coded(StatusCode::INVALID_PARAMETERS)
+    })
+}

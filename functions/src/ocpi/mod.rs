@@ -1,0 +1,74 @@
+//! OCPI: the interfaces that charging networks call, with this service as the eMSP. One file per module of the standard.
+//!
+//! A request goes through [`edge`], which authenticates the platform and wraps every answer in the envelope of OCPI. Objects of
+//! networks are stored as they are received (`shared::store::networks`) and shown again as they were; what follows from them
+//! happens in `crate::networks`.
+
+pub mod cdrs;
+pub mod commands;
+pub mod credentials;
+pub mod edge;
+pub mod hub_client_info;
+pub mod locations;
+pub mod module;
+pub mod reply;
+pub mod sessions;
+pub mod tariffs;
+pub mod tokens;
+pub mod versions;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use shared::deployment::{Deployment, Need};
+use shared::store::access::Rows;
+use shared::{App, Kind};
+
+use crate::function::{Function, Trigger};
+use module::{Module, Operation};
+
+/// The name of the function.
+pub const NAME: &str = "serve-networks";
+
+/// One function serves all modules: a network's requests are alike, and each function would cost four resources of the stack.
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "The interfaces that charging networks call",
+    trigger: Trigger::Ocpi(&["/ocpi/{proxy+}"]),
+    deployment: Deployment::of_request()
+        .timeout(edge::CREDENTIALS_PATIENCE.as_secs() as u32 + 1)
+        .writing(&[
+            Rows::Of(Kind::ChargingStation),
+            Rows::Of(Kind::Network),
+            Rows::OcpiCredentials,
+            Rows::OcpiObjects,
+            Rows::Rates,
+        ])
+        .needing(&[Need::EncryptionKeys]),
+};
+
+/// Every module that networks may call.
+pub fn modules() -> Vec<Module> {
+    vec![
+        cdrs::module(),
+        commands::module(),
+        credentials::module(),
+        hub_client_info::module(),
+        locations::module(),
+        sessions::module(),
+        tariffs::module(),
+        tokens::module(),
+        versions::module(),
+    ]
+}
+
+/// A router of every module.
+pub fn router(app: App) -> Router {
+    let operations = modules().into_iter().flat_map(|module| module.operations);
+    let mut router = Router::new();
+    for Operation { path, handler, .. } in operations {
+        router = router.route(path, handler);
+    }
+    router
+        .with_state(app.clone())
+        .layer(from_fn_with_state(app, edge::around))
+}

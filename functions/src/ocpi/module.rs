@@ -1,0 +1,47 @@
+//! The operations of a module of OCPI.
+
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use shared::App;
+
+/// An operation of a module.
+pub struct Operation {
+    /// The name of its sample event.
+    pub name: &'static str,
+    pub method: &'static str,
+    /// `/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id}`
+    pub path: &'static str,
+    /// What answers it.
+    pub(super) handler: MethodRouter<App>,
+}
+
+/// An operation that this handler answers.
+pub fn operation<H, T>(
+    name: &'static str,
+    method: &'static str,
+    path: &'static str,
+    handler: H,
+) -> Operation
+where
+    H: Handler<T, App>,
+    T: 'static,
+{
+    let filter = match method {
+        "POST" => MethodFilter::POST,
+        "PUT" => MethodFilter::PUT,
+        "PATCH" => MethodFilter::PATCH,
+        "DELETE" => MethodFilter::DELETE,
+        _ => MethodFilter::GET,
+    };
+    Operation {
+        name,
+        method,
+        path,
+        handler: on(filter, handler),
+    }
+}
+
+/// A module.
+pub struct Module {
+    pub operations: Vec<Operation>,
+}

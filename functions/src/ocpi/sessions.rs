@@ -1,0 +1,83 @@
+//! `/ocpi/{version}/sessions/{country_code}/{party_id}/{session_id}`: an operator pushes a session, or what has changed in one.
+//!
+//! The session is stored as it is received. It is listed as unmatched until it belongs to a charging session of this service.
+
+use axum::extract::{Path, State};
+use serde_json::Value;
+use shared::App;
+use shared::ocpi::object::{
+    Module as Objects, Refusal, Update, check_identity, patch_session, put,
+};
+use shared::ocpi::reader::lenient;
+use shared::ocpi::session::Session;
+
+use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
+use super::reply::{Reply, Result};
+use crate::networks::objects;
+
+const PATH: &str = "/ocpi/{version}/sessions/{country_code}/{party_id}/{session_id}";
+
+pub fn module() -> Module {
+    Module {
+        operations: vec![
+            operation("ocpi-retrieve-session", "GET", PATH, retrieve),
+            operation("ocpi-put-session", "PUT", PATH, replace),
+            operation("ocpi-patch-session", "PATCH", PATH, update),
+        ],
+    }
+}
+
+type SessionPath = Path<(String, String, String, String)>;
+
+/// Shows a session as it was received.
+async fn retrieve(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, country, owner, id)): SessionPath,
+) -> Result {
+    let id = party.object(Objects::Sessions, &(country, owner, id))?;
+    objects::show(&app, party.mode, &id).await
+}
+
+/// Stores a session.
+async fn replace(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, country, owner, id)): SessionPath,
+    Json(body): Json,
+) -> Result {
+    let id = party.object(Objects::Sessions, &(country, owner, id))?;
+    check_identity(&body, &id)?;
+    readable(&body)?;
+    let stored = objects::store(&app, &party, &id, |before| put(before, body.clone())).await?;
+    Ok(Reply::stored(matches!(stored, Update::New(_))))
+}
+
+/// Stores what has changed in a session.
+async fn update(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, country, owner, id)): SessionPath,
+    Json(body): Json,
+) -> Result {
+    let id = party.object(Objects::Sessions, &(country, owner, id))?;
+    objects::store(&app, &party, &id, |before| {
+        let before = before.ok_or(Refusal::NotFound("There is no such session."))?;
+        let update = patch_session(before, &body)?;
+        if let Update::Changed(session) = &update {
+            readable(session)?;
+        }
+        Ok(update)
+    })
+    .await?;
+    Ok(Reply::success())
+}
+
+/// Checks that a session has what this service needs of it.
+fn readable(session: &Value) -> std::result::Result<Session, Refusal> {
+    lenient(session).map_err(Refusal::parameter)
+}

@@ -1,0 +1,74 @@
+//! `/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id}`: an operator pushes a tariff, or removes one.
+//!
+//! A tariff that changes gives new prices to the connectors that name it (`crate::networks::apply_tariff`). Sessions keep the prices
+//! that they began with.
+
+use axum::extract::{Path, State};
+use shared::App;
+use shared::ocpi::envelope::StatusCode;
+use shared::ocpi::object::{Module as Objects, Update, check_identity, put};
+use shared::ocpi::reader::lenient;
+use shared::ocpi::tariff::Tariff;
+
+use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
+use super::reply::{Reply, Result};
+use crate::networks::objects;
+
+const PATH: &str = "/ocpi/{version}/tariffs/{country_code}/{party_id}/{tariff_id}";
+
+pub fn module() -> Module {
+    Module {
+        operations: vec![
+            operation("ocpi-retrieve-tariff", "GET", PATH, retrieve),
+            operation("ocpi-put-tariff", "PUT", PATH, replace),
+            operation("ocpi-delete-tariff", "DELETE", PATH, delete),
+        ],
+    }
+}
+
+type TariffPath = Path<(String, String, String, String)>;
+
+/// Shows a tariff as it was received.
+async fn retrieve(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, country, owner, id)): TariffPath,
+) -> Result {
+    let id = party.object(Objects::Tariffs, &(country, owner, id))?;
+    objects::show(&app, party.mode, &id).await
+}
+
+/// Stores a tariff.
+async fn replace(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, country, owner, id)): TariffPath,
+    Json(body): Json,
+) -> Result {
+    let id = party.object(Objects::Tariffs, &(country, owner, id))?;
+    check_identity(&body, &id)?;
+    let tariff: Tariff =
+        lenient(&body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
+    let unusable = tariff.read().err();
+    let stored = objects::store(&app, &party, &id, |before| put(before, body.clone())).await?;
+    let reply = Reply::stored(matches!(stored, Update::New(_)));
+    Ok(match unusable {
+        None => reply,
+        Some(why) => reply.saying(format!("The tariff is stored and gives no prices: {why}")),
+    })
+}
+
+/// Removes a tariff. Connectors that name it keep the prices that they have.
+async fn delete(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, country, owner, id)): TariffPath,
+) -> Result {
+    let id = party.object(Objects::Tariffs, &(country, owner, id))?;
+    objects::delete(&app, party.mode, &id).await?;
+    Ok(Reply::success())
+}

@@ -1,0 +1,35 @@
+//! `GET /ocpi/versions` and `GET /ocpi/{version}`: the versions of OCPI that this service speaks, and its endpoints in each.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use shared::App;
+use shared::http::edge::base_url;
+use shared::ocpi::versions::OwnUrls;
+
+use super::edge::{InVersion, Platform};
+use super::module::{Module, operation};
+use super::reply::{Reply, Result};
+
+pub fn module() -> Module {
+    Module {
+        operations: vec![
+            operation("ocpi-list-versions", "GET", "/ocpi/versions", list),
+            operation("ocpi-retrieve-version", "GET", "/ocpi/{version}", retrieve),
+        ],
+    }
+}
+
+/// Lists the versions.
+async fn list(State(app): State<App>, _: Platform, headers: HeaderMap) -> Result {
+    Reply::data(&OwnUrls(&base_url(&app, &headers)).list())
+}
+
+/// Lists the endpoints of a version.
+async fn retrieve(
+    State(app): State<App>,
+    _: Platform,
+    InVersion(version): InVersion,
+    headers: HeaderMap,
+) -> Result {
+    Reply::data(&OwnUrls(&base_url(&app, &headers)).details(version))
+}

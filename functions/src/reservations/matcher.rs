@@ -1,0 +1,133 @@
+//! Reads the stations and calendars that the search for the best match asks for.
+//! [`shared::charging::matching::best_first`] describes the search.
+
+use std::collections::BTreeSet;
+
+use shared::charging::calendar::CalendarOwner;
+use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
+use shared::charging::matching::{MatchRequest, MatchSummary};
+use shared::models::charging_station::ChargingStation;
+use shared::operation::Operation;
+use shared::origin::Tenant;
+use shared::store::calendars::Calendars;
+use shared::window::Window;
+use shared::{App, Error, Id};
+
+/// A search and what was read for it.
+pub struct Matcher<'a> {
+    app: &'a App,
+    tenant: &'a Tenant,
+    request: &'a MatchRequest<'a>,
+    search: BestFirst<'a>,
+    /// The windows on whose days calendars are read.
+    windows: Vec<Window>,
+    calendars: Calendars,
+    /// How many stations of the radius are not connected to a network.
+    not_connected: u32,
+}
+
+/// The stations of the radius that are operated, and those that are not connected to a network. The latter are not matched.
+fn connected<'a>(
+    tenant: &Tenant,
+    stations: &'a [IndexedStation],
+) -> (&'a [IndexedStation], &'a [IndexedStation]) {
+    match Operation::of(tenant.mode).is_operated() {
+        true => (stations, &[]),
+        false => (&[], stations),
+    }
+}
+
+/// The stations that the search reads first. They do not depend on the limits of the request.
+pub fn first_stations(
+    tenant: &Tenant,
+    request: &MatchRequest<'_>,
+    stations: &[IndexedStation],
+) -> Vec<Id> {
+    best_first::first_stations(request, connected(tenant, stations).0)
+}
+
+impl<'a> Matcher<'a> {
+    /// A search for the best matches, so many as are wanted, among the stations of the radius.
+    pub fn new(
+        app: &'a App,
+        tenant: &'a Tenant,
+        request: &'a MatchRequest<'a>,
+        stations: &[IndexedStation],
+        wanted: usize,
+    ) -> Self {
+        let (stations, not_connected) = connected(tenant, stations);
+        Self {
+            app,
+            tenant,
+            request,
+            search: BestFirst::new(request, stations, wanted),
+            windows: request.windows.to_vec(),
+            calendars: Calendars::default(),
+            not_connected: u32::try_from(not_connected.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Adds stations that were read already: those of the ids `asked` that are published.
+    pub fn add_stations(&mut self, asked: &[Id], stations: Vec<ChargingStation>) {
+        self.search.add_stations(asked, stations);
+    }
+
+    /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn matches(&mut self) -> Result<Vec<Match>, Error> {
+        loop {
+            match self.search.next() {
+                Step::ReadStations(ids) => {
+                    let stations = self.app.store.published_stations(self.tenant, &ids).await?;
+                    self.search.add_stations(&ids, stations);
+                }
+                Step::ReadCalendars(owners) => self.read_calendars(owners, &[]).await?,
+                Step::Stop => return Ok(self.search.ranking()),
+            }
+        }
+    }
+
+    /// Reads calendars, also those that were read before, on the days of all windows of the request and of `more`.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn read_calendars(
+        &mut self,
+        owners: Vec<CalendarOwner>,
+        more: &[Window],
+    ) -> Result<(), Error> {
+        self.windows.extend(more);
+        let days: BTreeSet<_> = self.windows.iter().flat_map(Window::utc_days).collect();
+        let pages = owners
+            .iter()
+            .flat_map(|owner| days.iter().map(|day| (owner.clone(), *day)));
+        let store = &self.app.store;
+        let read = store.calendars(self.tenant.mode, pages.collect()).await?;
+        for owner in owners {
+            let taken = read.taken_by_others(&owner, &self.request.reservation.id);
+            self.search.add_calendar(owner, taken);
+        }
+        self.calendars.update(read);
+        Ok(())
+    }
+
+    /// The calendars that were read.
+    pub fn calendars(&self) -> &Calendars {
+        &self.calendars
+    }
+
+    /// How many stations there are, and how many of them each filter refused.
+    pub fn summary(&self) -> MatchSummary {
+        let mut summary = self.search.summary();
+        summary.stations_in_radius += self.not_connected;
+        summary.refused.not_connected = self.not_connected;
+        summary
+    }
+
+    /// Whether a connector passed every filter but the calendars.
+    pub fn has_candidates(&self) -> bool {
+        self.search.has_candidates()
+    }
+}

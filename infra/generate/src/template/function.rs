@@ -1,0 +1,201 @@
+//! The resources of one function: the function with its version and alias, its role, its log group, and its routes.
+
+use std::sync::LazyLock;
+
+use functions::function::Trigger;
+use shared::deployment::Need;
+use shared::ports::Work;
+use tests::access::{self, Recorded};
+
+use super::{Function, indented, pascal, policy};
+
+/// What each function was seen to call.
+static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
+    access::read(&crate::root().join(access::FILE)).expect("infra/access.json can be read")
+});
+
+/// The resources of a function. `alarm` is the name of the alarm that stops a gradual deployment of it, besides the API's.
+pub fn resources(one: &Function, alarm: &str) -> String {
+    let mut out = function(one, alarm);
+    out += &policy::role(one, &RECORDED);
+    out += &log(one);
+    out += &routes(one);
+    out
+}
+
+fn function(one: &Function, alarm: &str) -> String {
+    let (id, name, deployment) = (one.id(), one.name(), one.deployment());
+    let description = match one {
+        Function::Route(route) => format!("{} {}", route.method.as_str(), route.path),
+        Function::Other(other) => other.description.to_owned(),
+    };
+    let mut out = format!(
+        "  {id}:
+    Type: AWS::Serverless::Function
+    UpdateReplacePolicy: Retain # holds for its versions too
+    Metadata: {{ BuildMethod: rust-cargolambda, BuildProperties: {{ Binary: functions }} }}
+    Properties:
+      FunctionName: !Sub ${{Service}}-{name}
+      Description: {description}
+      Handler: {name}
+      MemorySize: {}
+      Timeout: {}
+      Role: !GetAtt {id}Role.Arn
+      AutoPublishAliasAllProperties: true
+      VersionDescription: !Ref Settings
+      DeploymentPreference:
+        Enabled: !Ref CanaryEnabled
+        Type: !Ref Canary
+        Alarms: [!Ref {alarm}, !Ref ApiAlarm]
+      LoggingConfig: {{ LogGroup: !Ref {id}Log }}
+",
+        deployment.memory, deployment.timeout,
+    );
+    let variables = variables(one);
+    if !variables.is_empty() {
+        out += "      Environment:\n        Variables:\n";
+        out += &indented(10, &variables);
+    }
+    let events = event(one);
+    if !events.is_empty() {
+        out += "      Events:\n";
+        out += &indented(8, &events);
+    }
+    out
+}
+
+/// The variables of the function's environment besides those that every function has.
+fn variables(one: &Function) -> String {
+    let mut out = String::new();
+    if one.has_pages() {
+        out += "PAGE_SECRET: !Ref PageSecret\n";
+    }
+    for need in one.deployment().needs {
+        match need {
+            Need::EncryptionKeys => out += "ENCRYPTION_KEYS: !Ref EncryptionKeys\n",
+            Need::Messages => {
+                for work in Work::ALL {
+                    let variable = work.function().replace('-', "_").to_uppercase();
+                    let queue = format!("{}Queue", pascal(work.function()));
+                    out += &format!("{variable}_QUEUE_URL: !Ref {queue}Url\n");
+                }
+                if one.trigger() == Some(Trigger::Stream) {
+                    out += "RELAY_DEAD_LETTERS_URL: !Ref RelayDeadLettersUrl\n";
+                }
+                out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n";
+                out += "SCHEDULER_ROLE_ARN: !Ref SchedulerRoleArn\n";
+            }
+            Need::SignReports | Need::WriteReports | Need::ReadStations => {
+                out += "REPORTS_BUCKET: !Ref FilesBucket\n";
+            }
+            Need::Payments => out += "STRIPE_SECRET_KEY: !Ref StripeSecretKey\n",
+            Need::BatchWrites | Need::ReadTable => {}
+        }
+    }
+    out
+}
+
+/// What starts the function, unless it is a request.
+fn event(one: &Function) -> String {
+    match one.trigger() {
+        Some(Trigger::Queue { batch, .. }) => format!(
+            "Messages:
+  Type: SQS
+  Properties:
+    Queue: !Ref {}QueueArn
+    BatchSize: {batch}
+    FunctionResponseTypes: [ReportBatchItemFailures]
+    ScalingConfig: {{ MaximumConcurrency: !Ref WorkerConcurrency }}
+",
+            one.id()
+        ),
+        Some(Trigger::Stream) => "Stream:
+  Type: DynamoDB
+  Properties:
+    Stream: !Ref TableStreamArn
+    StartingPosition: TRIM_HORIZON
+    BatchSize: 100
+    ParallelizationFactor: 4
+    FunctionResponseTypes: [ReportBatchItemFailures]
+    BisectBatchOnFunctionError: true
+    MaximumRetryAttempts: 20
+    MaximumRecordAgeInSeconds: 43200
+    DestinationConfig:
+      OnFailure: { Type: SQS, Destination: !Ref RelayDeadLettersArn }
+    # Idempotency records and request rates stand for nothing that happens later: they have no version, and expire.
+    FilterCriteria:
+      Filters:
+        - Pattern: '{\"dynamodb\": {\"NewImage\": {\"version\": {\"N\": [{\"exists\": true}]}}}}'
+        - Pattern: '{\"eventName\": [\"REMOVE\"], \"dynamodb\": {\"OldImage\": {\"fingerprint\": {\"S\": [{\"exists\": false}]}}}}'
+"
+        .to_owned(),
+        Some(Trigger::Rate(rate)) => format!(
+            "Rate:
+  Type: Schedule
+  Properties:
+    Schedule: {rate}
+    Description: Finds pending work whose trigger was lost
+    RetryPolicy: {{ MaximumRetryAttempts: 0 }}
+"
+        ),
+        None
+        | Some(
+            Trigger::Ocpi(_) | Trigger::Pages | Trigger::Otherwise | Trigger::Invocation,
+        ) => String::new(),
+    }
+}
+
+fn log(one: &Function) -> String {
+    format!(
+        "  {}Log:
+    Type: AWS::Logs::LogGroup
+    DeletionPolicy: Delete
+    UpdateReplacePolicy: Delete
+    Properties:
+      LogGroupName: !Sub /aws/lambda/${{Service}}/{}
+      RetentionInDays: !Ref LogRetentionDays
+      KmsKeyId: !If [OwnKey, !Ref KeyArn, !Ref AWS::NoValue]
+",
+        one.id(),
+        one.name()
+    )
+}
+
+/// The routes of the API that the function's alias answers, by one integration. API Gateway invokes it with a role, so the
+/// function needs no permission for each route.
+fn routes(one: &Function) -> String {
+    let keys = one.route_keys();
+    if keys.is_empty() {
+        return String::new();
+    }
+    let id = one.id();
+    let mut out = format!(
+        "  {id}Integration:
+    Type: AWS::ApiGatewayV2::Integration
+    Properties:
+      ApiId: !Ref ApiId
+      IntegrationType: AWS_PROXY
+      IntegrationMethod: POST
+      IntegrationUri: !Sub '${{{id}.Arn}}:live'
+      CredentialsArn: !Ref ApiRoleArn
+      PayloadFormatVersion: '2.0'
+"
+    );
+    for (n, key) in keys.iter().enumerate() {
+        let number = if n == 0 {
+            String::new()
+        } else {
+            (n + 1).to_string()
+        };
+        out += &format!(
+            "  {id}Route{number}:
+    Type: AWS::ApiGatewayV2::Route
+    Properties:
+      ApiId: !Ref ApiId
+      RouteKey: {key}
+      Target: !Sub integrations/${{{id}Integration}}
+"
+        );
+    }
+    out
+}

@@ -1,0 +1,259 @@
+//! Writes the templates of the deployment from the code: `infra/template.yaml`, the root stack, and one file of
+//! `infra/stacks/` for each nested stack.
+//!
+//! The root stack has what all functions share: the table, the bucket, the queues, the secrets, the API and the alarms of
+//! these. Marks in its template show which parts are generated; everything else in it is written by hand. A nested stack has
+//! the functions of some resources, each with its version, alias, role, log group, integration and route, and their alarms.
+//! The root hands every nested stack the parameters that its functions need, and no others.
+//!
+//! [`STACKS`] says which functions are in which stack. A function must stay in its stack: its name is the same in every
+//! stack, so CloudFormation cannot create it in another one before it has deleted it in the first.
+
+mod alarms;
+mod function;
+mod parameters;
+mod policy;
+mod root;
+mod stack;
+
+use std::collections::BTreeMap;
+
+use functions::function::Trigger;
+use shared::deployment::{Deployment, Need};
+use shared::http::{Route, Shows};
+use shared::store::access::Rows;
+
+/// A nested stack: its name, what it is about, and the groups of functions in it, see [`Function::group`].
+struct Stack {
+    name: &'static str,
+    about: &'static str,
+    groups: &'static [&'static str],
+}
+
+/// The nested stacks. A new group goes into the stack that it belongs to, or into a new stack once `infra/quotas/check.py`
+/// reports that one has too many resources.
+const STACKS: &[Stack] = &[
+    Stack {
+        name: "accounts",
+        about: "accounts and API keys",
+        groups: &["Accounts", "ApiKeys"],
+    },
+    Stack {
+        name: "fleets",
+        about: "fleets and policies",
+        groups: &["Fleets", "Policies"],
+    },
+    Stack {
+        name: "drivers",
+        about: "drivers",
+        groups: &["Drivers"],
+    },
+    Stack {
+        name: "vehicles",
+        about: "vehicles",
+        groups: &["Vehicles"],
+    },
+    Stack {
+        name: "charging",
+        about: "stations, sessions and estimations",
+        groups: &["ChargingStations", "ChargingSessions", "Estimations"],
+    },
+    Stack {
+        name: "reservations",
+        about: "reservations",
+        groups: &["Reservations"],
+    },
+    Stack {
+        name: "payments",
+        about: "payment methods and transactions",
+        groups: &["PaymentMethods", "Transactions"],
+    },
+    Stack {
+        name: "invoices",
+        about: "invoices and reports",
+        groups: &["Invoices", "Reports"],
+    },
+    Stack {
+        name: "webhooks",
+        about: "events and webhook endpoints",
+        groups: &["Events", "WebhookEndpoints"],
+    },
+    Stack {
+        name: "ocpi",
+        about: "the OCPI interface for charging networks",
+        groups: &["Ocpi", "Networks"],
+    },
+    Stack {
+        name: "workers",
+        about: "the workers of queues, the stream and the schedule",
+        groups: &["Workers", "Triggers"],
+    },
+    Stack {
+        name: "service",
+        about: "the API reference, unknown paths, and the functions of operators",
+        groups: &["Pages", "Operators"],
+    },
+];
+
+/// A function as it is deployed: a route or another function.
+enum Function {
+    Route(Route),
+    Other(functions::function::Function),
+}
+
+impl Function {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Route(route) => route.name,
+            Self::Other(other) => other.name,
+        }
+    }
+
+    /// Its logical name: `CreateFleet`.
+    fn id(&self) -> String {
+        pascal(self.name())
+    }
+
+    fn deployment(&self) -> &Deployment {
+        match self {
+            Self::Route(route) => &route.deployment,
+            Self::Other(other) => &other.deployment,
+        }
+    }
+
+    fn needs(&self, need: Need) -> bool {
+        self.deployment().needs.contains(&need)
+    }
+
+    fn writes(&self) -> Vec<Rows> {
+        match self {
+            Self::Route(route) => route.writes(),
+            Self::Other(other) => other.deployment.writes.to_vec(),
+        }
+    }
+
+    /// What starts it, if it is not a route.
+    fn trigger(&self) -> Option<Trigger> {
+        match self {
+            Self::Route(_) => None,
+            Self::Other(other) => Some(other.trigger),
+        }
+    }
+
+    fn is_worker(&self) -> bool {
+        matches!(self.trigger(), Some(Trigger::Queue { .. }))
+    }
+
+    /// Whether it answers with pages of a list, whose tokens it authenticates. The function for unknown paths serves every
+    /// route, but never gets as far as a list.
+    fn has_pages(&self) -> bool {
+        match self {
+            Self::Route(route) => matches!(route.shows, Shows::Page(_) | Shows::Lines),
+            Self::Other(_) => false,
+        }
+    }
+
+    /// The keys of its routes in the API: `GET /v1/fleets`.
+    fn route_keys(&self) -> Vec<String> {
+        match self {
+            Self::Route(route) => vec![format!("{} {}", route.method.as_str(), route.path)],
+            Self::Other(other) => match other.trigger {
+                Trigger::Pages => {
+                    let pages = functions::docs::PAGES.iter();
+                    pages.map(|(_, path)| format!("GET {path}")).collect()
+                }
+                Trigger::Ocpi(paths) => paths.iter().map(|path| format!("ANY {path}")).collect(),
+                Trigger::Otherwise => vec!["$default".to_owned()],
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    /// What it has to do with: the resource of a route, or what starts it.
+    fn group(&self) -> String {
+        match self {
+            Self::Route(route) => pascal(route.resource()),
+            Self::Other(other) => match other.trigger {
+                Trigger::Queue { .. } => "Workers".into(),
+                Trigger::Ocpi(_) => "Networks".into(),
+                Trigger::Pages | Trigger::Otherwise => "Pages".into(),
+                Trigger::Stream | Trigger::Rate(_) => "Triggers".into(),
+                Trigger::Invocation => "Operators".into(),
+            },
+        }
+    }
+}
+
+fn pascal(name: &str) -> String {
+    let words = name.split(['-', '_']);
+    words
+        .map(|word| {
+            let (first, rest) = word.split_at(1);
+            first.to_uppercase() + rest
+        })
+        .collect()
+}
+
+/// Every function: the routes by resource, then the others.
+fn functions() -> Vec<Function> {
+    let endpoints = functions::endpoints().into_iter();
+    let mut all: Vec<Function> = endpoints.map(|one| Function::Route(one.route)).collect();
+    all.sort_by_key(|one| (one.group(), one.name()));
+    all.extend(functions::FUNCTIONS.map(Function::Other));
+    all
+}
+
+/// The nested stacks that have functions, each with its functions.
+///
+/// # Panics
+/// A group of functions is in no stack.
+fn stacks() -> Vec<(&'static Stack, Vec<Function>)> {
+    let mut groups: BTreeMap<String, Vec<Function>> = BTreeMap::new();
+    for one in functions() {
+        groups.entry(one.group()).or_default().push(one);
+    }
+    let mut stacks = Vec::new();
+    for stack in STACKS {
+        let own = stack
+            .groups
+            .iter()
+            .filter_map(|group| groups.remove(*group));
+        let own: Vec<Function> = own.flatten().collect();
+        if !own.is_empty() {
+            stacks.push((stack, own));
+        }
+    }
+    assert!(
+        groups.is_empty(),
+        "put {:?} into a stack of STACKS in infra/generate/src/template/mod.rs",
+        groups.keys()
+    );
+    stacks
+}
+
+/// The files of the templates and their contents, of which the root is the present one with its generated parts replaced.
+///
+/// # Panics
+/// A mark of a generated part is missing in the root.
+pub fn render(present: &str) -> Vec<(String, String)> {
+    let stacks = stacks();
+    let mut files = vec![(
+        "infra/template.yaml".to_owned(),
+        root::render(present, &stacks),
+    )];
+    for (stack, functions) in &stacks {
+        let path = format!("infra/stacks/{}.yaml", stack.name);
+        files.push((path, stack::render(stack, functions)));
+    }
+    files
+}
+
+/// The text with every line moved to the right.
+fn indented(by: usize, text: &str) -> String {
+    let blanks = " ".repeat(by);
+    let line = |line: &str| match line {
+        "" => "\n".to_owned(),
+        line => format!("{blanks}{line}\n"),
+    };
+    text.lines().map(line).collect()
+}

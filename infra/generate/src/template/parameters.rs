@@ -1,0 +1,131 @@
+//! The parameters of a nested stack, and what the root stack sets them to.
+
+use functions::function::Trigger;
+use shared::deployment::Need;
+use shared::ports::Work;
+
+use super::{Function, pascal};
+
+/// A parameter of a nested stack.
+pub struct Parameter {
+    pub name: String,
+    /// The type and more, as they are written in the nested stack's template.
+    pub declared: &'static str,
+    /// What the root stack sets it to.
+    pub value: String,
+}
+
+const TEXT: &str = "{ Type: String }";
+const NUMBER: &str = "{ Type: Number }";
+/// Without a default: a nested stack is only deployed by the root, which sets every parameter.
+const SECRET: &str = "{ Type: String, NoEcho: true }";
+
+fn parameter(name: &str, declared: &'static str, value: &str) -> Parameter {
+    Parameter {
+        name: name.to_owned(),
+        declared,
+        value: value.to_owned(),
+    }
+}
+
+/// The parameters of every nested stack. Those of functions are variables of the functions' environment.
+const COMMON: &[(&str, &str, &str)] = &[
+    ("Service", TEXT, "!Ref AWS::StackName"),
+    ("Stage", TEXT, "!Ref Stage"),
+    ("Architecture", TEXT, "!Ref Architecture"),
+    ("LogLevel", TEXT, "!Ref LogLevel"),
+    ("LogRetentionDays", NUMBER, "!Ref LogRetentionDays"),
+    ("Tracing", TEXT, "!Ref Tracing"),
+    ("AlarmTopicArn", TEXT, "!Ref AlarmTopicArn"),
+    ("KeyArn", TEXT, "!Ref KeyArn"),
+    ("Canary", TEXT, "!Ref Canary"),
+    ("CanaryEnabled", TEXT, "!If [Gradual, 'true', 'false']"),
+    ("ApiAlarm", TEXT, "!Ref ApiFailures"),
+    (
+        "Settings",
+        TEXT,
+        "!Join [/, [!Ref Table, !Ref RateTest, !Ref RateLive, !Ref MaxChildren, !Ref MaxEndpoints, !Ref RateNetwork, \
+         !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, \
+         !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
+    ),
+    ("TableName", TEXT, "!Ref Table"),
+    ("TableArn", TEXT, "!GetAtt Table.Arn"),
+    (
+        "BaseUrl",
+        TEXT,
+        "!If [OwnDomain, !Sub 'https://${DomainName}', '']",
+    ),
+    ("RateTest", NUMBER, "!Ref RateTest"),
+    ("RateLive", NUMBER, "!Ref RateLive"),
+    ("MaxChildren", NUMBER, "!Ref MaxChildren"),
+    ("MaxEndpoints", NUMBER, "!Ref MaxEndpoints"),
+    ("RateNetwork", NUMBER, "!Ref RateNetwork"),
+    ("OcpiCountryCode", TEXT, "!Ref OcpiCountryCode"),
+    ("OcpiPartyId", TEXT, "!Ref OcpiPartyId"),
+    ("OcpiName", TEXT, "!Ref OcpiName"),
+    ("ReservationFee", NUMBER, "!Ref ReservationFee"),
+];
+
+/// The parameters of the nested stack of these functions.
+pub fn of(functions: &[Function]) -> Vec<Parameter> {
+    let mut all: Vec<Parameter> = COMMON
+        .iter()
+        .map(|(name, declared, value)| parameter(name, declared, value))
+        .collect();
+    let mut add = |name: &str, declared, value: &str| all.push(parameter(name, declared, value));
+    let any = |has: &dyn Fn(&Function) -> bool| functions.iter().any(has);
+    let needs = |need| any(&|one: &Function| one.needs(need));
+    if any(&|one| !one.route_keys().is_empty()) {
+        add("ApiId", TEXT, "!Ref Api");
+        add("ApiRoleArn", TEXT, "!GetAtt ApiRole.Arn");
+    }
+    if any(&Function::has_pages) {
+        add("PageSecret", SECRET, &secret("PageSecret"));
+    }
+    if needs(Need::EncryptionKeys) {
+        add("EncryptionKeys", SECRET, &secret("EncryptionKeys"));
+    }
+    if needs(Need::Payments) {
+        let value = format!("!If [Paid, {}, '']", secret("StripeSecret"));
+        add("StripeSecretKey", SECRET, &value);
+    }
+    if [Need::SignReports, Need::WriteReports, Need::ReadStations]
+        .into_iter()
+        .any(needs)
+    {
+        add("FilesBucket", TEXT, "!Ref Files");
+    }
+    let sends = needs(Need::Messages);
+    for work in Work::ALL {
+        let queue = format!("{}Queue", pascal(work.function()));
+        if sends {
+            add(&format!("{queue}Url"), TEXT, &format!("!Ref {queue}"));
+        }
+        let works = |one: &Function| one.is_worker() && one.name() == work.function();
+        if sends || any(&works) {
+            add(
+                &format!("{queue}Arn"),
+                TEXT,
+                &format!("!GetAtt {queue}.Arn"),
+            );
+        }
+    }
+    if sends {
+        add("ScheduleGroup", TEXT, "!Ref Schedules");
+        add("SchedulerRoleArn", TEXT, "!GetAtt SchedulerRole.Arn");
+    }
+    if any(&Function::is_worker) {
+        add("WorkerConcurrency", NUMBER, "!Ref WorkerConcurrency");
+    }
+    if any(&|one| one.trigger() == Some(Trigger::Stream)) {
+        add("TableStreamArn", TEXT, "!GetAtt Table.StreamArn");
+        add("RelayDeadLettersUrl", TEXT, "!Ref RelayDeadLetters");
+        add("RelayDeadLettersArn", TEXT, "!GetAtt RelayDeadLetters.Arn");
+    }
+    all
+}
+
+/// The value of a secret, which CloudFormation resolves when it deploys.
+fn secret(name: &str) -> String {
+    format!("!Sub '{{{{resolve:secretsmanager:${{{name}}}}}}}'")
+}

@@ -1,0 +1,198 @@
+//! The role of a function: what it may do, and nothing else.
+//!
+//! Permissions for the table come from `infra/access.json`, which says what each function was seen to call while the tests
+//! ran: the action, the table or index, and the pattern of the partition keys (the condition `dynamodb:LeadingKeys`). A
+//! function that is not in that file yet may read everything and write the rows that its deployment names; a check in CI
+//! fails until the file is complete.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use functions::function::Trigger;
+use shared::deployment::Need;
+use shared::ports::Work;
+use shared::store::access::Rows;
+use tests::access::{Access, Place, Recorded};
+
+use super::{Function, indented, pascal};
+
+/// The role of a function.
+pub fn role(one: &Function, recorded: &Recorded) -> String {
+    let id = one.id();
+    let log = statement(
+        &["logs:CreateLogStream", "logs:PutLogEvents"],
+        &format!("!GetAtt {id}Log.Arn"),
+    );
+    let table = match recorded.get(one.name()) {
+        Some(access) => table_access(access),
+        None => wide_table_access(one),
+    };
+    let statements = log + &table + &trigger_access(one) + &needs_access(one);
+    format!(
+        "  {id}Role:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument:
+        Version: '2012-10-17'
+        Statement: [{{ Effect: Allow, Principal: {{ Service: lambda.amazonaws.com }}, Action: sts:AssumeRole }}]
+      Policies:
+        - PolicyName: own
+          PolicyDocument:
+            Version: '2012-10-17'
+            Statement:
+{}",
+        indented(14, &statements)
+    )
+}
+
+fn statement(actions: &[&str], resource: &str) -> String {
+    format!(
+        "- Effect: Allow\n  Action: [{}]\n  Resource: {resource}\n",
+        actions.join(", ")
+    )
+}
+
+/// A statement about the table or an index that holds for partition keys of these patterns.
+fn keyed_statement(actions: &[&str], place: &Place, patterns: &BTreeSet<String>) -> String {
+    let actions: Vec<String> = actions
+        .iter()
+        .map(|action| format!("dynamodb:{action}"))
+        .collect();
+    let actions: Vec<&str> = actions.iter().map(String::as_str).collect();
+    let resource = match place {
+        Place::Table => "!Ref TableArn".to_owned(),
+        Place::Index(name) => format!("!Sub '${{TableArn}}/index/{name}'"),
+    };
+    let patterns: Vec<String> = patterns.iter().map(|one| format!("'{one}'")).collect();
+    format!(
+        "{}  Condition:
+    ForAllValues:StringLike: {{ dynamodb:LeadingKeys: [{}] }}
+    'Null': {{ dynamodb:LeadingKeys: 'false' }}
+",
+        statement(&actions, &resource),
+        patterns.join(", ")
+    )
+}
+
+/// Statements for exactly the recorded calls. Actions with the same patterns share a statement.
+fn table_access(access: &BTreeSet<Access>) -> String {
+    let mut patterns: BTreeMap<(&Place, &str), BTreeSet<String>> = BTreeMap::new();
+    for one in access {
+        let entry = patterns.entry((&one.place, &one.action)).or_default();
+        entry.insert(one.keys.clone());
+    }
+    let mut statements: BTreeMap<(&Place, BTreeSet<String>), Vec<&str>> = BTreeMap::new();
+    for ((place, action), patterns) in patterns {
+        statements
+            .entry((place, patterns))
+            .or_default()
+            .push(action);
+    }
+    statements
+        .iter()
+        .map(|((place, patterns), actions)| keyed_statement(actions, place, patterns))
+        .collect()
+}
+
+/// Statements for a function whose calls were not recorded yet.
+fn wide_table_access(one: &Function) -> String {
+    let reads = match one.trigger() {
+        Some(Trigger::Pages) => false,
+        Some(Trigger::Invocation) => one.needs(Need::ReadTable),
+        _ => true,
+    };
+    let mut out = String::new();
+    if reads {
+        out += &statement(
+            &[
+                "dynamodb:GetItem",
+                "dynamodb:BatchGetItem",
+                "dynamodb:Query",
+            ],
+            "[!Ref TableArn, !Sub '${TableArn}/index/*']",
+        );
+    }
+    if matches!(one.trigger(), None | Some(Trigger::Otherwise)) {
+        let counted = [Rows::Of(shared::Kind::ApiKey), Rows::Rates];
+        let patterns = counted.iter().flat_map(|rows| rows.patterns()).collect();
+        out += &keyed_statement(&["UpdateItem"], &Place::Table, &patterns);
+    }
+    let patterns: BTreeSet<String> = one
+        .writes()
+        .iter()
+        .flat_map(|rows| rows.patterns())
+        .collect();
+    if !patterns.is_empty() {
+        let mut actions = vec!["PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"];
+        if one.needs(Need::BatchWrites) {
+            actions.push("BatchWriteItem");
+        }
+        out += &keyed_statement(&actions, &Place::Table, &patterns);
+    }
+    out
+}
+
+/// What Lambda does with the function's role to read its queue or stream.
+fn trigger_access(one: &Function) -> String {
+    match one.trigger() {
+        Some(Trigger::Queue { .. }) => statement(
+            &[
+                "sqs:ReceiveMessage",
+                "sqs:DeleteMessage",
+                "sqs:GetQueueAttributes",
+            ],
+            &format!("!Ref {}QueueArn", one.id()),
+        ),
+        Some(Trigger::Stream) => {
+            let stream = statement(
+                &[
+                    "dynamodb:DescribeStream",
+                    "dynamodb:GetRecords",
+                    "dynamodb:GetShardIterator",
+                    "dynamodb:ListStreams",
+                ],
+                "!Ref TableStreamArn",
+            );
+            stream + &statement(&["sqs:SendMessage"], "!Ref RelayDeadLettersArn")
+        }
+        _ => String::new(),
+    }
+}
+
+fn needs_access(one: &Function) -> String {
+    let files = |action: &str, prefix: &str| {
+        statement(
+            &[action],
+            &format!("!Sub 'arn:${{AWS::Partition}}:s3:::${{FilesBucket}}/{prefix}*'"),
+        )
+    };
+    let mut out = String::new();
+    for need in one.deployment().needs {
+        out += &match need {
+            Need::Messages => messages_access(),
+            Need::SignReports => files("s3:GetObject", "acct_"),
+            Need::WriteReports => files("s3:PutObject", "acct_"),
+            Need::ReadStations => files("s3:GetObject", "stations/"),
+            // Part of other statements; CloudFormation resolves secrets when it deploys.
+            Need::BatchWrites | Need::EncryptionKeys | Need::Payments | Need::ReadTable => {
+                String::new()
+            }
+        };
+    }
+    out
+}
+
+fn messages_access() -> String {
+    let queues: String = Work::ALL
+        .iter()
+        .map(|work| format!("    - !Ref {}QueueArn\n", pascal(work.function())))
+        .collect();
+    let send = format!("- Effect: Allow\n  Action: sqs:SendMessage\n  Resource:\n{queues}");
+    let schedule = statement(
+        &["scheduler:CreateSchedule", "scheduler:UpdateSchedule"],
+        "!Sub arn:${AWS::Partition}:scheduler:${AWS::Region}:${AWS::AccountId}:schedule/${ScheduleGroup}/*",
+    );
+    let pass = statement(&["iam:PassRole"], "!Ref SchedulerRoleArn");
+    send + &schedule
+        + &pass
+        + "  Condition: { StringEquals: { iam:PassedToService: scheduler.amazonaws.com } }\n"
+}

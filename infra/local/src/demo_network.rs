@@ -1,0 +1,91 @@
+//! `--network`: a charging network on this machine, the program of `infra/local/cpo`, which speaks OCPI with the service over HTTP.
+//!
+//! Its clock is that of the service, and moving the clock waits until it has sent what fell due. Everything else between the two is
+//! OCPI. At the first start the service registers with it as an operator would have it (`connect`). The network's state, the
+//! registration included, is in the data folder; at a later start it tells the service its new address and token (PUT of the
+//! credentials).
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use cpo::{Cpo, Line, NAME};
+use functions::networks::manage::{self, Manage, Managed};
+use shared::App;
+use shared::error::{Error, Result};
+use shared::ocpi::network::NetworkStatus;
+use shared::ocpi::versions::OwnUrls;
+use shared::origin::Mode;
+use shared::ports::Clock;
+
+use crate::clock::LocalClock;
+use crate::files::Folder;
+
+/// What a person does at the charge points.
+pub const ROUTE: &str = "/_local/network";
+
+/// The file of the network's state.
+const FILE: &str = "network.json";
+
+/// Starts the network. Nothing is exchanged with it yet. `tells` is whether its log goes to standard output, and `by_itself` whether
+/// it does what falls due without being asked.
+///
+/// # Errors
+/// Its file cannot be read, or there is no free port.
+pub async fn start(
+    folder: &Folder,
+    clock: Arc<LocalClock>,
+    tells: bool,
+    by_itself: bool,
+) -> Result<Cpo> {
+    let options = cpo::Options {
+        port: None,
+        file: folder.path().map(|folder| folder.join(FILE)),
+        clock: Arc::new(move || clock.now().into()),
+        report: Arc::new(move |line| {
+            if tells {
+                tell(line);
+            }
+        }),
+        by_itself,
+    };
+    Cpo::start(options)
+        .await
+        .map_err(|why| Error::internal(format!("--network: {why}")))
+}
+
+fn tell(line: &Line) {
+    // Without standard output there is nobody to read it.
+    drop(writeln!(
+        std::io::stdout(),
+        "{} {NAME}: {}",
+        line.at,
+        line.text
+    ));
+}
+
+/// Connects the service, which answers at `base_url`, with the network.
+///
+/// # Errors
+/// The exchange of credentials fails.
+pub async fn connect(app: &App, network: &Cpo, base_url: &str) -> Result<()> {
+    if network.is_connected() && network.renew(&OwnUrls(base_url).versions()).await.is_ok() {
+        return Ok(());
+    }
+    // One of the two has lost its state.
+    network.forget();
+    let mode = Mode::Test;
+    if let Managed::Networks { data } = manage::handle(app, Manage::List { mode }, None).await? {
+        let known = data.into_iter().map(|listed| listed.network);
+        let known = known.filter(|one| one.name == NAME && one.status != NetworkStatus::Revoked);
+        for network in known.map(|network| network.id) {
+            manage::handle(app, Manage::Revoke { mode, network }, None).await?;
+        }
+    }
+    let connect = Manage::Connect {
+        mode,
+        name: NAME.to_owned(),
+        url: network.versions_url(),
+        token: network.token_a(),
+    };
+    manage::handle(app, connect, Some(base_url)).await.map(drop)
+}

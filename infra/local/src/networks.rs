@@ -1,0 +1,42 @@
+//! `/_local/networks`: what operators do with charging networks, as the function `manage-networks` does on AWS.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use functions::networks::manage::{self, Manage, Managed};
+use shared::error::Result;
+use shared::http::edge::base_url;
+use shared::http::errors;
+use shared::origin::Mode;
+use shared::response::Response;
+use shared::{App, Id, Kind};
+
+use crate::check_json;
+
+/// Where the runner takes them.
+pub const ROUTE: &str = "/_local/networks";
+
+/// `POST /_local/networks`: does what the body says. Networks reach this service at the address that the request was sent to.
+pub async fn manage(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body: axum::body::Bytes,
+) -> Result<Json<Managed>, Response> {
+    let managed = async {
+        check_json(&headers)?;
+        let manage: Manage = shared::http::body::read(&body, None)?;
+        manage::handle(&app, manage, Some(&base_url(&app, &headers))).await
+    };
+    managed.await.map(Json).map_err(|error| shown(&app, &error))
+}
+
+/// `GET /_local/networks`: the networks of test mode.
+pub async fn list(State(app): State<App>) -> Result<Json<Managed>, Response> {
+    let list = Manage::List { mode: Mode::Test };
+    let managed = manage::handle(&app, list, None).await;
+    managed.map(Json).map_err(|error| shown(&app, &error))
+}
+
+fn shown(app: &App, error: &shared::Error) -> Response {
+    errors::answer(error, &Id::new(Kind::Request, app.now()), "")
+}

@@ -1,0 +1,67 @@
+"""Tests of the quota check: python infra/quotas/test.py
+
+fixtures/one-stack.yaml.gz is the template of an earlier state of this repository, when one stack had every function: it could
+not have been deployed.
+"""
+
+import gzip
+import pathlib
+import re
+import tempfile
+import unittest
+
+import check
+
+HERE = pathlib.Path(__file__).parent
+TEMPLATES = HERE.parent
+
+
+class QuotaTest(unittest.TestCase):
+    def test_the_templates_are_within_every_quota(self):
+        quotas = check.check(TEMPLATES / "template.yaml")
+        self.assertEqual([], [quota.name for quota in quotas.broken()])
+
+    def test_every_quota_is_measured_at_something(self):
+        quotas = check.check(TEMPLATES / "template.yaml")
+        only_after_a_build = {"MB of a zipped package in S3 that is unzipped", "MB of all versions of a release, of 75 GB a region"}
+        only_elsewhere = {"characters of a managed policy"}
+        unmeasured = {quota.name for quota in quotas.all.values() if not quota.found}
+        self.assertLessEqual(unmeasured, only_after_a_build | only_elsewhere)
+
+    def test_a_stack_with_all_functions_and_a_secret_for_each_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            template = pathlib.Path(folder) / "one-stack.yaml"
+            template.write_bytes(gzip.decompress((HERE / "fixtures" / "one-stack.yaml.gz").read_bytes()))
+            broken = {quota.name: quota.worst()[0] for quota in check.check(template).broken()}
+        # 93 functions with the secret of page tokens and 9 with that of the payment provider.
+        self.assertEqual(102, broken["dynamic references of a template"])
+        # Permissions for API Gateway alone are a fifth of them.
+        self.assertGreater(broken["resources of a stack, as infra/README.md plans it"], 450)
+
+    def test_a_quota_that_is_exceeded_in_a_nested_stack_is_reported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder)
+            (copy / "stacks").mkdir()
+            for path in [TEMPLATES / "template.yaml", *(TEMPLATES / "stacks").glob("*.yaml")]:
+                (copy / path.relative_to(TEMPLATES)).write_text(path.read_text())
+            for name, change in {
+                "service": lambda text: text.replace("Timeout: 900", "Timeout: 901"),
+                "fleets": lambda text: text.replace("Timeout: 10\n", "Timeout: 31\n"),
+                "drivers": lambda text: re.sub(r"(RouteKey: POST /v1/drivers\n)", r"\1", text)
+                + "".join(f"  Queue{n}:\n    Type: AWS::SQS::Queue\n" for n in range(200)),
+            }.items():
+                path = copy / "stacks" / f"{name}.yaml"
+                path.write_text(change(path.read_text()))
+            broken = {quota.name for quota in check.check(copy / "template.yaml").broken()}
+        self.assertEqual(
+            {
+                "seconds of a time-out",
+                "seconds of a function that answers requests",
+                "resources of a stack, as infra/README.md plans it",
+            },
+            broken,
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

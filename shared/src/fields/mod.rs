@@ -1,0 +1,8 @@
+//! Field types that several resources use.
+
+pub mod address;
+pub mod card;
+pub mod cycle;
+pub mod metadata;
+pub mod patch;
+pub mod text;

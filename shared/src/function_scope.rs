@@ -1,0 +1,21 @@
+//! Which function a piece of work belongs to. On Lambda each process has one function; in a local run and in tests one process
+//! has all of them, and whoever observes the calls of the table asks here which function makes them.
+
+use std::future::Future;
+
+tokio::task_local! {
+    static FUNCTION: &'static str;
+}
+
+/// The scope of what happens to every request before it is known which route it is for: authentication.
+pub const EVERY_REQUEST: &str = "every-request";
+
+/// Runs a future as a part of the function with that name.
+pub async fn within<F: Future>(function: &'static str, future: F) -> F::Output {
+    FUNCTION.scope(function, future).await
+}
+
+/// The function that the calling future is a part of.
+pub fn current() -> Option<&'static str> {
+    FUNCTION.try_with(|function| *function).ok()
+}

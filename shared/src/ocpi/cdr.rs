@@ -1,0 +1,90 @@
+//! The members of a CDR (charge detail record) that this service uses.
+
+use rust_decimal::Decimal;
+use serde::Deserialize;
+
+use super::cost::{CdrToken, ChargingPeriod, Cost};
+use super::party::PartyId;
+use super::reader::{moment, number, optional_number, optional_text, text};
+use super::tariff::Tariff;
+use crate::time::Timestamp;
+
+/// What a session cost, and why. A CDR never changes; a wrong one is credited by another.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Cdr {
+    #[serde(flatten)]
+    pub owner: PartyId,
+    #[serde(deserialize_with = "text")]
+    pub id: String,
+    #[serde(deserialize_with = "moment")]
+    pub start_date_time: Timestamp,
+    #[serde(deserialize_with = "moment")]
+    pub end_date_time: Timestamp,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub session_id: Option<String>,
+    pub cdr_token: CdrToken,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub authorization_reference: Option<String>,
+    pub cdr_location: CdrLocation,
+    #[serde(deserialize_with = "text")]
+    pub currency: String,
+    /// As they were when the session began.
+    #[serde(default)]
+    pub tariffs: Vec<Tariff>,
+    #[serde(default)]
+    pub charging_periods: Vec<ChargingPeriod>,
+    pub total_cost: Cost,
+    /// kWh
+    #[serde(deserialize_with = "number")]
+    pub total_energy: Decimal,
+    /// Hours, those without charging included.
+    #[serde(deserialize_with = "number")]
+    pub total_time: Decimal,
+    /// Hours without charging.
+    #[serde(default, deserialize_with = "optional_number")]
+    pub total_parking_time: Option<Decimal>,
+    /// Whether this credits another CDR: its amounts are negative.
+    #[serde(default)]
+    pub credit: bool,
+    /// The CDR that this credits.
+    #[serde(default, deserialize_with = "optional_text")]
+    pub credit_reference_id: Option<String>,
+    #[serde(deserialize_with = "moment")]
+    pub last_updated: Timestamp,
+}
+
+/// Where the session took place.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CdrLocation {
+    #[serde(deserialize_with = "text")]
+    pub id: String,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub evse_uid: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub connector_id: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ocpi::reader::lenient;
+    use serde_json::json;
+
+    #[test]
+    fn a_credit_names_what_it_credits() {
+        let cdr = json!({"country_code": "BE", "party_id": "BEC", "id": "1-C", "start_date_time": "2015-06-29T21:39:09Z",
+            "end_date_time": "2015-06-29T23:37:32Z", "cdr_token": {"uid": "012345678", "type": "RFID"},
+            "cdr_location": {"id": "LOC1", "evse_uid": "3256", "connector_id": "1"}, "currency": "EUR",
+            "charging_periods": [{"start_date_time": "2015-06-29T21:39:09Z",
+                "dimensions": [{"type": "TIME", "volume": 1.973}], "tariff_id": "12"}],
+            "total_cost": {"excl_vat": -4, "incl_vat": -4.4}, "total_energy": 15.342, "total_time": 1.973,
+            "credit": true, "credit_reference_id": "1", "last_updated": "2015-06-29T22:01:13Z"});
+        let read: Cdr = lenient(&cdr).unwrap();
+        assert!(read.credit && read.credit_reference_id.as_deref() == Some("1"));
+        assert_eq!(read.total_cost.gross, Some(Decimal::new(-44, 1)));
+        assert_eq!(
+            read.charging_periods[0].dimensions[0].volume,
+            Decimal::new(1973, 3)
+        );
+    }
+}

@@ -1,0 +1,349 @@
+//! The client of other platforms: requests over OCPI, with time-outs, address checks and bounded responses.
+//!
+//! Every address that is called was given by the other platform, so each one passes the checks of webhook addresses, and an address
+//! on a page of a list must stay on the host of the list. A `GET` that fails is repeated with growing pauses. Nothing else is: the
+//! standard asks not to repeat messages, because they may have had their effect.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::fields::text::WebUrl;
+use crate::models::webhook_endpoint::Targets;
+use crate::ocpi::credentials::CredentialsToken;
+use crate::ocpi::envelope::{Received, StatusCode};
+use crate::ocpi::page::next_link;
+use crate::ocpi::party::PartyId;
+use crate::ocpi::reader;
+
+/// How long a request may take in all.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often a `GET` is sent, and the pause before the second time; each further pause is three times as long.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The largest response that is read, in bytes.
+const MAX_RESPONSE: usize = 16 * 1024 * 1024;
+
+/// Why a request to a platform had no success.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The address may not be called.
+    #[error("{0}")]
+    Address(String),
+    /// There was no response: the request may have had its effect.
+    #[error("the platform cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the platform responded with HTTP {0}")]
+    Http(u16),
+    /// The response is not what the standard says.
+    #[error("the platform's response cannot be read: {0}")]
+    Malformed(String),
+    #[error("the platform responded with status code {code}: {message}", code = .0.0, message = .1)]
+    Status(StatusCode, String),
+}
+
+impl Failure {
+    /// Whether the platform has understood the request and refuses it, so that repeating it does not help.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Http(status) => (400..500).contains(status) && *status != 429,
+            Self::Status(code, _) => code.0 / 1000 == 2,
+            Self::Address(_) => true,
+            Self::Unreachable(_) | Self::Malformed(_) => false,
+        }
+    }
+
+    fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => true,
+            Self::Http(status) => *status >= 500 || *status == 429,
+            _ => false,
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    /// For an operator or a queue: what cannot be reached now may be later.
+    fn from(failure: Failure) -> Self {
+        match failure.is_refusal() {
+            true => Self::malformed(failure.to_string()),
+            false => Self::unavailable(failure.to_string()),
+        }
+    }
+}
+
+/// A page of a list.
+#[derive(Debug, Clone)]
+pub struct ListPage {
+    pub objects: Vec<Value>,
+    /// The address of the next page, on the host of this one.
+    pub next: Option<String>,
+}
+
+/// A platform, and as whom and to whom messages are sent.
+pub struct Platform<'a> {
+    pub app: &'a App,
+    pub token: CredentialsToken,
+    /// The party that messages to functional modules are addressed to; `None` for the modules `versions` and `credentials`, whose
+    /// messages are not routed.
+    pub to: Option<PartyId>,
+}
+
+impl Platform<'_> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Failure> {
+        let (data, _) = self.repeat(url).await?;
+        reader::lenient(&data).map_err(Failure::Malformed)
+    }
+
+    /// Reads a page of a list.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn get_page(&self, url: &str) -> Result<ListPage, Failure> {
+        let (data, link) = self.repeat(url).await?;
+        let next = link.as_deref().and_then(next_link);
+        Ok(ListPage {
+            objects: match data {
+                Value::Array(objects) => objects,
+                // Some platforms leave out an empty list.
+                Value::Null => Vec::new(),
+                _ => return Err(Failure::Malformed("data: expected a list".into())),
+            },
+            next: next.map(|next| on_host_of(url, next)).transpose()?,
+        })
+    }
+
+    async fn repeat(&self, url: &str) -> Result<(Value, Option<String>), Failure> {
+        let mut pause = PAUSE;
+        for _ in 1..TRIES {
+            match self.send(Method::GET, url, None).await {
+                Err(failure) if failure.is_passing() => {}
+                done => return done,
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 3;
+        }
+        self.send(Method::GET, url, None).await
+    }
+
+    /// Sends an object with `POST`, and returns the data of the response.
+    ///
+    /// # Errors
+    /// Why the platform did not take it.
+    pub async fn post(&self, url: &str, body: &Value) -> Result<Value, Failure> {
+        let (data, _) = self.send(Method::POST, url, Some(body)).await?;
+        Ok(data)
+    }
+
+    /// Sends an object with `PUT`, and returns the data of the response.
+    ///
+    /// # Errors
+    /// Why the platform did not take it.
+    pub async fn put(&self, url: &str, body: &Value) -> Result<Value, Failure> {
+        let (data, _) = self.send(Method::PUT, url, Some(body)).await?;
+        Ok(data)
+    }
+
+    /// Sends a `DELETE`.
+    ///
+    /// # Errors
+    /// Why the platform did not take it.
+    pub async fn delete(&self, url: &str) -> Result<(), Failure> {
+        self.send(Method::DELETE, url, None).await.map(drop)
+    }
+
+    /// Sends a request. Returns the data of the response and its header `Link`.
+    async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<&Value>,
+    ) -> Result<(Value, Option<String>), Failure> {
+        let url = checked(url, self.app.settings.targets).map_err(Failure::Address)?;
+        let client = self.app.sender.client();
+        let client = client.map_err(|error| Failure::Unreachable(error.to_string()))?;
+        let mut request = client
+            .request(method, url)
+            .timeout(TIMEOUT)
+            .header("authorization", self.token.header());
+        for name in ["x-request-id", "x-correlation-id"] {
+            request = request.header(name, uuid::Uuid::now_v7().to_string());
+        }
+        if let Some(to) = &self.to {
+            let own = &self.app.settings.own_party.id;
+            for (name, value) in [
+                ("ocpi-to-country-code", to.country_code()),
+                ("ocpi-to-party-id", to.party_id()),
+                ("ocpi-from-country-code", own.country_code()),
+                ("ocpi-from-party-id", own.party_id()),
+            ] {
+                request = request.header(name, value);
+            }
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.map_err(|error| unreachable(&error))?;
+        let status = response.status().as_u16();
+        let link = response.headers().get("link");
+        let link = link.and_then(|link| link.to_str().ok()).map(str::to_owned);
+        let body = read(response).await?;
+        if !(200..300).contains(&status) {
+            return Err(Failure::Http(status));
+        }
+        let received: Received =
+            serde_json::from_slice(&body).map_err(|error| Failure::Malformed(error.to_string()))?;
+        if !received.status_code.is_success() {
+            let message = received.status_message.unwrap_or_default();
+            return Err(Failure::Status(
+                received.status_code,
+                crate::error::excerpt(&message).into(),
+            ));
+        }
+        Ok((received.data, link))
+    }
+}
+
+async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| unreachable(&error))?
+    {
+        if body.len() + chunk.len() > MAX_RESPONSE {
+            return Err(Failure::Malformed("it is larger than 16 MiB".into()));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The error with its causes, without the address, which may be long.
+fn unreachable(error: &reqwest::Error) -> Failure {
+    let error: &dyn std::error::Error = error;
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    let text: Vec<String> = causes.map(ToString::to_string).collect();
+    Failure::Unreachable(match text.is_empty() {
+        true => "the request failed".into(),
+        false => text.join(": "),
+    })
+}
+
+/// An address of a platform, if it may be called as far as that is known without resolving its host. The addresses behind a name
+/// are checked when it is called.
+///
+/// # Errors
+/// Why it may not be called.
+pub fn checked(url: &str, targets: Targets) -> Result<url::Url, String> {
+    let checked = WebUrl::try_from(url.to_owned()).map_err(|why| format!("url: {why}"))?;
+    if let Err(error) = targets.check(&checked) {
+        return Err(format!("url: {error}"));
+    }
+    checked
+        .parts()
+        .ok_or_else(|| "url: expected an absolute https URL".into())
+}
+
+/// The address of a next page, on the host of the list: a token is sent to no other. Platforms behind a proxy name themselves
+/// with `http`, so scheme and port are those of the list.
+fn on_host_of(list: &str, next: &str) -> Result<String, Failure> {
+    let refused = |why: &str| Failure::Malformed(format!("the header Link {why}"));
+    let mut url = url::Url::parse(list).map_err(|_| refused("belongs to no list"))?;
+    let next = url.join(next).map_err(|_| refused("holds no address"))?;
+    if next.host_str() != url.host_str() {
+        return Err(refused("names another host"));
+    }
+    url.set_path(next.path());
+    url.set_query(next.query());
+    Ok(url.into())
+}
+
+/// The address of something below an endpoint.
+pub fn below(endpoint: &str, segments: &[&str]) -> String {
+    let mut url = endpoint.trim_end_matches('/').to_owned();
+    for segment in segments {
+        let bytes = segment.bytes().map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'*' => {
+                char::from(byte).to_string()
+            }
+            other => format!("%{other:02X}"),
+        });
+        url.push('/');
+        url.extend(bytes);
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_not_sent_to_another_host() {
+        let list = "https://cpo.example:8443/locations?limit=2";
+        let next = |next: &str| on_host_of(list, next);
+        let page = "https://cpo.example:8443/locations?offset=2";
+        assert_eq!(
+            next("https://cpo.example:8443/locations?offset=2").unwrap(),
+            page
+        );
+        assert_eq!(next("http://cpo.example/locations?offset=2").unwrap(), page);
+        assert_eq!(next("/locations?offset=2").unwrap(), page);
+        for other in [
+            "https://evil.example/locations",
+            "//evil.example/",
+            "https://cpo.example.evil/",
+        ] {
+            assert!(next(other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn only_addresses_are_called_that_webhooks_may_have() {
+        let allowed = |url: &str, targets| checked(url, targets).is_ok();
+        assert!(allowed("https://cpo.example/versions", Targets::Public));
+        assert!(allowed(
+            "http://127.0.0.1:4631/versions",
+            Targets::PublicAndLoopback
+        ));
+        for url in [
+            "http://cpo.example/versions",
+            "https://127.0.0.1/versions",
+            "https://169.254.169.254/latest",
+            "https://me:secret@cpo.example/",
+            "ftp://cpo.example/",
+            "versions",
+        ] {
+            assert!(!allowed(url, Targets::Public), "{url}");
+        }
+        assert!(!allowed(
+            "http://10.0.0.1/versions",
+            Targets::PublicAndLoopback
+        ));
+    }
+
+    #[test]
+    fn a_segment_of_an_address_is_escaped() {
+        let url = below("https://cpo.example/tokens/", &["NL", "TNM", "0 1/ü"]);
+        assert_eq!(url, "https://cpo.example/tokens/NL/TNM/0%201%2F%C3%BC");
+    }
+
+    #[test]
+    fn a_refusal_is_not_repeated() {
+        assert!(Failure::Http(404).is_refusal() && !Failure::Http(503).is_refusal());
+        assert!(Failure::Status(StatusCode(2001), String::new()).is_refusal());
+        assert!(!Failure::Status(StatusCode(3000), String::new()).is_refusal());
+        assert!(Failure::Http(503).is_passing() && !Failure::Malformed(String::new()).is_passing());
+    }
+}

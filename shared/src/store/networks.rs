@@ -1,0 +1,1019 @@
+//! Networks, their tokens and parties, and what they send: objects of OCPI as they are received.
+//!
+//! An object has one row, with the JSON text that was received and a revision that every write is conditional on. A location and
+//! the charging station that it becomes are written together. The index `network` holds the keys of rows only, and an update
+//! never moves them, so that it writes no index entry.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Update};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::keys::{Key, Partition};
+use super::row::{ById, Record};
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Item, Store, client, key_item, n, number, row, s, string};
+use crate::error::{Error, Result};
+use crate::id::{Id, Kind};
+use crate::models::charging_station::{ChargingStation, ConnectorStatus};
+use crate::models::stored::Stored;
+use crate::ocpi::command::{CommandType, ResponseType, ResultType};
+use crate::ocpi::network::{Network, NetworkInternal, NetworkStatus};
+use crate::ocpi::object::{Module, ObjectId};
+use crate::ocpi::party::PartyId;
+use crate::ocpi::token::{Token, TokenType};
+use crate::origin::{Mode, Origin, Tenant};
+use crate::time::{DAY, MINUTE, Timestamp};
+
+impl Record for Network {
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a NetworkInternal) -> Key<'a> {
+        Self::locate(tenant, &self.id)
+    }
+
+    fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a NetworkInternal) -> Vec<Partition<'a>> {
+        vec![Partition::Networks { mode: tenant.mode }]
+    }
+
+    fn next_action_at(internal: &NetworkInternal) -> Option<Timestamp> {
+        internal.next_pull_at
+    }
+}
+
+impl ById for Network {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Network {
+            mode: tenant.mode,
+            id,
+        }
+    }
+}
+
+/// An object as it was received.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReceivedObject {
+    pub id: ObjectId,
+    /// The network over which it came.
+    pub network: Id,
+    pub object: Value,
+    /// When it was received the last time.
+    pub received: Timestamp,
+    /// How often it was written; 0 for one that is not in the table.
+    pub revision: u64,
+    /// The station that a location became.
+    pub station: Option<Id>,
+    /// The object of this service that a session or a CDR belongs to, as its tenant and id. Without one it is listed as
+    /// unmatched.
+    pub matched: Option<Matched>,
+}
+
+/// What a session or a CDR of a network belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Matched {
+    pub tenant: Tenant,
+    pub charging_session: Id,
+}
+
+/// A command that was sent to a network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentCommand {
+    pub id: Id,
+    pub network: Id,
+    pub command: CommandType,
+    /// What the command is about, such as a charging session or a reservation.
+    pub subject: Subject,
+    pub sent: Timestamp,
+    /// How the operator responded; `None` while it has not, or if its response could not be read.
+    pub response: Option<ResponseType>,
+    /// When the result counts as lost.
+    pub deadline: Timestamp,
+    /// The results in the order in which they arrived. The first one counts, unless it is a time-out.
+    pub results: Vec<CommandOutcome>,
+}
+
+/// An object of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    pub tenant: Tenant,
+    pub id: Id,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutcome {
+    pub result: ResultType,
+    pub received: Timestamp,
+}
+
+/// How many results of one command are kept.
+const MAX_RESULTS: usize = 10;
+
+/// How long a command is kept, in milliseconds.
+const COMMAND_KEPT: i64 = 30 * DAY;
+
+/// How far a pull has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pull {
+    /// Whether objects are pulled that have not changed, to find out which ones are gone.
+    pub full: bool,
+    pub started: Timestamp,
+    pub finished: Option<Timestamp>,
+    /// The modules that are still to be pulled, the present one first.
+    pub modules: Vec<Module>,
+    /// The address of the next page of the present module; `None` before the first one.
+    pub next_page: Option<String>,
+    /// How many pages of the present module have been read.
+    pub pages: u32,
+    /// When the last complete pull began: objects that have changed since are pulled.
+    pub since: Option<Timestamp>,
+    /// When the last complete full pull began.
+    pub last_full: Option<Timestamp>,
+    pub counts: PullCounts,
+    /// The first objects that could not be used, with the reasons.
+    pub problems: Vec<String>,
+    /// Why the pull was interrupted the last time.
+    pub error: Option<String>,
+}
+
+/// What a pull has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullCounts {
+    pub received: u32,
+    pub changed: u32,
+    /// Objects that could not be used.
+    pub skipped: u32,
+    /// Stations that became `removed` because their location is gone.
+    pub removed: u32,
+}
+
+/// How many objects that could not be used a pull names.
+pub const MAX_PROBLEMS: usize = 100;
+
+/// The tenant of rows that belong to no account.
+pub fn nobody(mode: Mode) -> Tenant {
+    Tenant {
+        account: Id::from_number(Kind::Account, 0),
+        mode,
+    }
+}
+
+/// The origin of what a network or an operator does.
+pub fn shared_origin(mode: Mode, now: Timestamp) -> Origin {
+    Origin::background(nobody(mode), now)
+}
+
+impl Store {
+    /// All networks of a mode, the newest first.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn networks(&self, mode: Mode) -> Result<Vec<Stored<Network>>> {
+        let items = self.items_in(Partition::Networks { mode }).await?;
+        let mut networks: Vec<Stored<Network>> = items
+            .into_iter()
+            .map(row::from_item)
+            .collect::<Result<_>>()?;
+        networks.sort_by(|a, b| b.object.id.cmp(&a.object.id));
+        Ok(networks)
+    }
+
+    /// The network whose platform authenticates with the token that has this hash.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn network_of_token(
+        &self,
+        mode: Mode,
+        hash: &str,
+    ) -> Result<Option<Stored<Network>>> {
+        self.pointed_at(mode, Key::OwnToken { mode, hash }).await
+    }
+
+    /// The network that a party belongs to.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn network_of_party(
+        &self,
+        mode: Mode,
+        party: &PartyId,
+    ) -> Result<Option<Stored<Network>>> {
+        self.pointed_at(mode, Key::Party { mode, party }).await
+    }
+
+    /// The network that a row points at.
+    async fn pointed_at(&self, mode: Mode, key: Key<'_>) -> Result<Option<Stored<Network>>> {
+        let Some(item) = self.item(key, true).await? else {
+            return Ok(None);
+        };
+        let id = Id::from(string(&item, "network"));
+        self.find(&nobody(mode), &id).await
+    }
+
+    /// An object as it was received.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn received(&self, mode: Mode, id: &ObjectId) -> Result<Option<ReceivedObject>> {
+        let item = self.item(Key::OcpiObject { mode, id }, true).await?;
+        item.map(|item| read_object(item, id)).transpose()
+    }
+
+    /// Objects as they were received, by their ids; those that are not there are left out.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn all_received(&self, mode: Mode, ids: &[ObjectId]) -> Result<Vec<ReceivedObject>> {
+        let mut wanted: HashMap<String, &ObjectId> = HashMap::new();
+        for id in ids {
+            wanted.insert(Key::OcpiObject { mode, id }.pair().0, id);
+        }
+        let unique = wanted
+            .values()
+            .map(|id| key_item(Key::OcpiObject { mode, id }));
+        let items = self.items(unique.collect(), None, true).await?;
+        let read = |item: Item| {
+            let id = wanted.get(string(&item, "pk")).copied();
+            let id = id.ok_or_else(|| Error::internal("a row that was not asked for"))?;
+            read_object(item, id)
+        };
+        items.into_iter().map(read).collect()
+    }
+
+    /// A location and the station that it became, in one call.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn location_and_station(
+        &self,
+        mode: Mode,
+        id: &ObjectId,
+        station: &Id,
+    ) -> Result<(Option<ReceivedObject>, Option<Stored<ChargingStation>>)> {
+        let keys = [
+            key_item(Key::OcpiObject { mode, id }),
+            key_item(Key::Station { mode, id: station }),
+        ];
+        let (mut location, mut stored) = (None, None);
+        for item in self.items(keys.to_vec(), None, true).await? {
+            if item.contains_key(RAW) {
+                location = Some(read_object(item, id)?);
+            } else {
+                stored = Some(row::from_item(item)?);
+            }
+        }
+        Ok((location, stored))
+    }
+
+    /// The ids of the locations of a party, in lower case.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn location_ids(&self, mode: Mode, party: &PartyId) -> Result<Vec<String>> {
+        let items = self
+            .network_index(Partition::LocationsOf { mode, party })
+            .await?;
+        let ids = items
+            .iter()
+            .map(|item| string(item, "network_sk").to_owned());
+        Ok(ids.collect())
+    }
+
+    /// The sessions and CDRs that belong to no session of this service, the oldest first.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn unmatched(&self, mode: Mode, limit: usize) -> Result<Vec<ReceivedObject>> {
+        let mut items = self.network_index(Partition::Unmatched { mode }).await?;
+        items.truncate(limit);
+        let ids = items.iter().filter_map(|item| {
+            let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
+            Some(id)
+        });
+        let ids: Vec<ObjectId> = ids.collect();
+        let mut objects = self.all_received(mode, &ids).await?;
+        objects.sort_by_key(|one| one.received);
+        Ok(objects)
+    }
+
+    /// The ids of the locations that name a tariff, after the given one, at most so many.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn locations_with_tariff(
+        &self,
+        mode: Mode,
+        tariff: &ObjectId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        let key = |location| Key::TariffUse {
+            mode,
+            tariff,
+            location,
+        };
+        let (pk, first) = key("").pair();
+        let start = after.map(|after| key_item(key(after)));
+        let page = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":sk", s(first.as_str()))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(start)
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let items = page.items.unwrap_or_default();
+        let ids = items
+            .iter()
+            .filter_map(|item| string(item, "sk").strip_prefix(&first));
+        Ok(ids.map(str::to_owned).collect())
+    }
+
+    /// Notes that a location names a tariff.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn note_tariff_use(
+        &self,
+        mode: Mode,
+        tariff: &ObjectId,
+        location: &str,
+    ) -> Result<()> {
+        let key = Key::TariffUse {
+            mode,
+            tariff,
+            location,
+        };
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(key_item(key))).send().await;
+        put.map_err(client::failure).map(drop)
+    }
+
+    /// A command that was sent.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn command(&self, mode: Mode, id: &Id) -> Result<Option<SentCommand>> {
+        let item = self.item(Key::NetworkCommand { mode, id }, true).await?;
+        item.map(|item| read_state(&item)).transpose()
+    }
+
+    /// Notes a command before it is sent, and how the operator has responded to it.
+    ///
+    /// # Errors
+    /// `Contended` if a result arrived in the meantime; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn put_command(
+        &self,
+        mode: Mode,
+        command: &SentCommand,
+        results_before: Option<usize>,
+    ) -> Result<()> {
+        let key = Key::NetworkCommand {
+            mode,
+            id: &command.id,
+        };
+        let mut item = key_item(key);
+        item.insert(STATE.into(), state(command)?);
+        item.insert("results".into(), n(command.results.len()));
+        item.insert("version".into(), n(command.results.len() + 1));
+        let expiry = command.sent.plus_millis(COMMAND_KEPT);
+        item.insert("ttl".into(), n(expiry.unix_seconds()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item));
+        let put = match results_before {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(before) => put
+                .condition_expression("results = :before")
+                .expression_attribute_values(":before", n(before)),
+        };
+        match put.send().await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
+            {
+                Err(Error::Contended)
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// How far the present or last pull from a network has come.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn pull(&self, mode: Mode, network: &Id) -> Result<Option<Pull>> {
+        let item = self.item(Key::Pull { mode, network }, true).await?;
+        item.map(|item| read_state(&item)).transpose()
+    }
+
+    /// Stores how far a pull has come.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn put_pull(&self, mode: Mode, network: &Id, pull: &Pull) -> Result<()> {
+        let mut item = key_item(Key::Pull { mode, network });
+        item.insert(STATE.into(), state(pull)?);
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item)).send().await;
+        put.map_err(client::failure).map(drop)
+    }
+
+    /// Notes which objects a page of a full pull had.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn note_pulled(
+        &self,
+        mode: Mode,
+        network: &Id,
+        pull: &Pull,
+        ids: &[(PartyId, String)],
+    ) -> Result<()> {
+        let mut item = key_item(Key::PulledPage {
+            mode,
+            network,
+            page: pull.pages,
+        });
+        item.insert(STATE.into(), state(&(pull.started, ids))?);
+        let expiry = pull.started.plus_millis(7 * DAY);
+        item.insert("ttl".into(), n(expiry.unix_seconds()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item)).send().await;
+        put.map_err(client::failure).map(drop)
+    }
+
+    /// The objects that the pages of a full pull had.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn pulled(
+        &self,
+        mode: Mode,
+        network: &Id,
+        started: Timestamp,
+    ) -> Result<Vec<(PartyId, String)>> {
+        let (pk, first) = Key::PulledPage {
+            mode,
+            network,
+            page: 0,
+        }
+        .pair();
+        let pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :end")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":end", s(format!("{}~", first.trim_end_matches('0'))))
+            .expression_attribute_values(":first", s(first))
+            .consistent_read(true)
+            .into_paginator()
+            .items()
+            .send();
+        let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+        let mut pulled = Vec::new();
+        for item in &items {
+            let (of, ids): (Timestamp, Vec<(PartyId, String)>) = read_state(item)?;
+            if of == started {
+                pulled.extend(ids);
+            }
+        }
+        Ok(pulled)
+    }
+
+    /// The token of a charge card, as networks know it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn token(
+        &self,
+        mode: Mode,
+        kind: TokenType,
+        uid: &str,
+    ) -> Result<Option<StoredToken>> {
+        let item = self
+            .item(Key::ChargeToken { mode, kind, uid }, true)
+            .await?;
+        item.map(|item| read_state(&item)).transpose()
+    }
+
+    /// Stores the token of a charge card. The relay sends it to every connected network.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn put_token(&self, mode: Mode, token: &StoredToken) -> Result<()> {
+        let key = Key::ChargeToken {
+            mode,
+            kind: token.token.kind,
+            uid: &token.token.uid,
+        };
+        let mut item = key_item(key);
+        let (_, attribute, value) = Partition::Tokens { mode }.place();
+        item.insert(attribute.into(), s(value));
+        let updated = token.token.last_updated;
+        let order = format!("{updated} {}", token.token.uid.to_lowercase());
+        item.insert("network_sk".into(), s(order));
+        item.insert(STATE.into(), state(token)?);
+        item.insert("version".into(), n(updated.unix_millis()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item)).send().await;
+        put.map_err(client::failure).map(drop)
+    }
+
+    /// The tokens that were updated within a time, the one that was updated first first: so many, after so many. And how many
+    /// there are in all.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn tokens(
+        &self,
+        mode: Mode,
+        (from, to): (Option<Timestamp>, Option<Timestamp>),
+        offset: usize,
+        limit: usize,
+    ) -> Result<(Vec<StoredToken>, usize)> {
+        let (index, attribute, value) = Partition::Tokens { mode }.place();
+        // Every moment is written with as many digits, so the order of the texts is that of the moments.
+        let low = from.map_or_else(String::new, |from| from.to_string());
+        let low = if low.is_empty() { " ".to_owned() } else { low };
+        let high = to.map_or_else(|| "~".to_owned(), |to| to.to_string());
+        if low >= high {
+            return Ok((Vec::new(), 0));
+        }
+        let pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(index)
+            .key_condition_expression("#pk = :pk AND network_sk BETWEEN :low AND :high")
+            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_values(":pk", s(value))
+            .expression_attribute_values(":low", s(low))
+            .expression_attribute_values(":high", s(high))
+            .projection_expression("pk, sk")
+            .into_paginator()
+            .items()
+            .send();
+        let keys: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+        let total = keys.len();
+        let keys: Vec<Item> = keys.into_iter().skip(offset).take(limit).collect();
+        let order: Vec<String> = keys
+            .iter()
+            .map(|key| string(key, "pk").to_owned())
+            .collect();
+        let items = self.items(keys, None, false).await?;
+        let mut found: HashMap<String, StoredToken> = HashMap::new();
+        for item in &items {
+            found.insert(string(item, "pk").to_owned(), read_state(item)?);
+        }
+        let tokens = order.iter().filter_map(|key| found.remove(key)).collect();
+        Ok((tokens, total))
+    }
+
+    /// The keys of a partition of the index `network`, in order.
+    async fn network_index(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
+        let (index, attribute, value) = partition.place();
+        let pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(index)
+            .key_condition_expression("#pk = :pk")
+            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_values(":pk", s(value))
+            .into_paginator()
+            .items()
+            .send();
+        pages.try_collect().await.map_err(client::failure)
+    }
+}
+
+/// A token, and the driver or card behind it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredToken {
+    pub token: Token,
+    /// The charge card that the token stands for; `None` for one that an operator has made.
+    pub card: Option<Subject>,
+}
+
+const RAW: &str = "raw";
+const STATE: &str = "state";
+
+fn state<T: Serialize>(value: &T) -> Result<AttributeValue> {
+    serde_json::to_string(value).map(s).map_err(Error::internal)
+}
+
+fn read_state<T: serde::de::DeserializeOwned>(item: &Item) -> Result<T> {
+    serde_json::from_str(string(item, STATE)).map_err(Error::permanent)
+}
+
+fn read_object(item: Item, id: &ObjectId) -> Result<ReceivedObject> {
+    let received = Timestamp::parse(string(&item, "received")).map_err(Error::permanent)?;
+    let station = string(&item, "station");
+    let matched = string(&item, "matched");
+    let matched = match matched.is_empty() {
+        true => None,
+        false => Some(serde_json::from_str(matched).map_err(Error::permanent)?),
+    };
+    Ok(ReceivedObject {
+        id: ObjectId {
+            id: string(&item, "id").to_owned(),
+            ..id.clone()
+        },
+        network: Id::from(string(&item, "network")),
+        object: serde_json::from_str(string(&item, RAW)).map_err(Error::permanent)?,
+        received,
+        revision: number(&item, "revision").unsigned_abs(),
+        station: (!station.is_empty()).then(|| Id::from(station)),
+        matched,
+    })
+}
+
+impl ReceivedObject {
+    /// An object that is not in the table.
+    pub fn new(id: ObjectId, network: Id, object: Value, now: Timestamp) -> Self {
+        Self {
+            id,
+            network,
+            object,
+            received: now,
+            revision: 0,
+            station: None,
+            matched: None,
+        }
+    }
+
+    /// The row as the next write leaves it.
+    fn item(&self, mode: Mode) -> Result<Item> {
+        let id = &self.id;
+        let mut item = key_item(Key::OcpiObject { mode, id });
+        let (module, owner) = (id.module, &id.owner);
+        item.insert("id".into(), s(id.id.as_str()));
+        item.insert("network".into(), s(self.network.as_str()));
+        item.insert("received".into(), s(self.received.to_string()));
+        item.insert("revision".into(), n(self.revision + 1));
+        let raw = serde_json::to_string(&self.object).map_err(Error::internal)?;
+        item.insert(RAW.into(), s(raw));
+        if let Some(station) = &self.station {
+            item.insert("station".into(), s(station.as_str()));
+        }
+        if let Some(matched) = &self.matched {
+            let matched = serde_json::to_string(matched).map_err(Error::internal)?;
+            item.insert("matched".into(), s(matched));
+        }
+        // The stream relays rows that have a version: those that something follows from.
+        if matches!(module, Module::Tariffs | Module::Sessions | Module::Cdrs) {
+            item.insert("version".into(), n(self.revision + 1));
+        }
+        let listed = match module {
+            Module::Locations => {
+                let order = id.id.to_lowercase();
+                Some((Partition::LocationsOf { mode, party: owner }, order))
+            }
+            Module::Sessions | Module::Cdrs if self.matched.is_none() => {
+                let name = format!("{} {id}", self.received);
+                Some((Partition::Unmatched { mode }, name))
+            }
+            _ => None,
+        };
+        if let Some((partition, order)) = listed {
+            let (_, attribute, value) = partition.place();
+            item.insert(attribute.into(), s(value));
+            item.insert("network_sk".into(), s(order));
+        }
+        Ok(item)
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Writes an object, unless it was written since it was read.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn put_received(&mut self, object: &ReceivedObject) -> Result<()> {
+        let put = self.store.put(object.item(self.origin.tenant.mode)?);
+        let put = match object.revision {
+            0 => put.condition_expression("attribute_not_exists(pk)"),
+            read => put
+                .condition_expression("revision = :read")
+                .expression_attribute_values(":read", n(read)),
+        };
+        self.push_put(put.build().map_err(Error::internal)?, Error::Contended);
+        Ok(())
+    }
+
+    /// Deletes an object, unless it was written since it was read.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn delete_received(&mut self, object: &ReceivedObject) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let key = Key::OcpiObject {
+            mode,
+            id: &object.id,
+        };
+        let delete = Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)))
+            .condition_expression("revision = :read")
+            .expression_attribute_values(":read", n(object.revision));
+        let delete = delete.build().map_err(Error::internal)?;
+        self.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+
+    /// Lets a platform authenticate with the token that has this hash.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn add_own_token(&mut self, hash: &str, network: &Id) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let mut item = key_item(Key::OwnToken { mode, hash });
+        item.insert("network".into(), s(network.as_str()));
+        let put = self.store.put(item);
+        self.push_put(put.build().map_err(Error::internal)?, Error::Contended);
+        Ok(())
+    }
+
+    /// Ends the validity of a token.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn remove_own_token(&mut self, hash: &str) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let delete = Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::OwnToken { mode, hash })));
+        let delete = delete.build().map_err(Error::internal)?;
+        self.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+
+    /// Notes that a party belongs to a network. The commit fails with 409 if it belongs to another one.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn claim_party(&mut self, party: &PartyId, network: &Id) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let mut item = key_item(Key::Party { mode, party });
+        item.insert("network".into(), s(network.as_str()));
+        let put = self
+            .store
+            .put(item)
+            .condition_expression("attribute_not_exists(pk) OR network = :network")
+            .expression_attribute_values(":network", s(network.as_str()));
+        let message = format!("The party {party} belongs to another network.");
+        let refusal = Error::conflict(message, Some("roles"));
+        self.push_put(put.build().map_err(Error::internal)?, refusal);
+        Ok(())
+    }
+
+    /// Lets a party belong to another network from now on.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn release_party(&mut self, party: &PartyId, network: &Id) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let delete = Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Party { mode, party })))
+            .condition_expression("attribute_not_exists(pk) OR network = :network")
+            .expression_attribute_values(":network", s(network.as_str()));
+        let delete = delete.build().map_err(Error::internal)?;
+        self.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+
+    /// Writes a station, unless it was written since it was read.
+    ///
+    /// # Errors
+    /// `Internal` if the station cannot be written as an item.
+    pub fn put_station(&mut self, station: &Stored<ChargingStation>) -> Result<()> {
+        let put = self.store.put(Store::station_item(self.origin, station)?);
+        let put = match station.version {
+            0 => put.condition_expression("attribute_not_exists(pk)"),
+            read => put
+                .condition_expression("#version = :read")
+                .expression_attribute_names("#version", "version")
+                .expression_attribute_values(":read", n(read)),
+        };
+        self.push_put(put.build().map_err(Error::internal)?, Error::Contended);
+        Ok(())
+    }
+
+    /// Sets the status of an EVSE to what its network reports. It goes through if the connectors of the EVSE are where they were
+    /// read, whatever happens to the station's other EVSEs in the meantime.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn report_evse_status(
+        &mut self,
+        station: &ChargingStation,
+        evse: &str,
+        status: ConnectorStatus,
+    ) -> Result<()> {
+        let connectors = station.connectors.iter().enumerate();
+        let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
+        let was_free = of_evse
+            .iter()
+            .all(|(_, one)| one.status == ConnectorStatus::Available);
+        let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
+        let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
+        let key = Key::Station {
+            mode: self.origin.tenant.mode,
+            id: &station.id,
+        };
+        let (mut sets, mut conditions) = (Vec::new(), Vec::new());
+        let mut update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)));
+        for (place, before) in of_evse {
+            let connector = format!("#object.connectors[{place}]");
+            sets.push(format!("{connector}.#status = :status"));
+            conditions.push(format!(
+                "{connector}.id = :id{place} AND {connector}.#status = :before{place}"
+            ));
+            update = update
+                .expression_attribute_values(format!(":id{place}"), s(before.id.as_str()))
+                .expression_attribute_values(format!(":before{place}"), name(before.status)?);
+        }
+        let update = update
+            .update_expression(format!(
+                "SET {}, #internal.imported_status.#evse = :status, #object.updated = :now, \
+                 #version = #version + :one, #object.availability.connectors_available = \
+                 #object.availability.connectors_available + :more",
+                sets.join(", ")
+            ))
+            .condition_expression(conditions.join(" AND "))
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#internal", "internal")
+            .expression_attribute_names("#evse", evse)
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":status", name(status)?)
+            .expression_attribute_values(":more", n(more))
+            .expression_attribute_values(":now", s(self.origin.now.to_string()))
+            .expression_attribute_values(":one", n(1));
+        let update = update.build().map_err(Error::internal)?;
+        self.push(Write::Update(update), Error::Contended);
+        Ok(())
+    }
+
+    fn push_put(&mut self, put: Put, refusal: Error) {
+        self.push(Write::Put(put), refusal);
+    }
+}
+
+impl SentCommand {
+    /// Adds a result that has arrived. More than ten are not kept.
+    pub fn add_result(&mut self, result: ResultType, now: Timestamp) {
+        if self.results.len() < MAX_RESULTS {
+            self.results.push(CommandOutcome {
+                result,
+                received: now,
+            });
+        }
+    }
+}
+
+/// How long a network is believed to be as it was read, in milliseconds: a suspension holds everywhere after that.
+const BELIEVED: i64 = MINUTE;
+
+/// How many networks are remembered.
+const MAX_KNOWN: usize = 1_000;
+
+/// Networks as they were read, by the hashes of their tokens, with when.
+#[derive(Debug, Default)]
+pub struct KnownNetworks(Mutex<HashMap<String, (Timestamp, Stored<Network>)>>);
+
+impl KnownNetworks {
+    /// The network that authenticates with the token that has this hash, if the token is valid and the network is not revoked.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn by_token(
+        &self,
+        store: &Store,
+        mode: Mode,
+        hash: &str,
+        now: Timestamp,
+    ) -> Result<Option<Stored<Network>>> {
+        let known = self.lock().get(hash).cloned();
+        if let Some((since, network)) = known
+            && (0..BELIEVED).contains(&now.millis_since(since))
+        {
+            return Ok(Some(network));
+        }
+        let network = store.network_of_token(mode, hash).await?;
+        let network = network.filter(|network| network.object.status != NetworkStatus::Revoked);
+        let mut known = self.lock();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        match &network {
+            Some(network) => known.insert(hash.to_owned(), (now, network.clone())),
+            None => known.remove(hash),
+        };
+        Ok(network)
+    }
+
+    /// Forgets a network, which was changed.
+    pub fn forget(&self, network: &Id) {
+        self.lock()
+            .retain(|_, (_, known)| known.object.id != *network);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Timestamp, Stored<Network>)>> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Pull {
+    /// A pull of these modules. It is a full one the first time, when the last full one is so many milliseconds old, and when an
+    /// operator has asked for one.
+    pub fn begin(
+        last: Option<Self>,
+        modules: Vec<Module>,
+        full_interval: i64,
+        now: Timestamp,
+    ) -> Self {
+        let last_full = last.as_ref().and_then(|last| last.last_full);
+        let is_recent = last_full.is_some_and(|at| now.millis_since(at) < full_interval);
+        Self {
+            full: !is_recent,
+            started: now,
+            finished: None,
+            modules,
+            next_page: None,
+            pages: 0,
+            since: last.and_then(|last| last.since),
+            last_full,
+            counts: PullCounts::default(),
+            problems: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// Has the next pull be a full one. One that is under way is given up.
+    pub fn ask_for_full(&mut self) {
+        self.last_full = None;
+        self.finished.get_or_insert(self.started);
+    }
+
+    /// Goes on with the next module.
+    pub fn end_module(&mut self) {
+        if !self.modules.is_empty() {
+            self.modules.remove(0);
+        }
+        self.next_page = None;
+        self.error = None;
+    }
+
+    /// Counts an object that could not be used, and names it if it is one of the first.
+    pub fn note_problem(&mut self, problem: String) {
+        self.counts.skipped += 1;
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Notes that the pull is complete.
+    pub fn finish(&mut self, now: Timestamp) {
+        self.finished = Some(now);
+        self.since = Some(self.started);
+        if self.full {
+            self.last_full = Some(self.started);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pull_is_full_the_first_time_once_a_day_and_when_it_is_asked_for() {
+        let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
+        let begin = |last: &Pull, at: Timestamp| {
+            Pull::begin(Some(last.clone()), vec![Module::Locations], DAY, at)
+        };
+        let mut first = Pull::begin(None, vec![Module::Locations], DAY, now);
+        assert!(first.full && first.since.is_none());
+        first.finish(now.plus_millis(MINUTE));
+        let mut second = begin(&first, now.plus_millis(DAY - 1));
+        assert!(!second.full && second.since == Some(now));
+        second.finish(now.plus_millis(DAY));
+        assert_eq!(second.last_full, Some(now));
+        assert!(begin(&second, now.plus_millis(DAY)).full);
+        second.ask_for_full();
+        assert!(begin(&second, now.plus_millis(DAY - 1)).full);
+    }
+}

@@ -1,0 +1,62 @@
+//! Spans of time.
+
+use jiff::ToSpan as _;
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// A half-open span of time: `until` no longer belongs to it. Rows hold it as two numbers, milliseconds since 1970: a third
+/// of the room that two texts take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[i64; 2]", into = "[i64; 2]")]
+pub struct Window {
+    pub from: Timestamp,
+    pub until: Timestamp,
+}
+
+impl From<[i64; 2]> for Window {
+    fn from([from, until]: [i64; 2]) -> Self {
+        Self {
+            from: Timestamp::from_unix_millis(from),
+            until: Timestamp::from_unix_millis(until),
+        }
+    }
+}
+
+impl From<Window> for [i64; 2] {
+    fn from(window: Window) -> Self {
+        [window.from.unix_millis(), window.until.unix_millis()]
+    }
+}
+
+impl Window {
+    /// A window without length.
+    pub fn moment(at: Timestamp) -> Self {
+        Self {
+            from: at,
+            until: at,
+        }
+    }
+
+    pub fn overlaps(&self, other: &Window) -> bool {
+        self.from < other.until && other.from < self.until
+    }
+
+    /// The UTC days the window touches, in order.
+    pub fn utc_days(&self) -> impl Iterator<Item = Date> {
+        let last = self.until.plus_millis(-1).utc_date();
+        self.from
+            .utc_date()
+            .series(1.day())
+            .take_while(move |day| *day <= last)
+    }
+
+    #[must_use]
+    pub fn shifted(&self, millis: i64) -> Window {
+        Window {
+            from: self.from.plus_millis(millis),
+            until: self.until.plus_millis(millis),
+        }
+    }
+}

@@ -1,0 +1,2172 @@
+//! The interfaces that charging networks call, and what is sent to them: one module per module of OCPI, and one for what operators do.
+
+use serde_json::{Value, json};
+use tests::platform::{Connected, Platform, fixture, manage, send};
+use tests::{Answer, TestApp, with};
+
+/// The HTTP status and the status code of an answer in the envelope of OCPI.
+#[track_caller]
+fn codes(answer: &Answer) -> (u16, i64) {
+    assert!(answer.body["timestamp"].is_string(), "{}", answer.text);
+    (
+        answer.status,
+        answer.body["status_code"].as_i64().expect("a status code"),
+    )
+}
+
+/// The station that the location of the fixture becomes.
+async fn station(app: &TestApp) -> Value {
+    let page = app
+        .alice
+        .get("/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500")
+        .await;
+    let page = page.expect(200).body;
+    assert_eq!(page["data"].as_array().map(Vec::len), Some(1), "{page}");
+    page["data"][0].clone()
+}
+
+mod edge {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_answer_repeats_the_message_ids_and_names_the_parties() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let headers = [
+            ("x-request-id", "request-1"),
+            ("x-correlation-id", "correlation-1"),
+            ("ocpi-from-country-code", "nl"),
+            ("ocpi-from-party-id", "exa"),
+            ("ocpi-to-country-code", "GB"),
+            ("ocpi-to-party-id", "FCS"),
+        ];
+        let path = "/ocpi/2.2.1/tokens";
+        let answer = send(&app, &cpo.token, "GET", path, None, &headers).await;
+        assert_eq!(codes(&answer), (200, 1000));
+        assert_eq!(answer.header("x-request-id"), "request-1");
+        assert_eq!(answer.header("x-correlation-id"), "correlation-1");
+        assert_eq!(answer.header("ocpi-from-party-id"), "FCS");
+        assert_eq!(answer.header("ocpi-to-party-id"), "EXA");
+        // Messages about the connection itself are not routed.
+        let answer = send(&app, &cpo.token, "GET", "/ocpi/versions", None, &headers).await;
+        assert_eq!(answer.header("ocpi-from-party-id"), "");
+        let path = "/ocpi/2.2.1/tokens";
+        for (name, value, code) in [
+            ("ocpi-to-party-id", "XXX", (200, 2001)),
+            ("ocpi-from-party-id", "XXX", (404, 2000)),
+            ("ocpi-from-party-id", "?", (200, 2001)),
+        ] {
+            let mut headers = headers.to_vec();
+            headers.retain(|(known, _)| *known != name);
+            headers.push((name, value));
+            let answer = send(&app, &cpo.token, "GET", path, None, &headers).await;
+            assert_eq!(codes(&answer), code, "{name}: {value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_a_valid_token_nothing_is_answered_but_401() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let mistyped = cpo.token.replace("test", "live");
+        for token in ["", "x", "ocpi_test_0", mistyped.as_str()] {
+            for path in ["/ocpi/versions", "/ocpi/2.2.1/tokens", "/ocpi/nothing/here"] {
+                let answer = send(&app, token, "GET", path, None, &[]).await;
+                assert_eq!(codes(&answer), (401, 2000), "{token} {path}");
+                assert_eq!(answer.header("www-authenticate"), "Token");
+            }
+        }
+        let answer = app.anon.send("GET", "/ocpi/versions", None, &[]).await;
+        assert_eq!(codes(&answer), (401, 2000));
+        // A key of the API is no token of OCPI, and a token of OCPI is no key of the API.
+        assert_eq!(codes(&app.alice.get("/ocpi/versions").await), (401, 2000));
+        let answer = app
+            .anon
+            .send(
+                "GET",
+                "/v1/fleets",
+                None,
+                &[("authorization", &format!("Bearer {}", cpo.token))],
+            )
+            .await;
+        assert_eq!(answer.status, 401);
+    }
+
+    #[tokio::test]
+    async fn unknown_paths_methods_and_versions_are_refused_in_the_envelope() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let answer = cpo.send(&app, "GET", "/nothing", None).await;
+        assert_eq!(codes(&answer), (404, 2000));
+        let answer = cpo
+            .send(&app, "POST", "/tariffs/NL/EXA/DAY", Some(&json!({})))
+            .await;
+        assert_eq!(codes(&answer), (405, 2000));
+        assert!(answer.header("allow").contains("PUT"));
+        let answer = send(&app, &cpo.token, "GET", "/ocpi/2.1.1/tokens", None, &[]).await;
+        assert_eq!(codes(&answer), (404, 3002));
+    }
+
+    #[tokio::test]
+    async fn a_platform_touches_nothing_of_another_party() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let other = Connected::with(&app, |behaviour| {
+            behaviour.roles[0]["party_id"] = json!("OTH");
+        })
+        .await;
+        cpo.put(&app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
+            .await;
+        let path = "/tariffs/NL/EXA/DAY";
+        for (method, body) in [
+            ("GET", None),
+            ("PUT", Some(fixture("tariff"))),
+            ("DELETE", None),
+        ] {
+            let answer = other.send(&app, method, path, body.as_ref()).await;
+            assert_eq!(codes(&answer), (404, 2000), "{method}");
+        }
+        let answer = other
+            .send(&app, "POST", "/cdrs", Some(&fixture("cdr")))
+            .await;
+        assert_eq!(codes(&answer), (404, 2000));
+        let shown = cpo.send(&app, "GET", path, None).await;
+        assert_eq!(shown.body["data"], fixture("tariff"));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_no_json_or_too_large_is_refused_by_the_transport() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let authorization = cpo.token.clone();
+        let path = "/ocpi/2.2.1/tariffs/NL/EXA/DAY";
+        let send = async |body: String| {
+            use base64::Engine as _;
+            let token = base64::engine::general_purpose::STANDARD.encode(&authorization);
+            let header = format!("Token {token}");
+            app.anon
+                .send("PUT", path, Some(body), &[("authorization", &header)])
+                .await
+        };
+        assert_eq!(codes(&send("{".into()).await), (400, 2001));
+        let large = format!("\"{}\"", "x".repeat(300_000));
+        assert_eq!(codes(&send(large).await), (413, 2000));
+    }
+
+    #[tokio::test]
+    async fn a_platform_that_sends_too_quickly_is_slowed_down_and_others_are_not() {
+        let app = TestApp::start().await;
+        let (cpo, other) = (
+            Connected::to(&app).await,
+            Connected::with(&app, |behaviour| {
+                behaviour.roles[0]["party_id"] = json!("OTH");
+            })
+            .await,
+        );
+        let limiter = &app.app().network_rates;
+        let tenant = shared::Tenant {
+            account: shared::Id::from(cpo.network.as_str()),
+            mode: shared::Mode::Test,
+        };
+        // The bucket refills by one request each millisecond, so it is emptied until a request finds it empty.
+        let mut answer = cpo.send(&app, "GET", "/tokens", None).await;
+        for _ in 0..100 {
+            if answer.status == 429 {
+                break;
+            }
+            while limiter
+                .admit(&app.app().store, std::slice::from_ref(&tenant), app.now())
+                .await
+                .is_ok()
+            {}
+            answer = cpo.send(&app, "GET", "/tokens", None).await;
+        }
+        assert_eq!((answer.status, answer.header("retry-after")), (429, "1"));
+        assert_eq!(
+            codes(&other.send(&app, "GET", "/tokens", None).await),
+            (200, 1000)
+        );
+    }
+}
+
+mod versions {
+    use super::*;
+
+    #[tokio::test]
+    async fn both_versions_and_their_endpoints_are_listed() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let list = send(&app, &cpo.token, "GET", "/ocpi/versions", None, &[]).await;
+        assert_eq!(codes(&list), (200, 1000));
+        let base = &app.running().base_url;
+        let want = json!([{"version": "2.2.1", "url": format!("{base}/ocpi/2.2.1")},
+            {"version": "2.3.0", "url": format!("{base}/ocpi/2.3.0")}]);
+        assert_eq!(list.body["data"], want);
+        for version in ["2.2.1", "2.3.0"] {
+            let details = send(
+                &app,
+                &cpo.token,
+                "GET",
+                &format!("/ocpi/{version}"),
+                None,
+                &[],
+            )
+            .await;
+            let data = &details.body["data"];
+            assert_eq!(data["version"], version);
+            let endpoints = data["endpoints"].as_array().expect("endpoints").iter();
+            let endpoints: Vec<(&str, &str)> = endpoints
+                .map(|one| {
+                    (
+                        one["identifier"].as_str().expect("a module"),
+                        one["role"].as_str().expect("a role"),
+                    )
+                })
+                .collect();
+            let receiver = |name: &'static str| (name, "RECEIVER");
+            let want = [
+                ("credentials", "SENDER"),
+                receiver("cdrs"),
+                ("commands", "SENDER"),
+                receiver("hubclientinfo"),
+                receiver("locations"),
+                receiver("sessions"),
+                receiver("tariffs"),
+                ("tokens", "SENDER"),
+            ];
+            assert_eq!(endpoints, want);
+        }
+    }
+}
+
+mod credentials {
+    use super::*;
+
+    const PATH: &str = "/ocpi/2.2.1/credentials";
+
+    async fn issued(app: &TestApp) -> (String, String) {
+        let issued = manage(app, json!({"action": "issue_token", "name": "Example"}))
+            .await
+            .expect("a token");
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        (text(&issued["token"]), text(&issued["network"]["id"]))
+    }
+
+    async fn networks(app: &TestApp) -> Vec<Value> {
+        let listed = manage(app, json!({"action": "list"}))
+            .await
+            .expect("networks");
+        listed["data"].as_array().expect("networks").clone()
+    }
+
+    #[tokio::test]
+    async fn a_platform_registers_with_token_a_and_goes_on_with_token_c() {
+        let app = TestApp::start().await;
+        let platform = Platform::start().await;
+        let (token_a, network) = issued(&app).await;
+        assert_eq!(networks(&app).await[0]["status"], "pending");
+        let path = "/ocpi/2.2.1/tokens";
+        assert_eq!(
+            codes(&send(&app, &token_a, "GET", path, None, &[]).await),
+            (401, 2000)
+        );
+        assert_eq!(
+            codes(&send(&app, &token_a, "GET", "/ocpi/versions", None, &[]).await),
+            (200, 1000)
+        );
+        for method in ["PUT", "DELETE"] {
+            let answer = send(
+                &app,
+                &token_a,
+                method,
+                PATH,
+                Some(&platform.credentials()),
+                &[],
+            )
+            .await;
+            assert_eq!(
+                codes(&answer),
+                (405, 2000),
+                "{method} before the registration"
+            );
+        }
+        let answer = send(
+            &app,
+            &token_a,
+            "POST",
+            PATH,
+            Some(&platform.credentials()),
+            &[],
+        )
+        .await;
+        assert_eq!(codes(&answer), (200, 1000));
+        let own = &answer.body["data"];
+        let token_c = own["token"].as_str().expect("a token");
+        assert_eq!(
+            own["url"],
+            format!("{}/ocpi/versions", app.running().base_url)
+        );
+        assert_eq!(own["roles"][0]["role"], "EMSP");
+        assert_ne!(token_c, token_a);
+        // The platform was asked with the token that it has issued.
+        assert_eq!(platform.received("GET", "/versions").len(), 1);
+        let connected = &networks(&app).await[0];
+        assert_eq!(
+            (&connected["id"], &connected["status"]),
+            (&json!(network), &json!("connected"))
+        );
+        assert_eq!(connected["version"], "2.2.1");
+        assert!(!connected.to_string().contains("token-of-the-platform"));
+        assert_eq!(
+            codes(&send(&app, token_c, "GET", path, None, &[]).await),
+            (200, 1000)
+        );
+        // Token C is in use: token A is worth nothing any more.
+        let answer = send(&app, &token_a, "GET", "/ocpi/versions", None, &[]).await;
+        assert_eq!(codes(&answer), (401, 2000));
+        let answer = send(
+            &app,
+            token_c,
+            "POST",
+            PATH,
+            Some(&platform.credentials()),
+            &[],
+        )
+        .await;
+        assert_eq!(codes(&answer), (405, 2000), "it is registered already");
+    }
+
+    #[tokio::test]
+    async fn a_registration_whose_answer_was_lost_can_be_repeated() {
+        let app = TestApp::start().await;
+        let platform = Platform::start().await;
+        let (token_a, _) = issued(&app).await;
+        let mut tokens = Vec::new();
+        for _ in 0..3 {
+            let answer = send(
+                &app,
+                &token_a,
+                "POST",
+                PATH,
+                Some(&platform.credentials()),
+                &[],
+            )
+            .await;
+            assert_eq!(codes(&answer), (200, 1000));
+            tokens.push(
+                answer.body["data"]["token"]
+                    .as_str()
+                    .expect("a token")
+                    .to_owned(),
+            );
+        }
+        let path = "/ocpi/2.2.1/tokens";
+        assert_eq!(
+            codes(&send(&app, &tokens[2], "GET", path, None, &[]).await),
+            (200, 1000)
+        );
+        for lost in [&tokens[0], &tokens[1], &token_a] {
+            let answer = send(&app, lost, "GET", "/ocpi/versions", None, &[]).await;
+            assert_eq!(codes(&answer), (401, 2000));
+        }
+        assert_eq!(networks(&app).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_platform_that_cannot_be_used_stays_unregistered() {
+        let app = TestApp::start().await;
+        let platform = Platform::start().await;
+        let (token_a, _) = issued(&app).await;
+        let register = async |body: Value| {
+            let answer = send(&app, &token_a, "POST", PATH, Some(&body), &[]).await;
+            assert!(answer.body.get("data").is_none());
+            codes(&answer)
+        };
+        let credentials = platform.credentials();
+        let changed = |change: Value| with(credentials.clone(), change);
+        for (change, code) in [
+            (json!({"token": "with blanks"}), 2001),
+            (json!({"roles": []}), 2001),
+            (json!({"url": "not an address"}), 2001),
+            (json!({"url": "http://192.168.0.1/versions"}), 2001),
+            (
+                json!({"url": "https://user:secret@cpo.example/versions"}),
+                2001,
+            ),
+            (json!({"token": "another"}), 3001),
+        ] {
+            assert_eq!(
+                register(changed(change.clone())).await,
+                (200, code),
+                "{change}"
+            );
+        }
+        assert_eq!(register(json!({"token": "t"})).await, (200, 2001));
+        platform.behaviour().versions = vec!["2.1.1", "2.3.0"];
+        assert_eq!(register(credentials.clone()).await, (200, 3002));
+        platform.behaviour().versions = vec!["2.2.1"];
+        platform.behaviour().missing = vec!["locations"];
+        assert_eq!(register(credentials.clone()).await, (200, 3003));
+        platform.behaviour().missing.clear();
+        platform.behaviour().fail = vec![500; 3];
+        assert_eq!(register(credentials.clone()).await, (200, 3001));
+        assert_eq!(networks(&app).await[0]["status"], "pending");
+        assert_eq!(
+            register_data(&app, &token_a, &credentials).await,
+            (200, 1000)
+        );
+    }
+
+    async fn register_data(app: &TestApp, token: &str, credentials: &Value) -> (u16, i64) {
+        codes(&send(app, token, "POST", PATH, Some(credentials), &[]).await)
+    }
+
+    #[tokio::test]
+    async fn a_party_belongs_to_one_network() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let (token_a, _) = issued(&app).await;
+        let second = Platform::start().await;
+        let answer = send(
+            &app,
+            &token_a,
+            "POST",
+            PATH,
+            Some(&second.credentials()),
+            &[],
+        )
+        .await;
+        assert_eq!(codes(&answer), (200, 2001));
+        assert!(
+            answer.body["status_message"]
+                .as_str()
+                .expect("a message")
+                .contains("NL*EXA")
+        );
+        // When its network is revoked, it may belong to another one.
+        manage(&app, json!({"action": "revoke", "network": cpo.network}))
+            .await
+            .expect("revoked");
+        let answer = send(
+            &app,
+            &token_a,
+            "POST",
+            PATH,
+            Some(&second.credentials()),
+            &[],
+        )
+        .await;
+        assert_eq!(codes(&answer), (200, 1000));
+    }
+
+    #[tokio::test]
+    async fn a_platform_renews_its_token_and_moves_to_another_version() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let shown = cpo.send(&app, "GET", "/credentials", None).await;
+        assert_eq!(shown.body["data"]["token"], cpo.token.as_str());
+        cpo.platform.behaviour().versions = vec!["2.2.1", "2.3.0"];
+        let path = "/ocpi/2.3.0/credentials";
+        let answer = send(
+            &app,
+            &cpo.token,
+            "PUT",
+            path,
+            Some(&cpo.platform.credentials()),
+            &[],
+        )
+        .await;
+        assert_eq!(codes(&answer), (200, 1000));
+        let token = answer.body["data"]["token"].as_str().expect("a token");
+        assert_eq!(networks(&app).await[0]["version"], "2.3.0");
+        let answer = send(&app, token, "GET", "/ocpi/2.3.0/tokens", None, &[]).await;
+        assert_eq!(codes(&answer), (200, 1000));
+        let answer = send(&app, &cpo.token, "GET", "/ocpi/versions", None, &[]).await;
+        assert_eq!(codes(&answer), (401, 2000));
+    }
+
+    #[tokio::test]
+    async fn a_platform_ends_the_connection() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        assert_eq!(
+            codes(&cpo.send(&app, "DELETE", "/credentials", None).await),
+            (200, 1000)
+        );
+        assert_eq!(
+            codes(&cpo.send(&app, "GET", "/credentials", None).await),
+            (401, 2000)
+        );
+        assert_eq!(networks(&app).await[0]["status"], "revoked");
+    }
+}
+
+mod locations {
+    use super::*;
+
+    const PATH: &str = "/locations/NL/EXA/AMS-1";
+
+    async fn connected(app: &TestApp) -> Connected {
+        let cpo = Connected::to(app).await;
+        cpo.put(app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
+            .await;
+        let answer = cpo.put(app, PATH, &fixture("location")).await;
+        assert_eq!(
+            (answer.status, &answer.body["status_message"]),
+            (201, &Value::Null)
+        );
+        cpo
+    }
+
+    #[tokio::test]
+    async fn a_location_becomes_a_station_of_its_network_with_the_prices_of_its_tariffs() {
+        let app = TestApp::start().await;
+        let cpo = connected(&app).await;
+        let station = station(&app).await;
+        let network = json!({"country_code": "NL", "party_id": "EXA", "name": "Example Operator"});
+        assert_eq!(station["network"], network);
+        assert_eq!(
+            (&station["status"], &station["location_id"]),
+            (&json!("active"), &json!("AMS-1"))
+        );
+        let statuses: Vec<&Value> = station["connectors"]
+            .as_array()
+            .expect("connectors")
+            .iter()
+            .map(|one| &one["status"])
+            .collect();
+        assert_eq!(statuses, [&json!("available"), &json!("occupied")]);
+        let price = &station["connectors"][0]["pricing"][0];
+        assert_eq!(
+            (&price["price"], &price["currency"], &price["tax_percent"]),
+            (&json!(40), &json!("eur"), &json!("21"))
+        );
+        // It is shown as it was received, members that nobody knows included.
+        let shown = cpo.send(&app, "GET", PATH, None).await;
+        assert_eq!(shown.body["data"], fixture("location"));
+        let again = cpo.put(&app, PATH, &fixture("location")).await;
+        assert_eq!(again.status, 200);
+        // A station that was loaded from a file has no network.
+        let other = app
+            .alice
+            .get("/v1/charging_stations?limit=1&latitude=51.5&longitude=-0.1&radius=50000")
+            .await;
+        assert_eq!(other.body["data"][0]["network"], Value::Null);
+    }
+
+    #[tokio::test]
+    async fn an_older_update_changes_nothing_and_succeeds() {
+        let app = TestApp::start().await;
+        let cpo = connected(&app).await;
+        let before = station(&app).await;
+        let older = with(
+            fixture("location"),
+            json!({"name": "Old", "last_updated": "2026-01-05T07:59:59Z"}),
+        );
+        assert_eq!(
+            codes(&cpo.send(&app, "PUT", PATH, Some(&older)).await),
+            (200, 1000)
+        );
+        let late = json!({"status": "CHARGING", "last_updated": "2026-01-05T07:00:00Z"});
+        assert_eq!(
+            codes(
+                &cpo.send(&app, "PATCH", &format!("{PATH}/E1"), Some(&late))
+                    .await
+            ),
+            (200, 1000)
+        );
+        assert_eq!(station(&app).await, before);
+        assert_eq!(
+            cpo.send(&app, "GET", PATH, None).await.body["data"],
+            fixture("location")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_status_takes_two_calls_of_the_table() {
+        let table = TestApp::start().await;
+        let (url, recorder) = tests::recorder::Recorder::start(&table.running().store_url).await;
+        let app = TestApp::start_with(|options| options.store = Some(url)).await;
+        let cpo = connected(&app).await;
+        recorder.take();
+        let path = format!("{PATH}/E1");
+        for (n, (status, shown)) in [
+            ("CHARGING", "occupied"),
+            ("AVAILABLE", "available"),
+            ("RESERVED", "reserved"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let sent = json!({"status": status, "last_updated": format!("2026-01-05T09:0{n}:00Z")});
+            let answer = cpo.send(&app, "PATCH", &path, Some(&sent)).await;
+            assert_eq!(codes(&answer), (200, 1000));
+            assert_eq!(recorder.take().len(), 2, "{status}");
+            let station = station(&app).await;
+            assert_eq!(station["connectors"][0]["status"], shown);
+            assert_eq!(
+                station["availability"]["connectors_available"],
+                u8::from(status == "AVAILABLE")
+            );
+            recorder.take();
+        }
+        let shown = cpo.send(&app, "GET", &path, None).await.body["data"].clone();
+        assert_eq!(
+            (&shown["status"], &shown["last_updated"]),
+            (&json!("RESERVED"), &json!("2026-01-05T09:02:00Z"))
+        );
+        let location = cpo.send(&app, "GET", PATH, None).await.body["data"].clone();
+        assert_eq!(location["last_updated"], "2026-01-05T09:02:00Z");
+    }
+
+    #[tokio::test]
+    async fn a_report_counts_also_when_it_is_what_the_network_said_before() {
+        let app = TestApp::start().await;
+        let cpo = connected(&app).await;
+        let at = |status: &str, minute: u8| json!({"status": status, "last_updated": format!("2026-01-05T09:{minute:02}:00Z")});
+        let path = format!("{PATH}/E1");
+        cpo.send(&app, "PATCH", &path, Some(&at("CHARGING", 1)))
+            .await;
+        let mut whole = fixture("location");
+        whole["last_updated"] = json!("2026-01-05T10:00:00Z");
+        cpo.put(&app, PATH, &whole).await;
+        assert_eq!(station(&app).await["connectors"][0]["status"], "available");
+    }
+
+    #[tokio::test]
+    async fn parts_are_added_changed_and_removed() {
+        let app = TestApp::start().await;
+        let cpo = connected(&app).await;
+        let mut evse = fixture("location")["evses"][0].clone();
+        evse["uid"] = json!("E3");
+        evse["last_updated"] = json!("2026-01-06T08:00:00Z");
+        let path = format!("{PATH}/E3");
+        assert_eq!(cpo.put(&app, &path, &evse).await.status, 201);
+        assert_eq!(cpo.send(&app, "GET", &path, None).await.body["data"], evse);
+        let mut connector = evse["connectors"][0].clone();
+        connector["id"] = json!("2");
+        connector["max_electric_power"] = json!(11000);
+        connector["last_updated"] = json!("2026-01-06T09:00:00Z");
+        let path = format!("{path}/2");
+        assert_eq!(cpo.put(&app, &path, &connector).await.status, 201);
+        let ids = |station: &Value| -> Vec<String> {
+            let connectors = station["connectors"].as_array().expect("connectors").iter();
+            connectors
+                .map(|one| one["id"].as_str().expect("an id").to_owned())
+                .collect()
+        };
+        assert_eq!(ids(&station(&app).await), ["E1-1", "E2-1", "E3-1", "E3-2"]);
+        let sent = json!({"max_electric_power": 7400, "last_updated": "2026-01-06T10:00:00Z"});
+        assert_eq!(
+            codes(&cpo.send(&app, "PATCH", &path, Some(&sent)).await),
+            (200, 1000)
+        );
+        assert_eq!(station(&app).await["connectors"][3]["power"], 7.4);
+        let removed = json!({"status": "REMOVED", "last_updated": "2026-01-06T11:00:00Z"});
+        for evse in ["E1", "E2"] {
+            let path = format!("{PATH}/{evse}");
+            assert_eq!(
+                codes(&cpo.send(&app, "PATCH", &path, Some(&removed)).await),
+                (200, 1000)
+            );
+        }
+        assert_eq!(ids(&station(&app).await), ["E3-1", "E3-2"]);
+        cpo.send(&app, "PATCH", &format!("{PATH}/E3"), Some(&removed))
+            .await;
+        let station = station(&app).await;
+        assert_eq!(
+            (
+                &station["status"],
+                station["connectors"].as_array().map(Vec::len)
+            ),
+            (&json!("removed"), Some(0))
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_refused_and_changes_nothing() {
+        let app = TestApp::start().await;
+        let cpo = connected(&app).await;
+        let before = station(&app).await;
+        let newer = "2026-02-01T00:00:00Z";
+        for (method, path, body, code) in [
+            (
+                "PUT",
+                PATH,
+                with(
+                    fixture("location"),
+                    json!({"id": "AMS-2", "last_updated": newer}),
+                ),
+                (200, 2001),
+            ),
+            (
+                "PUT",
+                PATH,
+                with(
+                    fixture("location"),
+                    json!({"party_id": "OTH", "last_updated": newer}),
+                ),
+                (200, 2001),
+            ),
+            (
+                "PUT",
+                PATH,
+                with(fixture("location"), json!({"last_updated": "soon"})),
+                (200, 2001),
+            ),
+            (
+                "PUT",
+                PATH,
+                with(
+                    fixture("location"),
+                    json!({"coordinates": 1, "last_updated": newer}),
+                ),
+                (200, 2001),
+            ),
+            ("PUT", PATH, json!([]), (200, 2001)),
+            ("PATCH", PATH, json!({"name": "x"}), (200, 2001)),
+            (
+                "PATCH",
+                PATH,
+                json!({"id": "AMS-2", "last_updated": newer}),
+                (200, 2001),
+            ),
+            (
+                "PATCH",
+                "/locations/NL/EXA/AMS-9",
+                json!({"name": "x", "last_updated": newer}),
+                (404, 2003),
+            ),
+            (
+                "PATCH",
+                "/locations/NL/EXA/AMS-1/E9",
+                json!({"status": "BLOCKED", "last_updated": newer}),
+                (404, 2003),
+            ),
+            (
+                "PUT",
+                "/locations/NL/EXA/AMS-1/E9/1",
+                json!({"id": "1", "last_updated": newer}),
+                (404, 2003),
+            ),
+            (
+                "PUT",
+                "/locations/NL/OTH/AMS-1",
+                fixture("location"),
+                (404, 2000),
+            ),
+        ] {
+            let answer = cpo.send(&app, method, path, Some(&body)).await;
+            assert_eq!(
+                codes(&answer),
+                code,
+                "{method} {path} {body}: {}",
+                answer.text
+            );
+        }
+        assert_eq!(
+            codes(&cpo.send(&app, "GET", "/locations/NL/EXA/AMS-9", None).await),
+            (404, 2003)
+        );
+        assert_eq!(station(&app).await, before);
+    }
+
+    #[tokio::test]
+    async fn a_location_that_cannot_be_a_station_is_stored_and_its_station_stays() {
+        let app = TestApp::start().await;
+        let cpo = connected(&app).await;
+        let before = station(&app).await;
+        let mut location = fixture("location");
+        location["country"] = json!("XXX");
+        location["last_updated"] = json!("2026-02-01T00:00:00Z");
+        let answer = cpo.put(&app, PATH, &location).await;
+        let message = answer.body["status_message"].as_str().expect("a message");
+        assert!(message.contains("country"), "{message}");
+        assert_eq!(
+            cpo.send(&app, "GET", PATH, None).await.body["data"],
+            location
+        );
+        assert_eq!(station(&app).await, before);
+    }
+
+    #[tokio::test]
+    async fn a_reservation_at_a_connector_that_breaks_is_matched_again() {
+        let app = TestApp::start().await;
+        let cpo = connected(&app).await;
+        let crew = app.crew(&app.alice).await;
+        let body = with(
+            app.reservation(&crew, 20),
+            json!({"location": {"latitude": 52.394, "longitude": 4.852, "radius": 500}}),
+        );
+        let id = app.alice.post("/v1/reservations", body).await.id();
+        app.drain().await;
+        let path = format!("/v1/reservations/{id}");
+        let confirmed = app.alice.get(&path).await.body;
+        assert_eq!(confirmed["status"], "confirmed", "{confirmed}");
+        let sent = json!({"status": "OUTOFORDER", "last_updated": "2026-01-05T09:00:00Z"});
+        cpo.send(&app, "PATCH", &format!("{PATH}/E1"), Some(&sent))
+            .await;
+        app.advance(1800).await;
+        let after = app.alice.get(&path).await.body;
+        assert_ne!(
+            after["status"], "confirmed",
+            "there is no other connector: {after}"
+        );
+        app.advance(7200).await;
+    }
+}
+
+mod tariffs {
+    use super::*;
+
+    const PATH: &str = "/tariffs/NL/EXA/DAY";
+
+    #[tokio::test]
+    async fn a_tariff_that_changes_gives_new_prices_to_the_connectors_that_name_it() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        // The full pull that follows the handshake would remove a location that the platform does not list.
+        app.drain().await;
+        // The location comes first: its prices are unknown until the tariff arrives.
+        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        assert_eq!(station(&app).await["connectors"][0]["pricing"], json!([]));
+        assert_eq!(cpo.put(&app, PATH, &fixture("tariff")).await.status, 201);
+        app.drain().await;
+        let price = async || station(&app).await["connectors"][1]["pricing"][0]["price"].clone();
+        assert_eq!(price().await, 40);
+        let mut dearer = fixture("tariff");
+        dearer["elements"][0]["price_components"][0]["price"] = json!(0.55);
+        dearer["last_updated"] = json!("2026-01-06T08:00:00Z");
+        assert_eq!(cpo.put(&app, PATH, &dearer).await.status, 200);
+        app.drain().await;
+        assert_eq!(price().await, 55);
+        // An older tariff arrives late.
+        cpo.put(&app, PATH, &fixture("tariff")).await;
+        app.drain().await;
+        assert_eq!(price().await, 55);
+        assert_eq!(cpo.send(&app, "GET", PATH, None).await.body["data"], dearer);
+    }
+
+    #[tokio::test]
+    async fn a_tariff_is_removed_once() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        cpo.put(&app, PATH, &fixture("tariff")).await;
+        assert_eq!(
+            codes(&cpo.send(&app, "DELETE", PATH, None).await),
+            (200, 1000)
+        );
+        assert_eq!(
+            codes(&cpo.send(&app, "DELETE", PATH, None).await),
+            (404, 2000)
+        );
+        assert_eq!(codes(&cpo.send(&app, "GET", PATH, None).await), (404, 2000));
+        app.drain().await;
+    }
+
+    #[tokio::test]
+    async fn a_tariff_that_cannot_be_read_is_refused() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        for change in [
+            json!({"id": "NIGHT"}),
+            json!({"elements": 1}),
+            json!({"last_updated": "soon"}),
+            json!({"currency": null}),
+        ] {
+            let body = with(fixture("tariff"), change.clone());
+            assert_eq!(
+                codes(&cpo.send(&app, "PUT", PATH, Some(&body)).await),
+                (200, 2001),
+                "{change}"
+            );
+        }
+        assert_eq!(codes(&cpo.send(&app, "GET", PATH, None).await), (404, 2000));
+        let body = with(fixture("tariff"), json!({"currency": "XXX"}));
+        let answer = cpo.put(&app, PATH, &body).await;
+        assert!(
+            answer.body["status_message"]
+                .as_str()
+                .expect("a message")
+                .contains("gives no prices")
+        );
+        app.drain().await;
+    }
+}
+
+mod sessions {
+    use super::*;
+
+    const PATH: &str = "/sessions/NL/EXA/S-1001";
+
+    #[tokio::test]
+    async fn a_session_grows_by_updates_that_may_arrive_twice_and_late() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        assert_eq!(cpo.put(&app, PATH, &fixture("session")).await.status, 201);
+        let period = json!({"start_date_time": "2026-02-01T09:10:00Z", "dimensions": [{"type": "ENERGY", "volume": 2.5}]});
+        let update = json!({"kwh": 4.0, "charging_periods": [period], "last_updated": "2026-02-01T09:20:00Z"});
+        for _ in 0..2 {
+            assert_eq!(
+                codes(&cpo.send(&app, "PATCH", PATH, Some(&update)).await),
+                (200, 1000)
+            );
+        }
+        let late = json!({"kwh": 2.0, "last_updated": "2026-02-01T09:15:00Z"});
+        assert_eq!(
+            codes(&cpo.send(&app, "PATCH", PATH, Some(&late)).await),
+            (200, 1000)
+        );
+        let shown = cpo.send(&app, "GET", PATH, None).await.body["data"].clone();
+        assert_eq!(
+            (
+                &shown["kwh"],
+                shown["charging_periods"].as_array().map(Vec::len)
+            ),
+            (&json!(4.0), Some(2))
+        );
+        // A session that is sent whole replaces all of it.
+        let whole = with(
+            fixture("session"),
+            json!({"charging_periods": [], "last_updated": "2026-02-01T10:00:00Z"}),
+        );
+        assert_eq!(cpo.put(&app, PATH, &whole).await.status, 200);
+        assert_eq!(cpo.send(&app, "GET", PATH, None).await.body["data"], whole);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_belongs_to_none_of_ours_is_listed_for_operators() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        cpo.put(&app, PATH, &fixture("session")).await;
+        let listed = manage(&app, json!({"action": "list_unmatched"}))
+            .await
+            .expect("a list");
+        let listed = listed["data"].as_array().expect("a list").clone();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(
+            (&listed[0]["module"], &listed[0]["network"]),
+            (&json!("sessions"), &json!(cpo.network))
+        );
+        assert_eq!(listed[0]["object"], fixture("session"));
+    }
+
+    #[tokio::test]
+    async fn a_session_that_cannot_be_read_is_refused() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let update = json!({"kwh": 4.0, "last_updated": "2026-02-01T09:20:00Z"});
+        let answer = cpo.send(&app, "PATCH", PATH, Some(&update)).await;
+        assert_eq!(answer.status, 404);
+        for change in [
+            json!({"kwh": "much"}),
+            json!({"cdr_token": null}),
+            json!({"id": "S-2"}),
+            json!({"country_code": "BE"}),
+        ] {
+            let body = with(fixture("session"), change.clone());
+            assert_eq!(
+                codes(&cpo.send(&app, "PUT", PATH, Some(&body)).await),
+                (200, 2001),
+                "{change}"
+            );
+        }
+        cpo.put(&app, PATH, &fixture("session")).await;
+        for wrong in [
+            json!({"kwh": "much", "last_updated": "2026-03-01T00:00:00Z"}),
+            json!({"kwh": 5}),
+            json!({"charging_periods": 1, "last_updated": "2026-03-01T00:00:00Z"}),
+        ] {
+            let answer = cpo.send(&app, "PATCH", PATH, Some(&wrong)).await;
+            assert_eq!(codes(&answer), (200, 2001), "{wrong}");
+        }
+        assert_eq!(
+            cpo.send(&app, "GET", PATH, None).await.body["data"],
+            fixture("session")
+        );
+    }
+}
+
+mod cdrs {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cdr_is_stored_once_and_found_at_its_location() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let answer = cpo.send(&app, "POST", "/cdrs", Some(&fixture("cdr"))).await;
+        assert_eq!(codes(&answer), (201, 1000));
+        let url = answer.header("location").to_owned();
+        assert_eq!(
+            url,
+            format!("{}/ocpi/2.2.1/cdrs/NL/EXA/C-1001", app.running().base_url)
+        );
+        let again = cpo.send(&app, "POST", "/cdrs", Some(&fixture("cdr"))).await;
+        assert_eq!(
+            (codes(&again), again.header("location")),
+            ((200, 1000), url.as_str())
+        );
+        let shown = send(&app, &cpo.token, "GET", &url, None, &[]).await;
+        assert_eq!(shown.body["data"], fixture("cdr"));
+        let other = with(fixture("cdr"), json!({"total_energy": 21}));
+        assert_eq!(
+            codes(&cpo.send(&app, "POST", "/cdrs", Some(&other)).await),
+            (200, 2001)
+        );
+        assert_eq!(
+            cpo.send(&app, "GET", "/cdrs/NL/EXA/C-1001", None)
+                .await
+                .body["data"],
+            fixture("cdr")
+        );
+        let listed = manage(&app, json!({"action": "list_unmatched"}))
+            .await
+            .expect("a list");
+        assert_eq!(listed["data"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_cdr_that_cannot_be_read_is_refused() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        for (change, code) in [
+            (json!({"total_cost": {}}), (200, 2001)),
+            (json!({"id": null}), (200, 2001)),
+            (json!({"party_id": 1}), (200, 2001)),
+            (json!({"party_id": "OTH"}), (404, 2000)),
+            (json!({"last_updated": null}), (200, 2001)),
+        ] {
+            let body = with(fixture("cdr"), change.clone());
+            assert_eq!(
+                codes(&cpo.send(&app, "POST", "/cdrs", Some(&body)).await),
+                code,
+                "{change}"
+            );
+        }
+        assert_eq!(
+            codes(&cpo.send(&app, "GET", "/cdrs/NL/EXA/C-1001", None).await),
+            (404, 2000)
+        );
+    }
+}
+
+mod commands {
+    use super::*;
+    use functions::networks::commands::{Response, send as send_command, set_charging_preferences};
+    use shared::models::stored::Stored;
+    use shared::ocpi::command::{Command, ResponseType, ResultType};
+    use shared::ocpi::network::Network;
+    use shared::ocpi::party::PartyId;
+    use shared::store::networks::{SentCommand, Subject, nobody};
+    use shared::{Id, Kind, Mode};
+
+    async fn stop(app: &TestApp, cpo: &Connected) -> (Id, Response) {
+        let network = Id::from(cpo.network.as_str());
+        let network: Stored<Network> = app
+            .app()
+            .store
+            .load(&nobody(Mode::Test), &network)
+            .await
+            .expect("a network");
+        let to = PartyId::new("NL", "EXA").expect("a party");
+        let command = Command::StopSession {
+            session_id: "S-1001".into(),
+        };
+        let subject = Subject {
+            tenant: app.alice.tenant(),
+            id: Id::from_number(Kind::ChargingSession, 1),
+        };
+        let sent = send_command(app.app(), &network, &to, &command, subject).await;
+        sent.expect("the table is there")
+    }
+
+    async fn stored(app: &TestApp, id: &Id) -> SentCommand {
+        let command = app
+            .app()
+            .store
+            .command(Mode::Test, id)
+            .await
+            .expect("the table is there");
+        command.expect("a command")
+    }
+
+    #[tokio::test]
+    async fn a_command_names_where_its_result_belongs() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let (id, response) = stop(&app, &cpo).await;
+        assert_eq!(response, Response::Accepted);
+        let sent = cpo
+            .platform
+            .received("POST", "/2.2.1/commands/STOP_SESSION")
+            .remove(0);
+        let path = format!("/ocpi/2.2.1/commands/STOP_SESSION/{id}");
+        let url = format!("{}{path}", app.running().base_url);
+        assert_eq!(
+            sent.body,
+            json!({"session_id": "S-1001", "response_url": url})
+        );
+        assert_eq!(
+            (
+                sent.headers["ocpi-to-party-id"].as_bytes(),
+                sent.headers["ocpi-from-party-id"].as_bytes()
+            ),
+            (&b"EXA"[..], &b"FCS"[..])
+        );
+        assert_eq!(
+            stored(&app, &id).await.response,
+            Some(ResponseType::Accepted)
+        );
+        for result in ["TIMEOUT", "ACCEPTED", "ACCEPTED"] {
+            let answer = send(
+                &app,
+                &cpo.token,
+                "POST",
+                &url,
+                Some(&json!({"result": result})),
+                &[],
+            )
+            .await;
+            assert_eq!(codes(&answer), (200, 1000));
+        }
+        let results: Vec<ResultType> = stored(&app, &id)
+            .await
+            .results
+            .iter()
+            .map(|one| one.result)
+            .collect();
+        assert_eq!(
+            results,
+            [
+                ResultType::Timeout,
+                ResultType::Accepted,
+                ResultType::Accepted
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_result_belongs_to_the_network_that_the_command_was_sent_to() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let other = Connected::with(&app, |behaviour| {
+            behaviour.roles[0]["party_id"] = json!("OTH");
+        })
+        .await;
+        let (id, _) = stop(&app, &cpo).await;
+        let body = json!({"result": "ACCEPTED"});
+        let path = format!("/commands/STOP_SESSION/{id}");
+        assert_eq!(
+            codes(&other.send(&app, "POST", &path, Some(&body)).await),
+            (404, 2000)
+        );
+        for path in [
+            format!("/commands/START_SESSION/{id}"),
+            "/commands/STOP_SESSION/1".into(),
+        ] {
+            assert_eq!(
+                codes(&cpo.send(&app, "POST", &path, Some(&body)).await),
+                (404, 2000)
+            );
+        }
+        assert_eq!(
+            codes(&cpo.send(&app, "POST", &path, Some(&json!({}))).await),
+            (200, 2001)
+        );
+        assert!(stored(&app, &id).await.results.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_the_operator_answers_decides_whether_the_command_was_sent() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        cpo.platform.behaviour().command = json!({"result": "UNKNOWN_SESSION", "timeout": 0});
+        assert_eq!(
+            stop(&app, &cpo).await.1,
+            Response::Refused(ResponseType::UnknownSession)
+        );
+        cpo.platform.behaviour().fail = vec![503];
+        let (id, response) = stop(&app, &cpo).await;
+        assert!(matches!(response, Response::Unknown(_)), "{response:?}");
+        assert_eq!(stored(&app, &id).await.response, None);
+        // Commands are never repeated.
+        assert_eq!(cpo.platform.received("POST", "/2.2.1/commands").len(), 2);
+        manage(&app, json!({"action": "suspend", "network": cpo.network}))
+            .await
+            .expect("suspended");
+        assert!(matches!(stop(&app, &cpo).await.1, Response::NotSent(_)));
+        assert_eq!(cpo.platform.received("POST", "/2.2.1/commands").len(), 2);
+    }
+
+    #[tokio::test]
+    async fn the_preferences_of_a_driver_are_sent() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let network = Id::from(cpo.network.as_str());
+        let network: Stored<Network> = app
+            .app()
+            .store
+            .load(&nobody(Mode::Test), &network)
+            .await
+            .expect("a network");
+        let to = PartyId::new("NL", "EXA").expect("a party");
+        let preferences =
+            serde_json::from_value(json!({"profile_type": "GREEN", "energy_need": 12.5}))
+                .expect("preferences");
+        let answer =
+            set_charging_preferences(app.app(), &network, &to, "S-1001", &preferences).await;
+        assert_eq!(answer.expect("an answer"), "ACCEPTED");
+        let sent = cpo
+            .platform
+            .received("PUT", "/2.2.1/sessions/S-1001/charging_preferences")
+            .remove(0);
+        assert_eq!(
+            sent.body,
+            json!({"profile_type": "GREEN", "energy_need": 12.5})
+        );
+    }
+}
+
+mod hub_client_info {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_party_behind_a_hub_writes_its_objects_over_the_hub() {
+        let app = TestApp::start().await;
+        let hub = Connected::with(&app, |behaviour| {
+            behaviour.roles[0] = json!({"role": "HUB", "country_code": "NL", "party_id": "HUB", "business_details": {"name": "Hub"}});
+        })
+        .await;
+        let tariff = "/tariffs/NL/EXA/DAY";
+        assert_eq!(
+            codes(
+                &hub.send(&app, "PUT", tariff, Some(&fixture("tariff")))
+                    .await
+            ),
+            (404, 2000)
+        );
+        let path = "/hubclientinfo/NL/EXA";
+        assert_eq!(
+            hub.put(&app, path, &fixture("client_info")).await.status,
+            201
+        );
+        assert_eq!(
+            hub.send(&app, "GET", path, None).await.body["data"],
+            fixture("client_info")
+        );
+        assert_eq!(hub.put(&app, tariff, &fixture("tariff")).await.status, 201);
+        let headers = [
+            ("ocpi-from-country-code", "NL"),
+            ("ocpi-from-party-id", "EXA"),
+        ];
+        let answer = send(
+            &app,
+            &hub.token,
+            "GET",
+            "/ocpi/2.2.1/tokens",
+            None,
+            &headers,
+        )
+        .await;
+        assert_eq!(
+            (codes(&answer), answer.header("ocpi-to-party-id")),
+            ((200, 1000), "EXA")
+        );
+        app.drain().await;
+    }
+
+    #[tokio::test]
+    async fn a_hub_cannot_take_the_party_of_another_network() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let hub = Connected::with(&app, |behaviour| {
+            behaviour.roles[0] = json!({"role": "HUB", "country_code": "NL", "party_id": "HUB", "business_details": {"name": "Hub"}});
+        })
+        .await;
+        let path = "/hubclientinfo/NL/EXA";
+        assert_eq!(
+            codes(
+                &hub.send(&app, "PUT", path, Some(&fixture("client_info")))
+                    .await
+            ),
+            (200, 2001)
+        );
+        // Only a hub has clients.
+        assert_eq!(
+            codes(
+                &cpo.send(&app, "PUT", path, Some(&fixture("client_info")))
+                    .await
+            ),
+            (200, 2000)
+        );
+    }
+}
+
+mod tokens {
+    use super::*;
+    use shared::ocpi::party::PartyId;
+    use shared::ocpi::token::{Token, TokenType, Whitelist};
+    use shared::store::networks::StoredToken;
+    use shared::{Mode, Timestamp};
+
+    /// Stores the token of a card, as a charge card does.
+    async fn card(app: &TestApp, uid: &str, updated: &str, valid: bool) -> Token {
+        let token = Token {
+            owner: PartyId::new("GB", "FCS").expect("a party"),
+            uid: uid.into(),
+            kind: TokenType::Rfid,
+            contract_id: format!("GB-FCS-C{uid}"),
+            visual_number: None,
+            issuer: "Fleet Charging Service".into(),
+            valid,
+            whitelist: Whitelist::Allowed,
+            last_updated: Timestamp::parse(updated).expect("a time"),
+        };
+        let stored = StoredToken {
+            token: token.clone(),
+            card: None,
+        };
+        app.app()
+            .store
+            .put_token(Mode::Test, &stored)
+            .await
+            .expect("the table is there");
+        token
+    }
+
+    fn uids(answer: &Answer) -> Vec<String> {
+        let tokens = answer.body["data"].as_array().expect("tokens").iter();
+        tokens
+            .map(|one| one["uid"].as_str().expect("a uid").to_owned())
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn tokens_are_listed_by_page_in_the_order_of_their_updates() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        for (n, uid) in ["C", "A", "B", "E", "D"].into_iter().enumerate() {
+            card(&app, uid, &format!("2026-01-0{}T00:00:00Z", n + 1), true).await;
+        }
+        let page = cpo.send(&app, "GET", "/tokens?limit=2", None).await;
+        assert_eq!(
+            (codes(&page), uids(&page)),
+            ((200, 1000), vec!["C".into(), "A".into()])
+        );
+        assert_eq!(
+            (page.header("x-total-count"), page.header("x-limit")),
+            ("5", "100")
+        );
+        let mut walked = uids(&page);
+        let mut link = page.header("link").to_owned();
+        while let Some(url) = shared::ocpi::page::next_link(&link) {
+            let page = send(&app, &cpo.token, "GET", url, None, &[]).await;
+            walked.extend(uids(&page));
+            link = page.header("link").to_owned();
+        }
+        assert_eq!(walked, ["C", "A", "B", "E", "D"]);
+        let page = cpo
+            .send(
+                &app,
+                "GET",
+                "/tokens?date_from=2026-01-02T00:00:00Z&date_to=2026-01-04T00:00:00Z",
+                None,
+            )
+            .await;
+        assert_eq!(
+            (uids(&page), page.header("x-total-count")),
+            (vec!["A".into(), "B".into()], "2")
+        );
+        let page = cpo
+            .send(&app, "GET", "/tokens?offset=1&limit=1", None)
+            .await;
+        assert_eq!(uids(&page), ["A"]);
+        let none = cpo
+            .send(&app, "GET", "/tokens?date_from=2027-01-01T00:00:00Z", None)
+            .await;
+        assert_eq!((uids(&none).len(), none.header("link")), (0, ""));
+        for wrong in ["limit=0", "offset=-1", "date_from=soon"] {
+            let answer = cpo
+                .send(&app, "GET", &format!("/tokens?{wrong}"), None)
+                .await;
+            assert_eq!(codes(&answer), (200, 2001), "{wrong}");
+        }
+        app.drain().await;
+    }
+
+    #[tokio::test]
+    async fn a_token_is_authorized_as_long_as_it_is_valid() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let token = card(&app, "04AABBCC", "2026-01-01T00:00:00Z", true).await;
+        let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
+        let answer = cpo
+            .send(&app, "POST", "/tokens/04aabbcc/authorize", Some(&place))
+            .await;
+        assert_eq!(codes(&answer), (200, 1000));
+        let want = json!({"allowed": "ALLOWED", "token": token, "location": place});
+        assert_eq!(answer.body["data"], want);
+        let answer = cpo
+            .send(&app, "POST", "/tokens/04AABBCC/authorize?type=RFID", None)
+            .await;
+        assert_eq!(answer.body["data"]["allowed"], "ALLOWED");
+        card(&app, "04AABBCC", "2026-01-02T00:00:00Z", false).await;
+        let answer = cpo
+            .send(&app, "POST", "/tokens/04AABBCC/authorize", Some(&place))
+            .await;
+        assert_eq!(answer.body["data"]["allowed"], "BLOCKED");
+        assert!(answer.body["data"].get("location").is_none());
+        for path in [
+            "/tokens/unknown/authorize",
+            "/tokens/04AABBCC/authorize?type=APP_USER",
+        ] {
+            assert_eq!(
+                codes(&cpo.send(&app, "POST", path, None).await),
+                (404, 2004),
+                "{path}"
+            );
+        }
+        let answer = cpo
+            .send(&app, "POST", "/tokens/04AABBCC/authorize?type=PAPER", None)
+            .await;
+        assert_eq!(codes(&answer), (200, 2001));
+        app.drain().await;
+    }
+
+    #[tokio::test]
+    async fn a_token_that_changes_is_sent_to_every_connected_network() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let suspended = Connected::with(&app, |behaviour| {
+            behaviour.roles[0]["party_id"] = json!("OTH");
+        })
+        .await;
+        manage(
+            &app,
+            json!({"action": "suspend", "network": suspended.network}),
+        )
+        .await
+        .expect("suspended");
+        let token = card(&app, "04AABBCC", "2026-01-01T00:00:00Z", true).await;
+        app.drain().await;
+        let blocked = card(&app, "04AABBCC", "2026-01-02T00:00:00Z", false).await;
+        app.drain().await;
+        let path = "/2.2.1/tokens/GB/FCS/04AABBCC?type=RFID";
+        let bodies: Vec<Value> = cpo
+            .platform
+            .received("PUT", path)
+            .into_iter()
+            .map(|one| one.body)
+            .collect();
+        assert_eq!(bodies, [json!(token), json!(blocked)]);
+        assert!(
+            suspended
+                .platform
+                .received("PUT", "/2.2.1/tokens")
+                .is_empty()
+        );
+        // A platform that cannot be reached is sent it again.
+        cpo.platform.behaviour().fail = vec![503];
+        card(&app, "04DD", "2026-01-03T00:00:00Z", true).await;
+        app.drain().await;
+        app.advance(10).await;
+        assert_eq!(
+            cpo.platform
+                .received("PUT", "/2.2.1/tokens/GB/FCS/04DD")
+                .len(),
+            2
+        );
+    }
+}
+
+mod sync {
+    use super::*;
+
+    fn location(id: &str, updated: &str) -> Value {
+        with(
+            fixture("location"),
+            json!({"id": id, "last_updated": updated}),
+        )
+    }
+
+    async fn pulled(app: &TestApp) -> Value {
+        let listed = manage(app, json!({"action": "list"}))
+            .await
+            .expect("networks");
+        listed["data"][0]["pull"].clone()
+    }
+
+    async fn ids(app: &TestApp) -> Vec<(String, String)> {
+        let path = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=100";
+        let page = app.alice.get(path).await.expect(200).body;
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let stations = page["data"].as_array().expect("stations").iter();
+        let mut ids: Vec<_> = stations
+            .map(|one| (text(&one["location_id"]), text(&one["status"])))
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    fn active(ids: &[&str]) -> Vec<(String, String)> {
+        ids.iter()
+            .map(|id| ((*id).to_owned(), "active".to_owned()))
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn a_network_that_connects_is_pulled_from_completely() {
+        let app = TestApp::start().await;
+        let old = "2026-01-05T08:00:00Z";
+        let cpo = Connected::with(&app, |behaviour| {
+            let mut bad = location("BAD", old);
+            bad["country"] = json!("XXX");
+            let foreign = with(location("FOREIGN", old), json!({"party_id": "OTH"}));
+            let list = ["L1", "L2", "L3", "L4"]
+                .map(|id| location(id, old))
+                .to_vec();
+            behaviour
+                .lists
+                .insert("locations", [list, vec![bad, foreign]].concat());
+            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
+            behaviour.lists.insert("sessions", vec![fixture("session")]);
+            behaviour.lists.insert("cdrs", vec![fixture("cdr")]);
+        })
+        .await;
+        app.drain().await;
+        assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4"]));
+        assert_eq!(station_price(&app).await, 40);
+        for path in [
+            "/sessions/NL/EXA/S-1001",
+            "/cdrs/NL/EXA/C-1001",
+            "/tariffs/NL/EXA/DAY",
+        ] {
+            assert_eq!(
+                codes(&cpo.send(&app, "GET", path, None).await),
+                (200, 1000),
+                "{path}"
+            );
+        }
+        let pull = pulled(&app).await;
+        assert_eq!(
+            pull["counts"],
+            json!({"received": 9, "changed": 8, "skipped": 2, "removed": 0})
+        );
+        assert!(
+            pull["finished"].is_string() && pull["error"].is_null(),
+            "{pull}"
+        );
+        let problems = pull["problems"].to_string();
+        assert!(
+            problems.contains("BAD") && problems.contains("NL*OTH"),
+            "{problems}"
+        );
+        // Sessions cannot be listed without a time.
+        let first = cpo.platform.received("GET", "/2.2.1/sessions").remove(0);
+        assert!(
+            first.path.contains("date_from=1970-01-01T00:00:00"),
+            "{}",
+            first.path
+        );
+    }
+
+    async fn station_price(app: &TestApp) -> Value {
+        let path = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=1";
+        let page = app.alice.get(path).await.expect(200).body;
+        page["data"][0]["connectors"][0]["pricing"][0]["price"].clone()
+    }
+
+    #[tokio::test]
+    async fn what_has_changed_is_pulled_by_the_hour_and_what_is_gone_is_removed_by_a_full_pull() {
+        let app = TestApp::start().await;
+        let old = "2026-01-05T08:00:00Z";
+        let cpo = Connected::with(&app, |behaviour| {
+            behaviour.lists.insert(
+                "locations",
+                ["L1", "L2", "L3"].map(|id| location(id, old)).to_vec(),
+            );
+        })
+        .await;
+        app.drain().await;
+        let later = app.now().plus_seconds(60).to_string();
+        cpo.platform.behaviour().lists.insert(
+            "locations",
+            vec![location("L1", old), location("L4", &later)],
+        );
+        app.advance(3_600 + 300).await;
+        assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4"]));
+        let last = cpo
+            .platform
+            .received("GET", "/2.2.1/locations")
+            .pop()
+            .expect("a request");
+        assert!(last.path.contains("date_from="), "{}", last.path);
+        assert_eq!(pulled(&app).await["counts"]["received"], 1);
+        // A location that is pushed while the pull runs is not missing from it.
+        manage(
+            &app,
+            json!({"action": "pull", "network": cpo.network, "full": true}),
+        )
+        .await
+        .expect("asked for");
+        app.drain().await;
+        let removed = |id: &str| (id.to_owned(), "removed".to_owned());
+        let mut want = active(&["L1", "L4"]);
+        want.extend([removed("L2"), removed("L3")]);
+        want.sort();
+        assert_eq!(ids(&app).await, want);
+        assert_eq!(pulled(&app).await["counts"]["removed"], 2);
+        assert_eq!(
+            codes(&cpo.send(&app, "GET", "/locations/NL/EXA/L2", None).await),
+            (404, 2003)
+        );
+        // What comes back is a station again.
+        cpo.put(&app, "/locations/NL/EXA/L2", &location("L2", old))
+            .await;
+        assert!(ids(&app).await.contains(&active(&["L2"])[0]));
+    }
+
+    #[tokio::test]
+    async fn an_interrupted_pull_goes_on_where_it_was() {
+        let app = TestApp::start().await;
+        let old = "2026-01-05T08:00:00Z";
+        let cpo = Connected::with(&app, |behaviour| {
+            behaviour.missing = vec!["tariffs", "sessions", "cdrs"];
+            behaviour.lists.insert(
+                "locations",
+                ["L1", "L2", "L3", "L4", "L5"]
+                    .map(|id| location(id, old))
+                    .to_vec(),
+            );
+        })
+        .await;
+        cpo.platform.behaviour().fail = vec![500; 3];
+        app.drain().await;
+        let pull = pulled(&app).await;
+        assert!(
+            pull["error"].as_str().expect("an error").contains("500"),
+            "{pull}"
+        );
+        assert_eq!(ids(&app).await, []);
+        app.advance(15 * 60 + 300).await;
+        assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4", "L5"]));
+        let paths: Vec<String> = cpo
+            .platform
+            .received("GET", "/2.2.1/locations")
+            .into_iter()
+            .map(|one| one.path)
+            .collect();
+        assert_eq!(
+            paths.len(),
+            3 + 3,
+            "three tries, and three pages: {paths:?}"
+        );
+        assert!(pulled(&app).await["error"].is_null());
+    }
+
+    #[tokio::test]
+    async fn a_pull_whose_message_was_lost_is_made_all_the_same() {
+        let app = TestApp::start().await;
+        let cpo = Connected::with(&app, |behaviour| {
+            behaviour
+                .lists
+                .insert("locations", vec![location("L1", "2026-01-05T08:00:00Z")]);
+        })
+        .await;
+        app.running().lose_triggers().await.expect("lost");
+        app.drain().await;
+        assert!(cpo.platform.received("GET", "/2.2.1/locations").is_empty());
+        functions::stream::sweep::before(app.app(), app.now().plus_seconds(1))
+            .await
+            .expect("swept");
+        app.drain().await;
+        assert_eq!(ids(&app).await, active(&["L1"]));
+    }
+
+    #[tokio::test]
+    async fn the_token_is_not_sent_to_another_host_by_way_of_a_link() {
+        let app = TestApp::start().await;
+        let thief = Platform::start().await;
+        let cpo = Connected::with(&app, |behaviour| {
+            behaviour.page = 1;
+            let old = "2026-01-05T08:00:00Z";
+            behaviour
+                .lists
+                .insert("locations", vec![location("L1", old), location("L2", old)]);
+        })
+        .await;
+        app.drain().await;
+        assert!(thief.behaviour().requests.is_empty());
+        assert_eq!(ids(&app).await.len(), 2);
+        assert!(!cpo.platform.received("GET", "/2.2.1/locations").is_empty());
+    }
+}
+
+mod manage_networks {
+    use super::*;
+    use tests::platform::TOKEN_A;
+
+    #[tokio::test]
+    async fn an_operator_connects_to_a_platform_with_its_token_a() {
+        let app = TestApp::start().await;
+        let platform = Platform::start().await;
+        platform.behaviour().versions = vec!["2.1.1", "2.2.1"];
+        platform
+            .behaviour()
+            .lists
+            .insert("locations", vec![fixture("location")]);
+        let url = format!("{}/versions", platform.url);
+        let connect = json!({"action": "connect", "name": "Example", "url": url, "token": TOKEN_A});
+        let network = manage(&app, connect).await.expect("connected");
+        assert_eq!(
+            (&network["status"], &network["version"]),
+            (&json!("connected"), &json!("2.2.1"))
+        );
+        let sent = platform.received("POST", "/2.2.1/credentials").remove(0);
+        assert_eq!(
+            sent.body["url"],
+            format!("{}/ocpi/versions", app.running().base_url)
+        );
+        assert_eq!(sent.body["roles"][0]["party_id"], "FCS");
+        let token_b = sent.body["token"].as_str().expect("a token");
+        let answer = send(&app, token_b, "GET", "/ocpi/2.2.1/tokens", None, &[]).await;
+        assert_eq!(codes(&answer), (200, 1000));
+        app.drain().await;
+        assert_eq!(station(&app).await["network"]["party_id"], "EXA");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_fails_leaves_no_token_behind() {
+        let app = TestApp::start().await;
+        let platform = Platform::start().await;
+        let url = format!("{}/versions", platform.url);
+        let connect = |url: &str, token: &str| json!({"action": "connect", "name": "Example", "url": url, "token": token});
+        for (url, token) in [
+            (url.as_str(), "wrong"),
+            ("http://192.168.0.1/versions", TOKEN_A),
+            ("nonsense", TOKEN_A),
+            (&url, "with blanks"),
+        ] {
+            manage(&app, connect(url, token)).await.expect_err(url);
+        }
+        let listed = manage(&app, json!({"action": "list"}))
+            .await
+            .expect("networks");
+        assert_eq!(listed["data"], json!([]));
+        platform.behaviour().missing = vec!["locations"];
+        let refused = manage(&app, connect(&url, TOKEN_A))
+            .await
+            .expect_err("no locations");
+        assert!(refused.contains("locations"), "{refused}");
+        let sent = platform.received("POST", "/2.2.1/credentials").remove(0);
+        let token_b = sent.body["token"].as_str().expect("a token");
+        let answer = send(&app, token_b, "GET", "/ocpi/versions", None, &[]).await;
+        assert_eq!(codes(&answer), (401, 2000));
+        let listed = manage(&app, json!({"action": "list"}))
+            .await
+            .expect("networks");
+        assert_eq!(listed["data"][0]["status"], "revoked");
+    }
+
+    #[tokio::test]
+    async fn a_suspended_network_is_refused_until_it_is_resumed_and_a_revoked_one_for_good() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let set = async |action: &str| {
+            manage(&app, json!({"action": action, "network": cpo.network})).await
+        };
+        let tokens = async || codes(&cpo.send(&app, "GET", "/tokens", None).await);
+        set("suspend").await.expect("suspended");
+        assert_eq!(tokens().await, (401, 2000));
+        set("resume").await.expect("resumed");
+        assert_eq!(tokens().await, (200, 1000));
+        set("revoke").await.expect("revoked");
+        assert_eq!(tokens().await, (401, 2000));
+        set("resume").await.expect_err("it is revoked");
+        set("pull").await.expect_err("it is revoked");
+        let unknown =
+            json!({"action": "suspend", "network": "net_00000000000000000000000000000001"});
+        manage(&app, unknown)
+            .await
+            .expect_err("there is no such network");
+        app.drain().await;
+    }
+
+    #[tokio::test]
+    async fn the_local_runner_offers_the_same() {
+        let app = TestApp::start().await;
+        let body = json!({"action": "issue_token", "mode": "test", "name": "Example"});
+        let issued = app
+            .anon
+            .post("/_local/networks", body)
+            .await
+            .expect(200)
+            .body;
+        let token = issued["token"].as_str().expect("a token");
+        assert_eq!(
+            codes(&send(&app, token, "GET", "/ocpi/versions", None, &[]).await),
+            (200, 1000)
+        );
+        let listed = app.anon.get("/_local/networks").await.expect(200).body;
+        assert_eq!(listed["data"][0]["name"], "Example");
+        let wrong = json!({"action": "issue_token", "mode": "test", "name": ""});
+        app.anon.post("/_local/networks", wrong).await.expect(400);
+        app.anon
+            .post("/_local/networks", json!({"action": "dance"}))
+            .await
+            .expect(400);
+    }
+}
+
+mod samples {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_operation_answers_its_sample_event() {
+        let app = TestApp::start().await;
+        let cpo = Connected::with(&app, |behaviour| {
+            behaviour.roles[0]["role"] = json!("HUB");
+        })
+        .await;
+        let mut token = cpo.token.clone();
+        let mut operations: Vec<(&str, &str)> = functions::ocpi::modules()
+            .into_iter()
+            .flat_map(|module| module.operations)
+            .map(|one| (one.name, one.method))
+            .collect();
+        // What is put can be retrieved, and what was retrieved deleted. The connection ends last.
+        let order = [
+            "ocpi-put",
+            "ocpi-create",
+            "ocpi-patch",
+            "ocpi-retrieve",
+            "ocpi-list",
+            "ocpi-authorize",
+            "ocpi-delete",
+            "ocpi-renew",
+        ];
+        let place = |name: &str| {
+            order
+                .iter()
+                .position(|one| name.starts_with(one))
+                .unwrap_or(order.len())
+        };
+        let inner = |name: &str| {
+            ["location", "evse", "connector"]
+                .iter()
+                .position(|one| name.ends_with(one))
+        };
+        operations.sort_by_key(|(name, _)| (place(name), inner(name)));
+        for (name, method) in operations {
+            let event: Value = serde_json::from_str(&tests::samples::text(name)).expect("JSON");
+            let mut path = event["rawPath"].as_str().expect("a path").to_owned();
+            if let Some(query) = event["rawQueryString"]
+                .as_str()
+                .filter(|query| !query.is_empty())
+            {
+                path += &format!("?{query}");
+            }
+            let mut body: Option<Value> = event["body"]
+                .as_str()
+                .map(|body| serde_json::from_str(body).expect("JSON"));
+            if body
+                .as_ref()
+                .is_some_and(|body| body.get("roles").is_some())
+            {
+                body = Some(cpo.platform.credentials());
+            }
+            assert_eq!(event["requestContext"]["http"]["method"], method, "{name}");
+            let answer = send(&app, &token, method, &path, body.as_ref(), &[]).await;
+            let code = answer.body["status_code"].as_i64();
+            match name {
+                // These need what the service has sent before, or a token that only registers.
+                "ocpi-create-command-result" => assert_eq!(answer.status, 404, "{name}"),
+                "ocpi-authorize-token" => {
+                    assert_eq!((answer.status, code), (404, Some(2004)), "{name}")
+                }
+                "ocpi-register" => assert_eq!(answer.status, 405, "{name}"),
+                _ => assert_eq!(code, Some(1000), "{name}: {}", answer.text),
+            }
+            if name == "ocpi-renew-credentials" {
+                token = answer.body["data"]["token"]
+                    .as_str()
+                    .expect("a token")
+                    .to_owned();
+            }
+            if name == "ocpi-unregister" {
+                break;
+            }
+        }
+        app.drain().await;
+    }
+}
+
+mod examples {
+    use super::*;
+
+    /// The examples of the specification, where they are.
+    fn example(name: &str) -> Option<Value> {
+        let path = format!(
+            "{}/../../shared/data/ocpi-2.2.1-examples/{name}.json",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let text = std::fs::read_to_string(path).ok()?;
+        Some(serde_json::from_str(&text).expect("JSON"))
+    }
+    use std::io::Write as _;
+
+    fn skip() {
+        drop(writeln!(
+            std::io::stderr(),
+            "skipped: the examples of the specification are not there"
+        ));
+    }
+
+    /// A platform of the party of an object.
+    async fn of(app: &TestApp, object: &Value) -> Connected {
+        let (country, party) = (object["country_code"].clone(), object["party_id"].clone());
+        Connected::with(app, |behaviour| {
+            behaviour.roles[0]["country_code"] = country;
+            behaviour.roles[0]["party_id"] = party;
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn objects_come_back_as_they_went_in() {
+        for (module, names) in [
+            (
+                "locations",
+                &[
+                    "location_example",
+                    "location_example_parking_garage_opening_hours",
+                    "location_example_uc2_destination_charger",
+                    "location_example_uc3_destination_charger_not_published",
+                    "location_example_uc4_limited_visibility",
+                    "location_example_uc5_home_charge_point",
+                ][..],
+            ),
+            (
+                "tariffs",
+                &[
+                    "tariff_1_simple_2hour",
+                    "tariff_2_alt_text",
+                    "tariff_3_alt_url",
+                    "tariff_4_complex",
+                    "tariff_5_free_of_charge",
+                    "tariff_6_025kwh_start_max_price",
+                    "tariff_8_simple_025kwh",
+                    "tariff_9_025kwh_start",
+                    "tariff_10_025kwh_parking_start",
+                    "tariff_11_not_possible_alt_text",
+                    "tariff_12_025kwh_min_price",
+                    "tariff_13_simple_3hour_5parking",
+                    "tariff_14_step_size",
+                    "tariff_15_reservation_5_euro_per_hour",
+                    "tariff_16_reservation_2_euro_fee_5_euro_per_hour",
+                    "tariff_17_reservation_with_expire_fee",
+                    "tariff_18_reservation_with_expire_time",
+                    "tariff_put_example",
+                ],
+            ),
+            (
+                "sessions",
+                &[
+                    "session_example_1_simple_start",
+                    "session_example_2_short_finished",
+                ],
+            ),
+        ] {
+            for name in names {
+                let Some(object) = example(name) else {
+                    return skip();
+                };
+                let app = TestApp::start().await;
+                let cpo = of(&app, &object).await;
+                let text = |member: &str| object[member].as_str().expect("a text").to_owned();
+                let path = format!(
+                    "/{module}/{}/{}/{}",
+                    text("country_code"),
+                    text("party_id"),
+                    text("id")
+                );
+                assert_eq!(cpo.put(&app, &path, &object).await.status, 201, "{name}");
+                let shown = cpo.send(&app, "GET", &path, None).await;
+                assert_eq!(shown.body["data"], object, "{name}");
+                app.drain().await;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cdr_comes_back_as_it_went_in() {
+        let Some(cdr) = example("cdr_example") else {
+            return skip();
+        };
+        let app = TestApp::start().await;
+        let cpo = of(&app, &cdr).await;
+        let answer = cpo.send(&app, "POST", "/cdrs", Some(&cdr)).await;
+        assert_eq!(codes(&answer), (201, 1000), "{}", answer.text);
+        let shown = send(
+            &app,
+            &cpo.token,
+            "GET",
+            answer.header("location"),
+            None,
+            &[],
+        )
+        .await;
+        assert_eq!(shown.body["data"], cdr);
+    }
+
+    #[tokio::test]
+    async fn partial_updates_have_the_effect_that_the_specification_describes() {
+        let (Some(mut location), Some(evse)) = (
+            example("location_example"),
+            example("location_put_example_add_evse"),
+        ) else {
+            return skip();
+        };
+        let app = TestApp::start().await;
+        let cpo = of(&app, &location).await;
+        // The updates are of a location `1012` of another party, whose EVSE is `3255` in one of them.
+        location["id"] = json!("1012");
+        location["evses"][1]["uid"] = json!("3255");
+        let mut second = location["evses"][1]["connectors"][0].clone();
+        second["id"] = json!("2");
+        location["evses"][1]["connectors"]
+            .as_array_mut()
+            .expect("connectors")
+            .push(second);
+        let path = "/locations/BE/BEC/1012";
+        cpo.put(&app, path, &location).await;
+        for (name, below, member, want) in [
+            (
+                "location_patch_example_status",
+                "/3255",
+                "status",
+                json!("CHARGING"),
+            ),
+            (
+                "location_patch_example_location",
+                "",
+                "name",
+                json!("Interparking Gent Zuid"),
+            ),
+            (
+                "location_patch_example_tariff",
+                "/3255/2",
+                "tariff_ids",
+                json!(["15"]),
+            ),
+            (
+                "location_patch_example_remove_evse",
+                "/3256",
+                "status",
+                json!("REMOVED"),
+            ),
+        ] {
+            let sent = example(name).expect("an example");
+            let path = format!("{path}{below}");
+            assert_eq!(
+                codes(&cpo.send(&app, "PATCH", &path, Some(&sent)).await),
+                (200, 1000),
+                "{name}"
+            );
+            let shown = cpo.send(&app, "GET", &path, None).await.body["data"].clone();
+            assert_eq!(shown[member], want, "{name}");
+            assert_eq!(shown["last_updated"], sent["last_updated"], "{name}");
+        }
+        let path = format!("{path}/3256");
+        let shown = cpo
+            .put(
+                &app,
+                &path,
+                &with(
+                    evse.clone(),
+                    json!({"last_updated": "2020-01-01T00:00:00Z"}),
+                ),
+            )
+            .await;
+        assert_eq!(shown.status, 200);
+        let mut session = example("session_example_1_simple_start").expect("an example");
+        session["last_updated"] = json!("2019-06-23T08:00:00Z");
+        session["party_id"] = json!("BEC");
+        session["country_code"] = json!("BE");
+        let path = "/sessions/BE/BEC/101";
+        cpo.put(&app, path, &session).await;
+        let cost = example("session_patch_example_total_cost").expect("an example");
+        assert_eq!(
+            codes(&cpo.send(&app, "PATCH", path, Some(&cost)).await),
+            (200, 1000)
+        );
+        assert_eq!(
+            cpo.send(&app, "GET", path, None).await.body["data"]["total_cost"],
+            cost["total_cost"]
+        );
+        let mut period = example("session_patch_example_charging_period").expect("an example");
+        period["last_updated"] = json!("2020-01-01T00:00:00Z");
+        assert_eq!(
+            codes(&cpo.send(&app, "PATCH", path, Some(&period)).await),
+            (200, 1000)
+        );
+        assert_eq!(
+            cpo.send(&app, "GET", path, None).await.body["data"]["charging_periods"],
+            period["charging_periods"]
+        );
+        app.drain().await;
+    }
+
+    #[test]
+    fn the_other_objects_are_read() {
+        use shared::ocpi::credentials::Credentials;
+        use shared::ocpi::envelope::Received;
+        use shared::ocpi::reader::lenient;
+        use shared::ocpi::token::Token;
+        use shared::ocpi::versions::{Version, VersionDetails, best};
+        let Some(list) = example("versions_info_example") else {
+            return skip();
+        };
+        let versions: Vec<Version> = lenient(&list).expect("versions");
+        assert_eq!(
+            best(&versions).map(|(version, _)| version.as_str()),
+            Some("2.2.1")
+        );
+        for name in ["version_details_example", "version_details_example2"] {
+            let details: VersionDetails = lenient(&example(name).expect("an example")).expect(name);
+            assert!(
+                details.version.starts_with("2.2") && !details.endpoints.is_empty(),
+                "{name}"
+            );
+        }
+        for name in [
+            "credentials_example",
+            "credentials_example2",
+            "credentials_example3",
+            "credentials_example4",
+        ] {
+            let credentials: Credentials =
+                lenient(&example(name).expect("an example")).expect(name);
+            credentials.check().expect(name);
+        }
+        for name in ["token_example_1_app_user", "token_put_example"] {
+            let token = example(name).expect("an example");
+            let read: Token = lenient(&token).expect(name);
+            assert_eq!(read.uid, token["uid"].as_str().expect("a uid"), "{name}");
+        }
+        for name in [
+            "transport_and_format_get_token_example",
+            "transport_and_format_get_token_list_example",
+            "transport_and_format_version_details_example",
+            "transport_and_format_version_info_example",
+        ] {
+            let envelope: Received =
+                serde_json::from_value(example(name).expect("an example")).expect(name);
+            assert!(
+                envelope.status_code.is_success() && !envelope.data.is_null(),
+                "{name}"
+            );
+        }
+    }
+}
