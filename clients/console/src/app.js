@@ -110,7 +110,7 @@ function Content({ route }) {
   useEffect(() => {
     scrollTo(0, 0);
     // The first page keeps the focus where the browser has it; every later one is announced by its heading.
-    if (!first.current) element.current?.focus();
+    if (!first.current) element.current?.focus({ preventScroll: true });
     first.current = false;
   }, [route.path]);
   return html`<main id="content" tabindex="-1" ref=${element}><${Page} key=${route.segments[0] ?? ''} route=${route} /><${ApiRequests} /></main>`;

@@ -23,7 +23,7 @@ try {
   await step('the demo fleet is loaded', async () => {
     await page.getByRole('button', { name: 'Load a demo fleet' }).first().click();
     await page.getByRole('button', { name: 'Load the demo fleet' }).click();
-    await page.getByText('The demo fleet is ready').waitFor({ timeout: 240_000 });
+    await page.getByText('The demo fleet is ready').waitFor({ timeout: 300_000 });
     await page.getByRole('button', { name: 'Done' }).click();
   });
 
@@ -31,9 +31,23 @@ try {
   await step('a charging window is reserved on the map', async () => {
     await goTo('Reserve');
     await pick(page, 'Vehicle', 'LB73');
-    const map = page.getByRole('application', { name: /Place of the reservation/ });
-    await map.click({ position: { x: 200, y: 200 } });
-    await page.getByRole('heading', { name: 'Stations that could serve' }).waitFor();
+    // The map goes to where the vehicle was last seen; a click beside it chooses another place.
+    const place = page.getByLabel('Place (latitude, longitude)');
+    await page.waitForFunction(() => [...document.querySelectorAll('input')].some((input) => input.value.startsWith('51.5')));
+    const before = await place.inputValue();
+    await page.waitForTimeout(1500);
+    const box = await page.getByRole('application', { name: /Place of the reservation/ }).boundingBox();
+    // A click on a group of stations zooms in; one on a free place chooses it.
+    for (const [x, y] of [[47, 33], [-60, 80], [90, -70], [-110, -90]]) {
+      await page.mouse.click(box.x + box.width / 2 + x, box.y + box.height / 2 + y);
+      await page.waitForTimeout(1000);
+      if ((await place.inputValue()) !== before) break;
+    }
+    assert.notEqual(await place.inputValue(), before);
+    // Each station with what charging costs there and what the fleet's policy says.
+    const candidates = page.getByRole('table', { name: 'Stations that could serve' });
+    await candidates.getByText('Allowed', { exact: true }).first().waitFor();
+    await candidates.getByText(/^£/).first().waitFor();
     await page.getByRole('button', { name: 'Reserve', exact: true }).click();
     await page.getByText('Pending', { exact: true }).waitFor();
     reservation = page.url().split('/').pop();

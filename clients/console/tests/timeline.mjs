@@ -21,7 +21,7 @@ try {
   await page.goto(`${runner.url}/#/calendar`);
   const canvas = page.locator('.timeline canvas');
   await canvas.waitFor();
-  await page.getByLabel('Zoom').selectOption('month');
+  await page.getByLabel('Zoom', { exact: true }).selectOption('month');
   await page.waitForTimeout(3000);
   const box = await canvas.boundingBox();
   await page.evaluate(() => {

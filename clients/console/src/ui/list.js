@@ -10,7 +10,7 @@ import { ResourceError } from './errors.js';
 
 /** The rows of a table; on narrow screens each row is a card. */
 export const Table = (/** @type {{ caption: string, columns: Column[], rows: any[], rowKey?: (row: any) => string }} */ { caption, columns, rows, rowKey = (row) => row.id }) =>
-  html`<div class="table-scroll"><table>
+  html`<div class="table-scroll" tabindex="0" role="region" aria-label=${caption}><table>
     <caption class="hidden">${caption}</caption>
     <thead><tr>${columns.map((column) => html`<th key=${column.label} scope="col" class=${column.number ? 'number' : ''}>${column.label}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${rowKey(row)}>

@@ -28,7 +28,7 @@ export function TestClock() {
     { label: 'When', cell: (/** @type {any} */ one) => html`<${Time} at=${one.at} /> (<${Time} at=${one.at} ago />)` },
     { label: 'What', cell: (/** @type {any} */ one) => title(one.function.replaceAll('-', ' ')) },
     { label: 'Of', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.object} />` },
-    { label: 'Move', cell: (/** @type {any} */ one) => html`<button type="button" class="small" disabled=${move.busy} aria-label=${`Move the clock to ${moment(one.at)}`} onClick=${() => run((Date.parse(one.at) - at) / 1000 + 1)}>Move there</button>` },
+    { label: 'Move', cell: (/** @type {any} */ one) => html`<button type="button" class="small" disabled=${move.busy} aria-label=${`Move there: ${moment(one.at)}`} onClick=${() => run((Date.parse(one.at) - at) / 1000 + 1)}>Move there</button>` },
   ];
   return html`<${PageHead} title="Test clock" intro="Moves the time of the whole service ahead. Everything that falls due on the way is done, at its time." />
     <section class="card clock-card">

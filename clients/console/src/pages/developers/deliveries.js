@@ -49,7 +49,7 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
   const again = async () => {
     if (await resend.run()) toast('The event is being delivered again.');
   };
-  return html`<section class="card delivery" aria-label=${`Attempt ${delivery.attempt} of ${delivery.event_type}`}>
+  return html`<section class="card delivery" aria-label=${`Attempt ${delivery.attempt} of ${delivery.event_type}, ${delivery.id}`}>
     <header><h3>Attempt ${delivery.attempt} <${Status} value=${delivery.status} /></h3><div class="actions">
       <button type="button" class="small" disabled=${resend.busy} onClick=${again}>Send again</button>
       <button type="button" class="small" disabled=${!event} onClick=${async () => copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
