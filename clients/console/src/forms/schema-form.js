@@ -49,7 +49,7 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
   return html`<form class="schema-form" onSubmit=${onSubmit}>
     ${error ? html`<${ErrorNotice} error=${error} />` : null}
     ${nothing ? html`<p class="notice">Nothing was changed.</p>` : null}
-    ${(shape.fields ?? []).map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} error=${error}
+    ${(shape.fields ?? []).map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} error=${error} update=${Boolean(original)}
       onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`)}
     <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? 'Sending…' : submit}</button></footer>
   </form>`;
@@ -95,15 +95,16 @@ function filled(shape, value) {
  */
 const messageAt = (error, place) => (error?.param === place ? error.message : null);
 
-/** @param {{ field: import('./schema.js').Field, place: string, value: any, error: any, onChange: (value: any) => void }} props */
-function Control({ field, place, value, error, onChange }) {
+/** @param {{ field: import('./schema.js').Field, place: string, value: any, error: any, update: boolean, onChange: (value: any) => void }} props
+ *   `update`: nothing is required, so nothing is marked as optional */
+function Control({ field, place, value, error, update, onChange }) {
   const label = title(field.name);
   switch (field.type) {
     case 'object':
       return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
         ${field.description ? html`<p class="hint">${plain(field.description)}</p>` : null}
         ${(field.fields ?? []).map((member) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
-          place=${`${place}.${member.name}`} value=${value?.[member.name]} error=${error}
+          place=${`${place}.${member.name}`} value=${value?.[member.name]} error=${error} update=${update}
           onChange=${(/** @type {any} */ next) => onChange({ ...value, [member.name]: next })} />`)}
       </fieldset>`;
     case 'pairs':
@@ -113,7 +114,7 @@ function Control({ field, place, value, error, onChange }) {
     case 'choices':
       return html`<${Choices} field=${field} label=${label} value=${value ?? []} onChange=${onChange} />`;
     default:
-      return html`<${Field} label=${label + (field.required ? '' : ' (optional)')} hint=${plain(field.description)} error=${messageAt(error, place)}>
+      return html`<${Field} label=${label + (field.required || update ? '' : ' (optional)')} hint=${plain(field.description)} error=${messageAt(error, place)}>
         ${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${Input} id=${id} hint=${hint} field=${field} value=${value} onChange=${onChange} />`}
       </${Field}>`;
   }
@@ -177,7 +178,7 @@ function List(/** @type {{ field: import('./schema.js').Field, label: string, pl
     <p class="hint">${message ? html`<strong class="field-error">${message}</strong> ` : null}${plain(field.description)}</p>
     ${value.map((one, index) => html`<div key=${index} class="list-item">
       ${items.type === 'object'
-        ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} onChange=${(/** @type {any} */ next) => set(index, next)} />`
+        ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} update=${false} onChange=${(/** @type {any} */ next) => set(index, next)} />`
         : html`<${Input} field=${{ ...items, name: field.name, required: true }} label=${`${label} ${index + 1}`} value=${one} onChange=${(/** @type {any} */ next) => set(index, next)} />`}
       <button type="button" class="quiet small" aria-label=${`Remove ${label} ${index + 1}`} onClick=${() => onChange(value.filter((_, at) => at !== index))}>Remove</button>
     </div>`)}
