@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from './html.js';
 import { WebLink } from './elements.js';
+import { announce } from '../api/client.js';
 import { signOut } from '../state/session.js';
 
 /** @type {Record<import('../api/client.js').ErrorKind, string>} */
@@ -40,6 +41,9 @@ export function ErrorNotice(/** @type {{ error: import('../api/client.js').ApiEr
   </div>`;
 }
 
-/** The notice of a resource, above what was read before. Nothing without an error. */
+/**
+ * The notice of a resource, above what was read before. Nothing without an error. Trying again reads everything on the page again,
+ * because what failed for one part has often failed for the others.
+ */
 export const ResourceError = (/** @type {{ resource: import('../api/resource.js').Resource<any> }} */ { resource }) =>
-  resource.error ? html`<${ErrorNotice} error=${resource.error} retryAt=${resource.retryAt} onRetry=${resource.reload} />` : null;
+  resource.error ? html`<${ErrorNotice} error=${resource.error} retryAt=${resource.retryAt} onRetry=${announce} />` : null;
