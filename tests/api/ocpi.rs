@@ -1058,7 +1058,7 @@ mod commands {
     use shared::ocpi::command::{Command, ResponseType, ResultType};
     use shared::ocpi::network::Network;
     use shared::ocpi::party::PartyId;
-    use shared::store::networks::{SentCommand, Subject, nobody};
+    use shared::store::networks::{SentCommand, Subject, operators};
     use shared::{Id, Kind, Mode};
 
     async fn stop(app: &TestApp, cpo: &Connected) -> (Id, Response) {
@@ -1066,7 +1066,7 @@ mod commands {
         let network: Stored<Network> = app
             .app()
             .store
-            .load(&nobody(Mode::Test), &network)
+            .load(&operators(Mode::Test), &network)
             .await
             .expect("a network");
         let to = PartyId::new("NL", "EXA").expect("a party");
@@ -1207,7 +1207,7 @@ mod commands {
         let network: Stored<Network> = app
             .app()
             .store
-            .load(&nobody(Mode::Test), &network)
+            .load(&operators(Mode::Test), &network)
             .await
             .expect("a network");
         let to = PartyId::new("NL", "EXA").expect("a party");

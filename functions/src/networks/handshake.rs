@@ -20,7 +20,7 @@ use shared::ocpi::versions::{
 };
 use shared::ocpi_client::{Failure, Platform, checked};
 use shared::origin::{Mode, Origin};
-use shared::store::networks::{nobody, shared_origin};
+use shared::store::networks::{operators, shared_origin};
 use shared::{App, Error, Id};
 
 /// How often a network is read again that somebody else changes in the meantime.
@@ -258,7 +258,7 @@ pub async fn start(
     match agreed.await {
         Ok(network) => Ok(network.object),
         Err(error) => {
-            let network = app.store.load::<Network>(&nobody(mode), &id).await?;
+            let network = app.store.load::<Network>(&operators(mode), &id).await?;
             set_status(app, &origin, network, NetworkStatus::Revoked).await?;
             Err(error)
         }

@@ -9,7 +9,7 @@ use shared::ocpi::token::TokenType;
 use shared::ocpi::versions::{InterfaceRole, module};
 use shared::ocpi_client::{Platform, below};
 use shared::origin::Mode;
-use shared::store::networks::nobody;
+use shared::store::networks::operators;
 use shared::{App, Error, Id};
 
 /// Sends a token, if the network is connected and takes tokens.
@@ -23,7 +23,7 @@ pub async fn handle(
     kind: TokenType,
     uid: &str,
 ) -> Result<(), Error> {
-    let network: Option<Stored<Network>> = app.store.find(&nobody(mode), network).await?;
+    let network: Option<Stored<Network>> = app.store.find(&operators(mode), network).await?;
     let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
     let Some(network) = connected else {
         return Ok(());

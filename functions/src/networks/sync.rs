@@ -31,7 +31,7 @@ use shared::ocpi_client::{ListPage, Platform};
 use shared::origin::Mode;
 use shared::ports::{Message, Work};
 use shared::store::access::Rows;
-use shared::store::networks::{Pull, nobody, shared_origin};
+use shared::store::networks::{Pull, operators, shared_origin};
 use shared::time::{DAY, HOUR, MINUTE};
 use shared::{App, Error, Id, Kind, Timestamp};
 use tokio::time::Instant;
@@ -84,7 +84,7 @@ const MODULES: [Module; 4] = [
 /// # Errors
 /// The table cannot be reached: the message comes again, and the pull goes on where it was.
 pub async fn handle(app: &App, mode: Mode, id: &Id) -> Result<(), Error> {
-    let Some(network) = app.store.find::<Network>(&nobody(mode), id).await? else {
+    let Some(network) = app.store.find::<Network>(&operators(mode), id).await? else {
         return Ok(());
     };
     let due = network.internal.next_pull_at;

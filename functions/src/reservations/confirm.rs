@@ -60,8 +60,8 @@ pub async fn handle(
             .internal
             .next_action_at
             .is_some_and(|due| due <= origin.now);
-        let promised = row.reserved_window(origin.now);
-        let settled = match (row.object.status, promised) {
+        let reserved = row.reserved_window(origin.now);
+        let settled = match (row.object.status, reserved) {
             (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, seen).await?,
             (_, Some(window)) if due || !row.internal.awaiting_rematch => {
                 match is_kept(app, &origin, &row, window).await? {
@@ -71,7 +71,7 @@ pub async fn handle(
             }
             _ => true,
         };
-        // What has just been booked may have gone out of order meanwhile, before anybody could see that it was promised.
+        // The connector may have gone out of order just before the reservation was booked: then it is checked again.
         if settled {
             return Ok(());
         }
@@ -121,7 +121,7 @@ async fn look(app: &App, tenant: &Tenant, wish: ReservationRequest) -> Result<Se
     })
 }
 
-/// Whether the connector that a reservation was promised can still be had.
+/// Whether the reserved connector is still in order and the window can still begin.
 async fn is_kept(
     app: &App,
     origin: &Origin,
@@ -224,7 +224,7 @@ async fn attempt(
     }
 }
 
-/// Notes that the attempt found nothing. A confirmed reservation that fails gives back the time it was promised.
+/// Records that the attempt found no connector. A confirmed reservation that fails releases its window.
 pub(super) async fn record_failure(
     app: &App,
     origin: &Origin,

@@ -9,7 +9,7 @@
 //! deleted, and its parties may be part of another network. A network is revoked by an operator, or by its platform with
 //! `DELETE credentials`.
 //!
-//! Invariants: a party belongs to at most one network of a mode that is not revoked, so that nobody else can write its objects. Of
+//! Invariants: a party belongs to at most one network of a mode that is not revoked, so that no other network can write its objects. Of
 //! the tokens that this service issues only the SHA-256 is stored; those that it sends are stored encrypted.
 
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -150,7 +150,7 @@ pub struct PullCounts {
 pub const MAX_PROBLEMS: usize = 100;
 
 /// The tenant of rows that belong to no account.
-pub fn nobody(mode: Mode) -> Tenant {
+pub fn operators(mode: Mode) -> Tenant {
     Tenant {
         account: Id::from_number(Kind::Account, 0),
         mode,
@@ -159,7 +159,7 @@ pub fn nobody(mode: Mode) -> Tenant {
 
 /// The origin of what a network or an operator does.
 pub fn shared_origin(mode: Mode, now: Timestamp) -> Origin {
-    Origin::background(nobody(mode), now)
+    Origin::background(operators(mode), now)
 }
 
 impl Store {
@@ -207,7 +207,7 @@ impl Store {
             return Ok(None);
         };
         let id = Id::from(string(&item, "network"));
-        self.find(&nobody(mode), &id).await
+        self.find(&operators(mode), &id).await
     }
 
     /// An object as it was received.
@@ -818,51 +818,7 @@ impl UnitOfWork<'_> {
         evse: &str,
         status: ConnectorStatus,
     ) -> Result<()> {
-        let connectors = station.connectors.iter().enumerate();
-        let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
-        let was_free = of_evse
-            .iter()
-            .all(|(_, one)| one.status == ConnectorStatus::Available);
-        let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
-        let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
-        let key = Key::Station {
-            mode: self.origin.tenant.mode,
-            id: &station.id,
-        };
-        let (mut sets, mut conditions) = (Vec::new(), Vec::new());
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(key)));
-        for (place, before) in of_evse {
-            let connector = format!("#object.connectors[{place}]");
-            sets.push(format!("{connector}.#status = :status"));
-            conditions.push(format!(
-                "{connector}.id = :id{place} AND {connector}.#status = :before{place}"
-            ));
-            update = update
-                .expression_attribute_values(format!(":id{place}"), s(before.id.as_str()))
-                .expression_attribute_values(format!(":before{place}"), name(before.status)?);
-        }
-        let update = update
-            .update_expression(format!(
-                "SET {}, #internal.imported_status.#evse = :status, #object.updated = :now, \
-                 #version = #version + :one, #object.availability.connectors_available = \
-                 #object.availability.connectors_available + :more",
-                sets.join(", ")
-            ))
-            .condition_expression(conditions.join(" AND "))
-            .expression_attribute_names("#object", "object")
-            .expression_attribute_names("#internal", "internal")
-            .expression_attribute_names("#evse", evse)
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":status", name(status)?)
-            .expression_attribute_values(":more", n(more))
-            .expression_attribute_values(":now", s(self.origin.now.to_string()))
-            .expression_attribute_values(":one", n(1));
-        let update = update.build().map_err(Error::internal)?;
-        self.push(Write::Update(update), Error::Contended);
-        Ok(())
+        self.update_evse(station, evse, status, true)
     }
 
     fn push_put(&mut self, put: Put, refusal: Error) {

@@ -1,6 +1,5 @@
 //! Stations: shared by all tenants of a mode, found by the H3 cells around a place.
 
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{PutRequest, Update, WriteRequest};
 use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
@@ -380,33 +379,15 @@ impl Store {
     /// Replaces a station as it was read.
     ///
     /// # Errors
-    /// `Contended` if the station was changed since, or the table cannot be reached.
+    /// `Contended` if the station was changed since; `Unavailable` if DynamoDB cannot be reached.
     pub async fn replace_station(
         &self,
         origin: &Origin,
         row: &Stored<ChargingStation>,
     ) -> Result<()> {
-        let put = self
-            .client
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(Self::station_item(origin, row)?))
-            .condition_expression("#version = :version")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":version", n(row.version))
-            .send()
-            .await;
-        match put {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(PutItemError::is_conditional_check_failed_exception) =>
-            {
-                Err(Error::Contended)
-            }
-            Err(error) => Err(client::failure(error)),
-        }
+        let mut tx = self.begin(origin);
+        tx.put_station(row)?;
+        tx.commit_without_response().await
     }
 
     /// Writes stations whatever is stored under their ids.
@@ -477,11 +458,27 @@ impl UnitOfWork<'_> {
         evse: &str,
         status: ConnectorStatus,
     ) -> Result<()> {
+        let mut of_evse = station.connectors.iter().filter(|one| one.evse == evse);
+        match of_evse.all(|one| one.status == status) {
+            true => Ok(()),
+            false => self.update_evse(station, evse, status, false),
+        }
+    }
+
+    /// Writes the status of an EVSE, and whether its network has `reported` it. The commit fails if the connectors of the EVSE
+    /// are not as they were read.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub(super) fn update_evse(
+        &mut self,
+        station: &ChargingStation,
+        evse: &str,
+        status: ConnectorStatus,
+        reported: bool,
+    ) -> Result<()> {
         let connectors = station.connectors.iter().enumerate();
         let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
-        if of_evse.iter().all(|(_, one)| one.status == status) {
-            return Ok(());
-        }
         let was_free = of_evse
             .iter()
             .all(|(_, one)| one.status == ConnectorStatus::Available);
@@ -505,6 +502,12 @@ impl UnitOfWork<'_> {
             update = update
                 .expression_attribute_values(format!(":id{place}"), s(before.id.as_str()))
                 .expression_attribute_values(format!(":before{place}"), name(before.status)?);
+        }
+        if reported {
+            sets.push("#internal.imported_status.#evse = :status".to_owned());
+            update = update
+                .expression_attribute_names("#internal", "internal")
+                .expression_attribute_names("#evse", evse);
         }
         let update = update
             .update_expression(format!(

@@ -38,7 +38,7 @@ impl Store {
                 let pk = string(item, "pk");
                 let of_network = || {
                     let (mode, id) = keys::parse_network(pk)?;
-                    Some((networks::nobody(mode), id))
+                    Some((networks::operators(mode), id))
                 };
                 let (tenant, id) = keys::parse_object(pk).or_else(of_network)?;
                 let due = Timestamp::parse(string(item, "next_at")).ok()?;
