@@ -53,7 +53,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 20] = [
+pub const FUNCTIONS: [Function; 21] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -74,6 +74,7 @@ pub const FUNCTIONS: [Function; 20] = [
     ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
+    stream::sweep::PARTITION,
 ];
 
 /// A route and what answers on it.
@@ -298,6 +299,16 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             uid,
         } => Box::pin(networks::push_token::handle(
             app, *mode, network, *kind, uid,
+        )),
+        Message::Sweep {
+            partition,
+            moment,
+            after,
+        } => Box::pin(stream::sweep::partition(
+            app,
+            *partition,
+            *moment,
+            after.clone(),
         )),
         Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
         Message::GenerateReport { tenant, report } => {

@@ -460,7 +460,15 @@ async fn objects_of(
         Kind::ChargingSession => of::<ChargingSession>(app, tenant, ids).await,
         Kind::ChargingStation => of::<ChargingStation>(app, tenant, ids).await,
         Kind::Driver => of::<Driver>(app, tenant, ids).await,
-        Kind::Event => of::<Event>(app, tenant, ids).await,
+        Kind::Event => {
+            let mut rows = app.store.get_all::<Event>(tenant, &ids).await?;
+            app.store.count_pending(tenant, &mut rows).await?;
+            let shown = rows.into_iter().map(|row| {
+                let value = serde_json::to_value(&row.object).map_err(Error::internal)?;
+                Ok((row.object.id, value))
+            });
+            shown.collect()
+        }
         Kind::Fleet => of::<Fleet>(app, tenant, ids).await,
         Kind::PaymentMethod => of::<PaymentMethod>(app, tenant, ids).await,
         Kind::Policy => of::<Policy>(app, tenant, ids).await,

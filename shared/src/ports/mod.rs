@@ -55,6 +55,14 @@ pub trait Schedules: Send + Sync {
     ) -> BoxFuture<'a, Result<()>>;
 }
 
+/// A place in a partition of the index of what is due: the keys of a row in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueCursor {
+    pub pk: String,
+    pub sk: String,
+    pub next_at: String,
+}
+
 /// A piece of background work. The worker checks whether there is still anything to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
@@ -105,6 +113,12 @@ pub enum Message {
         kind: TokenType,
         uid: String,
     },
+    /// Send again what is overdue in a partition of the index `due`, from a place on.
+    Sweep {
+        partition: u8,
+        moment: Timestamp,
+        after: DueCursor,
+    },
     /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
     BillFleet { tenant: Tenant, fleet: Id },
 }
@@ -123,10 +137,11 @@ pub enum Work {
     BillFleet,
     SyncNetwork,
     OperateNetwork,
+    SweepPartition,
 }
 
 impl Work {
-    pub const ALL: [Work; 11] = [
+    pub const ALL: [Work; 12] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -138,6 +153,7 @@ impl Work {
         Self::BillFleet,
         Self::SyncNetwork,
         Self::OperateNetwork,
+        Self::SweepPartition,
     ];
 
     /// The name of the function.
@@ -154,6 +170,7 @@ impl Work {
             Self::BillFleet => "bill-fleet",
             Self::SyncNetwork => "sync-network",
             Self::OperateNetwork => "operate-network",
+            Self::SweepPartition => "sweep-partition",
         }
     }
 }
@@ -174,6 +191,7 @@ impl Message {
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
+            Self::Sweep { .. } => Work::SweepPartition,
         }
     }
 
@@ -208,7 +226,7 @@ impl Message {
                 return (None, Some(network));
             }
             Self::ApplyResult { command, .. } => return (None, Some(command)),
-            Self::ApplyTariff { .. } => return (None, None),
+            Self::ApplyTariff { .. } | Self::Sweep { .. } => return (None, None),
         };
         (Some(tenant), Some(id))
     }
@@ -229,6 +247,7 @@ impl Message {
             Self::SettleTransaction { transaction, .. } => transaction.to_string(),
             Self::BillFleet { fleet, .. } => fleet.to_string(),
             Self::SyncNetwork { network, .. } => network.to_string(),
+            Self::Sweep { partition, .. } => format!("sweep-{partition}"),
             Self::ApplyTariff { tariff, .. } => digest_of("tariff", &tariff.to_string()),
             Self::PushToken {
                 network, kind, uid, ..

@@ -15,6 +15,7 @@ pub mod list;
 pub mod networks;
 pub mod payment_methods;
 pub mod rates;
+pub mod reservations;
 pub mod row;
 pub mod schema;
 pub mod sessions;

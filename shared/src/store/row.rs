@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountInternal};
 use crate::models::api_key::{ApiKey, ApiKeyInternal};
-use crate::models::charging_session::{ChargingSession, SessionInternal};
+use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
 use crate::models::charging_station::{ChargingStation, StationInternal};
 use crate::models::driver::Driver;
 use crate::models::estimation::Estimation;
@@ -97,6 +97,11 @@ pub trait Record: Object {
         _cipher: &Cipher<'_>,
     ) -> Result<()> {
         Ok(())
+    }
+
+    /// Whether the row is in the indexes of open objects of its driver and vehicle.
+    fn is_open(&self) -> bool {
+        false
     }
 
     /// When the service has to process the object by itself.
@@ -222,15 +227,20 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     let tenant = &origin.tenant;
     let mut item = key_item(row.object.key(tenant, &row.internal));
     let lists = row.object.lists(tenant, &row.internal);
+    let list_id = row.object.list_id();
     if !lists.is_empty() {
-        item.insert("list_sk".into(), s(row.object.list_id().as_str()));
+        item.insert("list_sk".into(), s(list_id.as_str()));
     }
     for list in lists {
-        let (_, attribute, value) = list.place();
-        item.insert(attribute.into(), s(value));
+        let (_, attribute, _) = list.place();
+        item.insert(attribute.into(), s(list.value_of(&list_id)));
+    }
+    if row.object.is_open() {
+        item.insert("open_sk".into(), s(T::KIND.prefix()));
     }
     if let Some(at) = T::next_action_at(&row.internal) {
-        item.insert("next_pk".into(), s(keys::next_action_partition(at)));
+        let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
+        item.insert("next_pk".into(), s(partition));
         item.insert("next_at".into(), s(at.to_string()));
     }
     if let Some(at) = row.object.expires() {
@@ -387,8 +397,22 @@ records! {
     }
 
     ChargingSession {
-        fn fleet(&self) -> Option<&Id> {
-            Some(&self.fleet)
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let (fleet, driver, vehicle) = (&self.fleet, &self.driver, &self.vehicle);
+            let is_over = matches!(
+                self.status,
+                SessionStatus::Completed | SessionStatus::Cancelled | SessionStatus::Failed
+            );
+            let method = self.payment_method.as_ref().filter(|_| !is_over);
+            let always = [
+                Partition::Kind { tenant, kind },
+                Partition::Fleet { tenant, fleet, kind },
+                Partition::Driver { tenant, driver },
+                Partition::Vehicle { tenant, vehicle },
+            ];
+            let paid_with = method.map(|method| Partition::Payment { tenant, method });
+            always.into_iter().chain(paid_with).collect()
         }
 
         fn next_action_at(internal: &SessionInternal) -> Option<Timestamp> {
@@ -398,13 +422,24 @@ records! {
 
     Reservation {
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
-            let all = Partition::Kind { tenant, kind: Self::KIND };
+            let (driver, vehicle) = (&self.driver, &self.vehicle);
+            let method = self.payment_method.as_ref().filter(|_| self.is_open());
+            let always = [
+                Partition::Kind { tenant, kind: Self::KIND },
+                Partition::Driver { tenant, driver },
+                Partition::Vehicle { tenant, vehicle },
+            ];
+            let paid_with = method.map(|method| Partition::Payment { tenant, method });
             let due = internal.fee_due_since.map(|_| Partition::Fees { tenant });
             let paid = internal.fee_paid.map(|fee| Partition::PaidFees {
                 tenant,
                 month: fee.since.utc_date().first_of_month(),
             });
-            std::iter::once(all).chain(due.or(paid)).collect()
+            always.into_iter().chain(paid_with).chain(due.or(paid)).collect()
+        }
+
+        fn is_open(&self) -> bool {
+            self.status.is_open()
         }
 
         fn next_action_at(internal: &ReservationInternal) -> Option<Timestamp> {
@@ -628,7 +663,7 @@ mod tests {
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
         let internal = json!({"billing": null, "reporting": null, "next": null});
-        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
+        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "ids_pk": format!("{tenant}#fleet"), "list_sk": id,
             "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
             "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
@@ -661,7 +696,7 @@ mod tests {
             number(&item, "ttl"),
             event.created.plus_millis(event::KEPT).unix_seconds()
         );
-        let done = Stored::with_internal(event, EventInternal::planned(Default::default()));
+        let done = Stored::with_internal(event, EventInternal::planned(Vec::new()));
         let done = to_item(&done, &origin()).unwrap();
         assert!(!done.contains_key("next_pk") && !done.contains_key("next_at"));
     }
