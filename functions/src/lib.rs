@@ -53,7 +53,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 19] = [
+pub const FUNCTIONS: [Function; 20] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -70,6 +70,7 @@ pub const FUNCTIONS: [Function; 19] = [
     charging_stations::import::FUNCTION,
     networks::manage::FUNCTION,
     networks::sync::FUNCTION,
+    networks::results::FUNCTION,
     ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
@@ -288,6 +289,9 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tariff,
             after.as_deref(),
         )),
+        Message::ApplyResult { mode, command } => {
+            Box::pin(networks::results::apply(app, *mode, command))
+        }
         Message::PushToken {
             mode,
             network,

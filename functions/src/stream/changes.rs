@@ -141,6 +141,10 @@ fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     }
 }
 
+fn text_of<'a>(item: &'a Option<Item>, name: &str) -> Option<&'a str> {
+    text(item.as_ref()?, name)
+}
+
 fn read<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Result<Option<T>> {
     let value = item.get(name).cloned();
     value
@@ -303,8 +307,8 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, and that it is sent a token. None
-/// for any other row.
+/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, the result of a command, and that it
+/// is sent a token. None for any other row.
 fn relay_of_network<'a>(
     app: &'a App,
     pk: &str,
@@ -339,6 +343,17 @@ fn relay_of_network<'a>(
                 tariff,
                 after: None,
             };
+            app.queue.send(&message, 0).await
+        }));
+    }
+    if let Some((mode, command)) = keys::parse_network_command(pk) {
+        return Some(Box::pin(async move {
+            // There is nothing to work on before the command is sent.
+            let before = text_of(&change.old, "state");
+            if before.is_none() || before == text_of(&change.new, "state") {
+                return Ok(());
+            }
+            let message = Message::ApplyResult { mode, command };
             app.queue.send(&message, 0).await
         }));
     }
