@@ -8,7 +8,6 @@
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use shared::deployment::{Deployment, Need};
-use shared::events::relay::resend;
 use shared::function_scope;
 use shared::ports::{DueCursor, Message, Work};
 use shared::store::access::Rows;
@@ -17,6 +16,7 @@ use shared::store::sweep::Waiting;
 use shared::time::MINUTE;
 use shared::{App, Error, Kind, Timestamp};
 
+use super::changes::resend;
 use crate::function::{Function, Trigger};
 
 /// The name of the function.
