@@ -19,7 +19,7 @@ use super::keys::{self, Key, Partition};
 use super::list::{Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, number, s, string};
+use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::event::{self, Delivery, DeliveryState, Event};
@@ -373,7 +373,7 @@ fn delivery_item(
     delivery: &Delivery,
     expires: Timestamp,
 ) -> Result<Item> {
-    let mut item = key_item(Key::Delivery {
+    let mut item = new_item(Key::Delivery {
         tenant,
         event,
         endpoint,

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 
 use super::keys::Key;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, key_item, n, s};
+use super::{Store, key_item, n, new_item, s};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::MAX_LIST;
@@ -149,7 +149,7 @@ impl UnitOfWork<'_> {
         };
         let put = self
             .store
-            .put(key_item(key))
+            .put(new_item(key))
             .build()
             .map_err(Error::internal)?;
         self.push(Write::Put(put), Error::Contended);

@@ -396,6 +396,11 @@ fn list_of(kind: Kind) -> (&'static str, &'static str) {
     }
 }
 
+/// Whether the list of all objects of a kind is in an index that holds keys, so that the rows are read with a second call.
+pub fn is_list_of_keys(kind: Kind) -> bool {
+    !holds_rows(list_of(kind).0)
+}
+
 /// Whether an index holds whole rows.
 pub fn holds_rows(index: &str) -> bool {
     index == "list"

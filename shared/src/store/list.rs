@@ -305,6 +305,7 @@ impl Store {
                 ("#object", "object"),
                 ("#internal", "internal"),
                 ("#version", "version"),
+                ("#schema", "schema"),
             ]
             .map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned()))
             .into();
@@ -338,7 +339,9 @@ impl Store {
                     .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
                     // The other attributes are index keys and what the relay reads: a third of a small row. Secrets are encrypted
                     // in the context of the row's key.
-                    .projection_expression("pk, sk, list_sk, #object, #internal, #version")
+                    .projection_expression(
+                        "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
+                    )
                     .set_filter_expression(condition.clone())
                     .set_expression_attribute_names(Some(names.clone()))
                     .set_expression_attribute_values(Some(values.clone()))
