@@ -165,6 +165,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(reports::retrieve),
         route!(reservations::cancel),
         route!(reservations::create),
+        route!(reservations::find),
         route!(reservations::list),
         route!(reservations::retrieve),
         route!(reservations::update),

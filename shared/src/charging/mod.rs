@@ -1,7 +1,9 @@
 //! The domain, pure: geography, opening hours, calendars, matching, charging and what it costs.
 
 pub mod calendar;
+pub mod candidates;
 pub mod cells;
+pub mod charge;
 pub mod geo;
 pub mod matching;
 pub mod opening_hours;

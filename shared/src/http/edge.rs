@@ -22,7 +22,7 @@ use super::expand::{self, Wanted};
 use super::query::Query;
 use super::rate_limit::RateLimitStatus;
 use super::request_context::RequestContext;
-use super::route::{Method, PATIENCE, Route};
+use super::route::{PATIENCE, Route};
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::function_scope;
@@ -180,7 +180,7 @@ async fn prepare(
     for scope in route.scopes() {
         authenticated.principal.key.require(scope)?;
     }
-    if authenticated.principal.suspended && route.method != Method::Get {
+    if authenticated.principal.suspended && !route.only_reads() {
         return Err(Error::suspended());
     }
     if authenticated.principal.account_mismatch {
@@ -189,9 +189,9 @@ async fn prepare(
     let version = asked_version(app, &parts.headers, &authenticated.principal.version)?;
     let bytes = axum::body::to_bytes(body, MAX_BODY).await;
     let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
-    let idempotency = match route.method {
-        Method::Get => None,
-        Method::Post | Method::Delete => idempotency(parts, &bytes, &version)?,
+    let idempotency = match route.only_reads() {
+        true => None,
+        false => idempotency(parts, &bytes, &version)?,
     };
     let origin = Origin {
         tenant: authenticated.principal.tenant,
@@ -269,7 +269,7 @@ async fn show(
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
         match expand::expand(app, tenant, key, &mut answer, wanted).await {
             // The request has had its effect, which an error would hide. The response keeps the ids.
-            Err(error) if route.method != Method::Get => {
+            Err(error) if !route.only_reads() => {
                 tracing::warn!(%error, "an answer was not expanded");
             }
             expanded => expanded?,

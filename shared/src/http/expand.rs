@@ -119,7 +119,10 @@ pub fn members(of: Kind) -> impl Iterator<Item = (&'static str, Kind)> {
 
 /// Whether a route takes `expand[]`.
 pub fn is_taken(route: &Route) -> bool {
-    let whole = !matches!(route.shows, Shows::Deleted(_) | Shows::Lines);
+    let whole = !matches!(
+        route.shows,
+        Shows::Deleted(_) | Shows::Lines | Shows::Candidates
+    );
     whole && members(route.shows.kind()).next().is_some()
 }
 
@@ -141,7 +144,9 @@ impl Wanted {
         for path in paths {
             let members = match route.shows {
                 Shows::Page(_) => path.strip_prefix("data."),
-                Shows::Object(_) | Shows::Deleted(_) | Shows::Lines => Some(path),
+                Shows::Object(_) | Shows::Deleted(_) | Shows::Lines | Shows::Candidates => {
+                    Some(path)
+                }
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;
