@@ -8,13 +8,13 @@ use shared::Response;
 use shared::charging::candidates::{
     CandidateSearch, NAMED, RefusedStation, ReservationCandidate, ReservationCandidates,
 };
-use shared::charging::matching::{self, MatchFilter, MatchRequest};
+use shared::charging::matching::{self, MatchRequest};
 use shared::charging::policies::{Limits, PolicyContext, judge};
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::{Resource, Scope};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
-use shared::models::reservation::{Reservation, Terms};
+use shared::models::reservation::{MatchFilter, Reservation, Terms};
 use shared::models::vehicle::Vehicle;
 use shared::{App, Code, Error};
 
@@ -45,7 +45,7 @@ pub async fn handle(
     let (mut found, stations) = tokio::try_join!(
         app.store
             .find_together(tenant, [&search.driver, &search.vehicle]),
-        app.store.indexed_stations(tenant, search.location.circle()),
+        app.store.indexed_stations(tenant, search.location.into()),
     )?;
     let driver = found.require::<Driver>(&search.driver)?;
     let vehicle = found.require::<Vehicle>(&search.vehicle)?.object;
@@ -63,7 +63,7 @@ pub async fn handle(
     let zone = Fleet::zone(fleet.as_ref());
     let policy_context = PolicyContext {
         station: None,
-        area: Some(reservation.location.circle()),
+        area: Some(reservation.location.into()),
         windows: &windows,
         currency,
         zone: &zone,

@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::charge::Charge;
+use super::estimate::Charge;
 use super::geo::distance_meters;
 use super::matching::best_first::Match;
 use super::matching::score::{Merits, energy_price_in};
-use super::matching::{MatchFilter, MatchSummary};
 use super::policies::Breach;
 use super::{simulation, tariff};
 use crate::error::{Code, Result};
@@ -15,7 +14,7 @@ use crate::fields::metadata::MetadataChange;
 use crate::id::Id;
 use crate::models::body::RequestBody;
 use crate::models::charging_station::{ChargingStation, Connector, Point};
-use crate::models::reservation::{Area, NewReservation};
+use crate::models::reservation::{Area, MatchFilter, MatchSummary, NewReservation};
 use crate::models::vehicle::{ConnectorType, Vehicle};
 use crate::money::Currency;
 use crate::time::{HOUR, Timestamp};

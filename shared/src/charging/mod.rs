@@ -3,7 +3,7 @@
 pub mod calendar;
 pub mod candidates;
 pub mod cells;
-pub mod charge;
+pub mod estimate;
 pub mod geo;
 pub mod matching;
 pub mod opening_hours;
