@@ -130,11 +130,10 @@ async fn admitted(
     request: Request,
     next: Next,
 ) -> Response {
-    let standing = match app
+    let admitted = app
         .rates
-        .admit(&app.store, &authenticated.principal.lineage, app.now())
-        .await
-    {
+        .admit(&app.store, &authenticated.principal.lineage, app.now());
+    let standing = match function_scope::within(function_scope::EVERY_REQUEST, admitted).await {
         Ok(standing) => standing,
         Err(error) => return error.into_response(),
     };
@@ -292,12 +291,11 @@ async fn show(
 /// The error, unless the idempotency key was used with other parameters, which takes precedence.
 async fn recalled(app: &App, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
-        Some(idempotency) => app
-            .store
-            .recall(origin, idempotency)
-            .await
-            .err()
-            .unwrap_or(error),
+        Some(idempotency) => {
+            let recalled = app.store.recall(origin, idempotency);
+            let recalled = function_scope::within(function_scope::EVERY_CHANGE, recalled).await;
+            recalled.err().unwrap_or(error)
+        }
         None => error,
     }
 }
@@ -388,12 +386,15 @@ async fn settle(app: &App, origin: &Origin, base_url: &str, response: Response) 
                 .clone()
                 .unwrap_or_else(|| Id::new(Kind::Request, origin.now));
             let answer = errors::answer(error, &request, base_url);
-            app.store
-                .remember(origin, idempotency, answer)
+            let remembered = app.store.remember(origin, idempotency, answer);
+            function_scope::within(function_scope::EVERY_CHANGE, remembered)
                 .await
                 .map(|answer| answer.replayed.then_some(answer))
         }
-        400 | 403 => app.store.recall(origin, idempotency).await,
+        400 | 403 => {
+            let recalled = app.store.recall(origin, idempotency);
+            function_scope::within(function_scope::EVERY_CHANGE, recalled).await
+        }
         _ => return response,
     };
     match settled {
