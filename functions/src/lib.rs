@@ -55,7 +55,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 22] = [
+pub const FUNCTIONS: [Function; 23] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -75,6 +75,7 @@ pub const FUNCTIONS: [Function; 22] = [
     charging_stations::import::FUNCTION,
     networks::manage::FUNCTION,
     networks::sync::FUNCTION,
+    networks::results::FUNCTION,
     ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
@@ -225,12 +226,13 @@ pub fn deployment_named(name: &str) -> Option<Deployment> {
 fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
     let mut router = Router::new();
     for Endpoint { route, handler, .. } in endpoints {
-        let admitted = handler.route_layer(from_fn_with_state((app.clone(), route), edge::admit));
+        let admitted =
+            handler.route_layer(from_fn_with_state((app.edge.clone(), route), edge::admit));
         router = router.route(route.path, admitted);
     }
     router
         .with_state(app.clone())
-        .layer(from_fn_with_state(app, edge::around))
+        .layer(from_fn_with_state(app.edge.clone(), edge::around))
 }
 
 /// Works on a message.
@@ -292,6 +294,9 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tariff,
             after.as_deref(),
         )),
+        Message::ApplyResult { mode, command } => {
+            Box::pin(networks::results::apply(app, *mode, command))
+        }
         Message::PushToken {
             mode,
             network,

@@ -1058,7 +1058,8 @@ mod commands {
     use shared::ocpi::command::{Command, ResponseType, ResultType};
     use shared::ocpi::network::Network;
     use shared::ocpi::party::PartyId;
-    use shared::store::networks::{SentCommand, Subject, operators};
+    use shared::ports::network::Subject;
+    use shared::store::networks::{SentCommand, operators};
     use shared::{Id, Kind, Mode};
 
     async fn stop(app: &TestApp, cpo: &Connected) -> (Id, Response) {
@@ -1078,7 +1079,8 @@ mod commands {
             id: Id::from_number(Kind::ChargingSession, 1),
         };
         let sent = send_command(app.app(), &network, &to, &command, subject).await;
-        sent.expect("the table is there")
+        let sent = sent.expect("the table is there");
+        (sent.id, sent.response)
     }
 
     async fn stored(app: &TestApp, id: &Id) -> SentCommand {
@@ -1188,7 +1190,7 @@ mod commands {
         );
         cpo.platform.behaviour().fail = vec![503];
         let (id, response) = stop(&app, &cpo).await;
-        assert!(matches!(response, Response::Unknown(_)), "{response:?}");
+        assert!(matches!(response, Response::Failed(_)), "{response:?}");
         assert_eq!(stored(&app, &id).await.response, None);
         // Commands are never repeated.
         assert_eq!(cpo.platform.received("POST", "/2.2.1/commands").len(), 2);

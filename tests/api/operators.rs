@@ -6,11 +6,11 @@ use std::sync::Arc;
 use functions::accounts::{erase, export};
 use functions::secrets::reencrypt;
 use serde_json::{Value, json};
-use shared::app::Settings;
 use shared::encryption::EncryptionKeys;
 use shared::http::Method;
 use shared::ocpi::network::Network;
 use shared::origin::Mode;
+use shared::settings::Settings;
 use shared::store::networks::operators;
 use shared::{App, Id};
 use tests::platform::Connected;
@@ -408,7 +408,7 @@ async fn with_keys(app: &TestApp, keys: &str) -> (App, Client) {
         parts.files.clone(),
         Settings {
             encryption_keys: EncryptionKeys::new(keys).expect("keys"),
-            ..parts.settings.clone()
+            ..Settings::clone(&parts.settings)
         },
     );
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;

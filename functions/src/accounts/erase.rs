@@ -183,7 +183,7 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
     // Each account comes after its parent.
     for account in family.iter().rev() {
         app.store.erase_account(account).await?;
-        app.keys.forget_account(account);
+        app.edge.keys.forget_account(account);
         at.counts.rows += 1;
     }
     Ok(answer(ErasureStatus::Erased, at))

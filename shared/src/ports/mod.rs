@@ -1,6 +1,7 @@
 //! What the service needs from outside besides the table: a clock, queues, and one-time schedules.
 
 pub mod files;
+pub mod network;
 pub mod payments;
 
 use std::collections::BTreeSet;
@@ -100,6 +101,8 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
     },
+    /// Work on the response to a command to a network, or on the station's result.
+    ApplyResult { mode: Mode, command: Id },
     /// Send the token of a charge card to a network.
     PushToken {
         mode: Mode,
@@ -124,10 +127,11 @@ pub enum Work {
     SettleTransaction,
     BillFleet,
     SyncNetwork,
+    OperateNetwork,
 }
 
 impl Work {
-    pub const ALL: [Work; 10] = [
+    pub const ALL: [Work; 11] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -138,6 +142,7 @@ impl Work {
         Self::SettleTransaction,
         Self::BillFleet,
         Self::SyncNetwork,
+        Self::OperateNetwork,
     ];
 
     /// The name of the function.
@@ -153,6 +158,7 @@ impl Work {
             Self::SettleTransaction => "settle-transaction",
             Self::BillFleet => "bill-fleet",
             Self::SyncNetwork => "sync-network",
+            Self::OperateNetwork => "operate-network",
         }
     }
 }
@@ -169,6 +175,7 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
+            Self::ApplyResult { .. } => Work::OperateNetwork,
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
@@ -205,6 +212,7 @@ impl Message {
             Self::SyncNetwork { network, .. } | Self::PushToken { network, .. } => {
                 return (None, Some(network));
             }
+            Self::ApplyResult { command, .. } => return (None, Some(command)),
             Self::ApplyTariff { .. } => return (None, None),
         };
         (Some(tenant), Some(id))
@@ -220,6 +228,7 @@ impl Message {
             Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
                 session.to_string()
             }
+            Self::ApplyResult { command, .. } => command.to_string(),
             Self::GenerateReport { report, .. } => report.to_string(),
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
             Self::SettleTransaction { transaction, .. } => transaction.to_string(),
