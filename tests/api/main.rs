@@ -21,6 +21,7 @@ mod layout;
 mod money;
 mod ocpi;
 mod openapi;
+mod operators;
 mod pages;
 mod payment_methods;
 mod policies;

@@ -158,11 +158,10 @@ async fn admitted(
     request: Request,
     next: Next,
 ) -> Response {
-    let standing = match edge
+    let admitted = edge
         .rates
-        .admit(&edge.store, &authenticated.principal.lineage, edge.now())
-        .await
-    {
+        .admit(&edge.store, &authenticated.principal.lineage, edge.now());
+    let standing = match function_scope::within(function_scope::EVERY_REQUEST, admitted).await {
         Ok(standing) => standing,
         Err(error) => return error.into_response(),
     };
@@ -320,12 +319,11 @@ async fn show(
 /// The error, unless the idempotency key was used with other parameters, which takes precedence.
 async fn recalled(edge: &Edge, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
-        Some(idempotency) => edge
-            .store
-            .recall(origin, idempotency)
-            .await
-            .err()
-            .unwrap_or(error),
+        Some(idempotency) => {
+            let recalled = edge.store.recall(origin, idempotency);
+            let recalled = function_scope::within(function_scope::EVERY_CHANGE, recalled).await;
+            recalled.err().unwrap_or(error)
+        }
         None => error,
     }
 }
@@ -416,12 +414,15 @@ async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response
                 .clone()
                 .unwrap_or_else(|| Id::new(Kind::Request, origin.now));
             let answer = errors::answer(error, &request, base_url);
-            edge.store
-                .remember(origin, idempotency, answer)
+            let remembered = edge.store.remember(origin, idempotency, answer);
+            function_scope::within(function_scope::EVERY_CHANGE, remembered)
                 .await
                 .map(|answer| answer.replayed.then_some(answer))
         }
-        400 | 403 => edge.store.recall(origin, idempotency).await,
+        400 | 403 => {
+            let recalled = edge.store.recall(origin, idempotency);
+            function_scope::within(function_scope::EVERY_CHANGE, recalled).await
+        }
         _ => return response,
     };
     match settled {

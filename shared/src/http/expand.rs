@@ -8,7 +8,7 @@
 //! The effect of a POST or DELETE has happened by then, and a refusal would hide it: where such an answer cannot be
 //! expanded, it keeps its ids (see `edge`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -115,6 +115,28 @@ pub fn members(of: Kind) -> impl Iterator<Item = (&'static str, Kind)> {
         .iter()
         .filter(move |(kind, _, _)| *kind == of)
         .map(|(_, member, target)| (*member, *target))
+}
+
+/// The kinds of object that a route can show in place of ids, at any depth.
+pub fn reachable(route: &Route) -> BTreeSet<Kind> {
+    fn follow(passed: &mut Vec<Kind>, reached: &mut BTreeSet<Kind>) {
+        let Some(&last) = passed.last().filter(|_| passed.len() <= MAX_LEVELS) else {
+            return;
+        };
+        for (_, target) in members(last) {
+            if !passed.contains(&target) {
+                reached.insert(target);
+                passed.push(target);
+                follow(passed, reached);
+                passed.pop();
+            }
+        }
+    }
+    let mut reached = BTreeSet::new();
+    if is_taken(route) {
+        follow(&mut vec![route.shows.kind()], &mut reached);
+    }
+    reached
 }
 
 /// Whether a route takes `expand[]`.
