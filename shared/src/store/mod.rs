@@ -6,6 +6,8 @@ pub mod calendars;
 pub mod client;
 
 pub mod deliveries;
+pub mod erasure;
+pub mod export;
 pub mod fleets;
 pub mod idempotency;
 pub mod invoices;
@@ -18,7 +20,9 @@ pub mod payment_methods;
 pub mod rates;
 pub mod reservations;
 pub mod row;
+pub mod scan;
 pub mod schema;
+pub mod secrets;
 pub mod sessions;
 pub mod stations;
 pub mod sweep;
