@@ -110,7 +110,8 @@ pub enum Message {
 }
 
 /// The queues: one per function that works on messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Work {
     ConfirmReservation,
     ExpireReservation,
@@ -126,35 +127,11 @@ pub enum Work {
 }
 
 impl Work {
-    pub const ALL: [Work; 11] = [
-        Self::ConfirmReservation,
-        Self::ExpireReservation,
-        Self::StopSession,
-        Self::SettleSession,
-        Self::DeliverWebhook,
-        Self::GenerateReport,
-        Self::CheckInvoice,
-        Self::SettleTransaction,
-        Self::BillFleet,
-        Self::SyncNetwork,
-        Self::OperateNetwork,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name of the function.
     pub const fn function(self) -> &'static str {
-        match self {
-            Self::ConfirmReservation => "confirm-reservation",
-            Self::ExpireReservation => "expire-reservation",
-            Self::StopSession => "stop-session",
-            Self::SettleSession => "settle-session",
-            Self::DeliverWebhook => "deliver-webhook",
-            Self::GenerateReport => "generate-report",
-            Self::CheckInvoice => "check-invoice",
-            Self::SettleTransaction => "settle-transaction",
-            Self::BillFleet => "bill-fleet",
-            Self::SyncNetwork => "sync-network",
-            Self::OperateNetwork => "operate-network",
-        }
+        self.into_str()
     }
 }
 

@@ -154,8 +154,20 @@ impl Default for ReservationInternal {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ReservationStatus {
     Pending,
     Confirmed,
@@ -167,27 +179,11 @@ pub enum ReservationStatus {
 
 impl ReservationStatus {
     pub fn from_name(name: &str) -> Option<Self> {
-        [
-            Self::Pending,
-            Self::Confirmed,
-            Self::Completed,
-            Self::Cancelled,
-            Self::Failed,
-            Self::Expired,
-        ]
-        .into_iter()
-        .find(|status| status.as_str() == name)
+        name.parse().ok()
     }
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Confirmed => "confirmed",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-            Self::Failed => "failed",
-            Self::Expired => "expired",
-        }
+        self.into()
     }
 }
 
