@@ -64,19 +64,21 @@ async fn serve() -> Result<(), Error> {
         }
         bootstrap::NAME => {
             let handle = async |event: LambdaEvent<Bootstrap>| {
-                bootstrap::handle(&app, event.payload).await.map_err(told)
+                bootstrap::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         set_status::NAME => {
             let handle = async |event: LambdaEvent<SetStatus>| {
-                set_status::handle(&app, event.payload).await.map_err(told)
+                set_status::handle(&app, event.payload)
+                    .await
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         import::NAME => {
             let handle = async |event: LambdaEvent<Import>| {
-                import::handle(&app, event.payload).await.map_err(told)
+                import::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -85,7 +87,7 @@ async fn serve() -> Result<(), Error> {
             let handle = async |event: LambdaEvent<Manage>| {
                 manage::handle(&app, event.payload, own_url)
                     .await
-                    .map_err(told)
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -102,7 +104,7 @@ async fn serve() -> Result<(), Error> {
             let handle = async |event: LambdaEvent<gateway::Event>| {
                 gateway::answer(router.clone(), event.payload, trace_of(&event.context))
                     .await
-                    .map_err(told)
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -205,7 +207,7 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
 }
 
 /// The error of an operator's invocation, which is returned and logged.
-fn told(error: shared::Error) -> Error {
+fn logged(error: shared::Error) -> Error {
     tracing::error!(%error, "an invocation failed");
     error.into()
 }

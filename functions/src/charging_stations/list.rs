@@ -1,4 +1,4 @@
-//! `GET /v1/charging_stations`: the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
+//! `GET /v1/charging_stations`: lists the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
 
 use axum::extract::State;
 use shared::Response;

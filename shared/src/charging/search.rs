@@ -1,4 +1,4 @@
-//! What a search for stations asks for, and which stations it finds.
+//! The criteria of a search for stations, and which stations match them.
 
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ use crate::window::{Window, joined};
 /// The longest way along which stations are sought, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;
 
-/// What is asked for; what is left out does not matter.
+/// The criteria of a search. A criterion that is left out accepts every station.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Search {
     pub place: Option<Place>,
@@ -144,7 +144,7 @@ impl Search {
         })
     }
 
-    /// Those of them that can be promised for the window, as far as can be told without calendars.
+    /// Those of them that can be reserved for the window, as far as is known without calendars.
     pub fn in_order<'a>(
         &'a self,
         station: &'a ChargingStation,
@@ -183,8 +183,8 @@ fn is_above(connector: &Connector, cap: u32) -> bool {
     connector.highest_energy_price() > Decimal::from(cap)
 }
 
-/// When within a window at least one connector in order is free while the station is open. `busy` tells what of a
-/// connector's time is promised.
+/// When within a window at least one connector in order is free while the station is open. `busy` returns the
+/// windows in which a connector is reserved or charging.
 pub fn free_ranges(
     station: &ChargingStation,
     window: &Window,

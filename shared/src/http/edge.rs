@@ -158,12 +158,12 @@ async fn admitted(
     request: Request,
     next: Next,
 ) -> Response {
-    let standing = match edge
+    let rate_limit = match edge
         .rates
         .admit(&edge.store, &authenticated.principal.lineage, edge.now())
         .await
     {
-        Ok(standing) => standing,
+        Ok(status) => status,
         Err(error) => return error.into_response(),
     };
     let (parts, body) = request.into_parts();
@@ -183,7 +183,7 @@ async fn admitted(
         }
         Err(error) => error.into_response(),
     };
-    response.extensions_mut().insert(standing);
+    response.extensions_mut().insert(rate_limit);
     response
 }
 
@@ -447,8 +447,8 @@ fn finish(
     let error = unmatched
         .map(Arc::new)
         .or_else(|| failure(&response).cloned());
-    let standing = response.extensions().get::<RateLimitStatus>().copied();
-    let standing = standing.unwrap_or_else(|| edge.rates.standing(tenant, edge.now()));
+    let rate_limit = response.extensions().get::<RateLimitStatus>().copied();
+    let rate_limit = rate_limit.unwrap_or_else(|| edge.rates.status(tenant, edge.now()));
     let rendered = response
         .extensions()
         .get::<Rendered>()
@@ -488,9 +488,9 @@ fn finish(
     };
     set("service-request-id", request.to_string());
     set(version::HEADER, rendered);
-    set("ratelimit-limit", standing.limit.to_string());
-    set("ratelimit-remaining", standing.remaining.to_string());
-    set("ratelimit-reset", standing.reset.to_string());
+    set("ratelimit-limit", rate_limit.limit.to_string());
+    set("ratelimit-remaining", rate_limit.remaining.to_string());
+    set("ratelimit-reset", rate_limit.reset.to_string());
     set("cache-control", "no-store".into());
     response
 }

@@ -70,7 +70,7 @@ pub enum MetricSystem {
     ImperialSystem,
 }
 
-/// Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+/// Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
 /// sessions and attachments.
 #[derive(
     Debug,

@@ -224,8 +224,8 @@ pub struct Area {
     pub radius: u32,
 }
 
-/// Who asks, and where: what an attempt to confirm has to read besides the reservation, and can read along with it when
-/// its message tells.
+/// What an attempt to confirm reads besides the reservation: its driver, vehicle, fleet and area. A message carries it, so that
+/// the attempt reads them at the same time as the reservation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationRequest {
     pub driver: Id,
