@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rust_decimal::Decimal;
 
-use super::geo::{Route, distance_meters};
+use super::geo::{Corridor, distance_meters};
 use super::opening_hours;
 use crate::id::Id;
 use crate::models::charging_station::{
@@ -46,8 +46,8 @@ pub struct Search {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Place {
     Circle(Circle),
-    Along(Route),
-    Both(Circle, Route),
+    Along(Corridor),
+    Both(Circle, Corridor),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,7 +84,7 @@ impl Place {
         };
         let in_circle =
             |circle: &Circle| within(distance_meters(circle.center, point), circle.meters);
-        let along = |route: &Route| within(route.distance_meters(point), route.meters);
+        let along = |route: &Corridor| within(route.distance_meters(point), route.meters);
         match self {
             Self::Circle(circle) => in_circle(circle),
             Self::Along(route) => along(route),
@@ -97,7 +97,7 @@ impl Place {
     pub fn meters_outside(&self, point: Point) -> f64 {
         let of_circle =
             |circle: &Circle| distance_meters(circle.center, point) - f64::from(circle.meters);
-        let of_route = |route: &Route| route.distance_meters(point) - f64::from(route.meters);
+        let of_route = |route: &Corridor| route.distance_meters(point) - f64::from(route.meters);
         match self {
             Self::Circle(circle) => of_circle(circle),
             Self::Along(route) => of_route(route),
@@ -330,7 +330,7 @@ mod tests {
             latitude,
             longitude,
         };
-        let route = Route {
+        let route = Corridor {
             from: at(0.0, 0.0),
             to: at(0.0, 10.0),
             meters: 200_000,

@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 
 use super::auth::{KeyRing, Principal, authenticate};
 use super::body::MAX_BODY;
-use super::errors::{self, Failure};
+use super::errors::{self, ErrorExtension};
 use super::expand::{self, Wanted};
 use super::query::Query;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
@@ -397,8 +397,8 @@ async fn run(
 fn failure(response: &Response) -> Option<&Arc<Error>> {
     response
         .extensions()
-        .get::<Failure>()
-        .map(|Failure(error)| error)
+        .get::<ErrorExtension>()
+        .map(|ErrorExtension(error)| error)
 }
 
 /// After a failure with an idempotency key: what the first request with the key was answered goes before what this one

@@ -38,7 +38,7 @@ struct Bucket {
 
 /// What is reported to the table about a bucket.
 #[derive(Debug)]
-struct Report {
+struct BucketReport {
     tenant: Tenant,
     /// How much was taken, in microseconds of refilling.
     micros: i64,
@@ -66,7 +66,11 @@ impl RateLimiter {
 
     /// Lets one request of an account through, or not. `lineage` is the account and the accounts above it. Also says how
     /// much to report to the table about which bucket, when that is due.
-    fn take(&self, lineage: &[Tenant], now: Timestamp) -> Result<(RateLimitStatus, Vec<Report>)> {
+    fn take(
+        &self,
+        lineage: &[Tenant],
+        now: Timestamp,
+    ) -> Result<(RateLimitStatus, Vec<BucketReport>)> {
         let mode = lineage.first().map_or(Mode::Test, |tenant| tenant.mode);
         let rate = self.rates.of(mode);
         let (cost, now) = (1_000_000 / rate, now.unix_millis() * 1000);
@@ -96,7 +100,7 @@ impl RateLimiter {
             bucket.full_at = bucket.full_at.max(now) + cost;
             bucket.unreported += 1;
             if bucket.unreported >= (rate / 5).max(1) {
-                reports.push(Report {
+                reports.push(BucketReport {
                     tenant: tenant.clone(),
                     micros: std::mem::take(&mut bucket.unreported) * cost,
                     known: bucket.shared,
@@ -118,7 +122,7 @@ impl RateLimiter {
         now: Timestamp,
     ) -> Result<RateLimitStatus> {
         let (status, reports) = self.take(lineage, now)?;
-        for Report {
+        for BucketReport {
             tenant,
             micros,
             known,

@@ -83,7 +83,7 @@ pub struct LocationReferences {
 /// The answer to a request for an authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuthorizationInfo {
-    pub allowed: Allowed,
+    pub allowed: AllowedType,
     pub token: Token,
     /// Where charging is allowed; only if the request names a location and charging is allowed there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub struct AuthorizationInfo {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Allowed {
+pub enum AllowedType {
     Allowed,
     Blocked,
     Expired,

@@ -77,7 +77,7 @@ struct Candidate {
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
     /// The price per kWh, unless it is unknown.
-    price: Option<score::Price>,
+    price: Option<score::PricePerKwh>,
     /// All but the shift and the surcharge.
     merits: Merits,
 }
@@ -146,7 +146,7 @@ fn candidates_of(
     station: &ChargingStation,
     allowed: &[bool],
     request: &MatchRequest<'_>,
-) -> Result<Vec<Candidate>, Filter> {
+) -> Result<Vec<Candidate>, StationFilter> {
     let (connectors, windows) = filter(station, allowed, request)?;
     let candidates = connectors.into_iter().map(|connector| Candidate {
         station: station.id.clone(),
@@ -160,7 +160,7 @@ fn candidates_of(
 }
 
 /// A filter that refused a station.
-enum Filter {
+enum StationFilter {
     NotReservable,
     ConnectorType,
     OutOfOrder,
@@ -169,7 +169,7 @@ enum Filter {
     Policy,
 }
 
-impl Filter {
+impl StationFilter {
     /// The count of the stations that the filter refused.
     fn count_in(self, refused: &mut MatchRefusals) -> &mut u32 {
         match self {
@@ -188,9 +188,9 @@ fn filter<'a>(
     station: &'a ChargingStation,
     allowed: &[bool],
     request: &MatchRequest<'_>,
-) -> Result<(Vec<&'a Connector>, Arc<[usize]>), Filter> {
+) -> Result<(Vec<&'a Connector>, Arc<[usize]>), StationFilter> {
     let mut left: Vec<&Connector> = station.connectors.iter().collect();
-    let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: Filter| {
+    let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: StationFilter| {
         left.retain(|connector| passes(connector));
         if left.is_empty() {
             return Err(otherwise);
@@ -198,23 +198,26 @@ fn filter<'a>(
         Ok(())
     };
     let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
-    keep(&|one| reservable && one.reservable, Filter::NotReservable)?;
+    keep(
+        &|one| reservable && one.reservable,
+        StationFilter::NotReservable,
+    )?;
     let asked_for = request
         .reservation
         .connector_type
         .contains(&request.standard);
     keep(
         &|one| asked_for && one.connector_type() == Some(request.standard),
-        Filter::ConnectorType,
+        StationFilter::ConnectorType,
     )?;
-    keep(&Connector::is_in_order, Filter::OutOfOrder)?;
-    keep(&|one| is_affordable(one, request), Filter::Price)?;
+    keep(&Connector::is_in_order, StationFilter::OutOfOrder)?;
+    keep(&|one| is_affordable(one, request), StationFilter::Price)?;
     let windows = request.windows;
     let (Some(from), Some(until)) = (
         windows.iter().map(|window| window.from).min(),
         windows.iter().map(|window| window.until).max(),
     ) else {
-        return Err(Filter::Closed);
+        return Err(StationFilter::Closed);
     };
     let spans = opening_hours::open_spans(station, &Window { from, until });
     let is_open = |window: &Window| {
@@ -225,12 +228,12 @@ fn filter<'a>(
         .filter(|place| is_open(&windows[*place]))
         .collect();
     if open.is_empty() {
-        return Err(Filter::Closed);
+        return Err(StationFilter::Closed);
     }
     let allowed: Arc<[usize]> = open.into_iter().filter(|place| allowed[*place]).collect();
     keep(
         &|one| !allowed.is_empty() && request.limits.allow(station, one, request.mode),
-        Filter::Policy,
+        StationFilter::Policy,
     )?;
     Ok((left, allowed))
 }

@@ -75,14 +75,14 @@ impl SpeedClass {
 
 /// A price per kWh, tax included, in whole minor units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Price {
+pub struct PricePerKwh {
     pub currency: Currency,
     pub minor_units: i64,
 }
 
 /// The highest ENERGY price of a connector with tax; none when it has no ENERGY price. Each price is rounded to whole minor
 /// units, half away from zero, before prices are subtracted from each other.
-pub fn energy_price(connector: &Connector) -> Option<Price> {
+pub fn energy_price(connector: &Connector) -> Option<PricePerKwh> {
     let energy = connector
         .pricing
         .iter()
@@ -91,7 +91,7 @@ pub fn energy_price(connector: &Connector) -> Option<Price> {
     let whole = highest
         .gross()
         .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
-    Some(Price {
+    Some(PricePerKwh {
         currency: highest.currency,
         minor_units: whole.to_i64().unwrap_or(i64::MAX),
     })
