@@ -24,7 +24,7 @@ pub const NAME: &str = "sweep";
 
 pub const FUNCTION: Function = Function {
     name: NAME,
-    description: "Sends again what has been lost on the way",
+    description: "Sends lost messages again",
     trigger: Trigger::Rate("rate(1 minute)"),
     deployment: Deployment::in_background()
         .writing(&[Rows::Of(Kind::Event)])

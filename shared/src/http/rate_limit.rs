@@ -98,8 +98,8 @@ enum Decision {
     Reserve(Request),
 }
 
-/// What a bucket says to a request.
-enum Standing {
+/// Whether a bucket has a token for a request.
+enum Readiness {
     Ready,
     WaitUntil(i64),
     Reserve,
@@ -142,19 +142,19 @@ impl Bucket {
         }
     }
 
-    fn standing(&self, measure: Measure, now: i64) -> Standing {
+    fn readiness(&self, measure: Measure, now: i64) -> Readiness {
         let own = self.own.max(now) + measure.token;
         if own > now + measure.full {
-            return Standing::WaitUntil(own - measure.full);
+            return Readiness::WaitUntil(own - measure.full);
         }
         match self.lease {
             Some(lease) if lease.base + measure.token > now + measure.full => {
-                Standing::WaitUntil(lease.base + measure.token - measure.full)
+                Readiness::WaitUntil(lease.base + measure.token - measure.full)
             }
-            Some(_) => Standing::Ready,
-            None if self.unreserved < FREE => Standing::Ready,
-            None if self.closed_until > now => Standing::WaitUntil(self.closed_until),
-            None => Standing::Reserve,
+            Some(_) => Readiness::Ready,
+            None if self.unreserved < FREE => Readiness::Ready,
+            None if self.closed_until > now => Readiness::WaitUntil(self.closed_until),
+            None => Readiness::Reserve,
         }
     }
 
@@ -260,10 +260,10 @@ impl RateLimiter {
         for tenant in lineage {
             let bucket = buckets.entry(tenant.clone()).or_default();
             bucket.forget_what_is_over(now);
-            match bucket.standing(measure, now) {
-                Standing::Ready => {}
-                Standing::WaitUntil(moment) => wait_until = wait_until.max(Some(moment)),
-                Standing::Reserve => {
+            match bucket.readiness(measure, now) {
+                Readiness::Ready => {}
+                Readiness::WaitUntil(moment) => wait_until = wait_until.max(Some(moment)),
+                Readiness::Reserve => {
                     request.get_or_insert_with(|| bucket.request(tenant, measure, now));
                 }
             }
@@ -351,8 +351,8 @@ impl RateLimiter {
         }
     }
 
-    /// How a tenant stands, without taking anything.
-    pub fn standing(&self, tenant: Option<&Tenant>, now: Timestamp) -> RateLimitStatus {
+    /// The status of a tenant's bucket, without taking a token.
+    pub fn status(&self, tenant: Option<&Tenant>, now: Timestamp) -> RateLimitStatus {
         let measure = self.measure(tenant.map_or(Mode::Test, |tenant| tenant.mode));
         let buckets = self.buckets();
         let bucket = tenant.and_then(|tenant| buckets.get(tenant));
