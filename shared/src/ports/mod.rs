@@ -11,7 +11,6 @@ use crate::error::Result;
 use crate::id::Id;
 use crate::models::reservation::ReservationRequest;
 use crate::ocpi::object::ObjectId;
-use crate::ocpi::token::TokenType;
 use crate::origin::{Mode, Tenant};
 use crate::time::{MINUTE, Timestamp};
 
@@ -99,8 +98,14 @@ pub enum Message {
     PushToken {
         mode: Mode,
         network: Id,
-        kind: TokenType,
         uid: String,
+    },
+    /// Bring the tokens of charge cards up to date that depend on an object, those of the cards after the given one.
+    RefreshTokens {
+        tenant: Tenant,
+        of: Id,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Id>,
     },
     /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
     BillFleet { tenant: Tenant, fleet: Id },
@@ -119,10 +124,11 @@ pub enum Work {
     SettleTransaction,
     BillFleet,
     SyncNetwork,
+    RefreshTokens,
 }
 
 impl Work {
-    pub const ALL: [Work; 10] = [
+    pub const ALL: [Work; 11] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -133,6 +139,7 @@ impl Work {
         Self::SettleTransaction,
         Self::BillFleet,
         Self::SyncNetwork,
+        Self::RefreshTokens,
     ];
 
     /// The name of the function.
@@ -148,6 +155,7 @@ impl Work {
             Self::SettleTransaction => "settle-transaction",
             Self::BillFleet => "bill-fleet",
             Self::SyncNetwork => "sync-network",
+            Self::RefreshTokens => "refresh-tokens",
         }
     }
 }
@@ -167,6 +175,7 @@ impl Message {
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
+            Self::RefreshTokens { .. } => Work::RefreshTokens,
         }
     }
 
@@ -196,6 +205,7 @@ impl Message {
                 transaction,
             } => (tenant, transaction),
             Self::BillFleet { tenant, fleet } => (tenant, fleet),
+            Self::RefreshTokens { tenant, of, .. } => (tenant, of),
             Self::Deliver { tenant, event, .. } => (tenant, event),
             Self::SyncNetwork { network, .. } | Self::PushToken { network, .. } => {
                 return (None, Some(network));
@@ -221,9 +231,8 @@ impl Message {
             Self::BillFleet { fleet, .. } => fleet.to_string(),
             Self::SyncNetwork { network, .. } => network.to_string(),
             Self::ApplyTariff { tariff, .. } => digest_of("tariff", &tariff.to_string()),
-            Self::PushToken {
-                network, kind, uid, ..
-            } => digest_of("token", &format!("{network} {} {uid}", kind.as_str())),
+            Self::PushToken { network, uid, .. } => digest_of("token", &format!("{network} {uid}")),
+            Self::RefreshTokens { of, .. } => of.to_string(),
             Self::Deliver {
                 event, endpoint, ..
             } => digest_of("deliver", &format!("{event} {endpoint}")),
