@@ -54,7 +54,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 20] = [
+pub const FUNCTIONS: [Function; 21] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -72,6 +72,7 @@ pub const FUNCTIONS: [Function; 20] = [
     charging_stations::import::FUNCTION,
     networks::manage::FUNCTION,
     networks::sync::FUNCTION,
+    networks::results::FUNCTION,
     ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
@@ -294,6 +295,9 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tariff,
             after.as_deref(),
         )),
+        Message::ApplyResult { mode, command } => {
+            Box::pin(networks::results::apply(app, *mode, command))
+        }
         Message::PushToken { mode, network, uid } => {
             Box::pin(networks::push_token::handle(app, *mode, network, uid))
         }

@@ -12,9 +12,10 @@ use shared::ocpi::reader::lenient;
 use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::{InterfaceRole, OwnUrls, module};
 use shared::ocpi_client::{Failure, Platform, below};
-use shared::store::networks::{SentCommand, Subject};
+use shared::ports::network::Subject;
+use shared::store::networks::SentCommand;
 use shared::time::{MINUTE, SECOND};
-use shared::{App, Error, Id, Kind};
+use shared::{App, Error, Id, Kind, Timestamp};
 
 /// How long a result is waited for that the operator has given no time for, and at most, in milliseconds.
 const PATIENCE: i64 = MINUTE;
@@ -29,13 +30,24 @@ pub enum Response {
     /// It was passed on to the station; the result follows, or is lost after the deadline of the command.
     Accepted,
     Refused(ResponseType),
+    /// The operator has answered with an error. The command may have had its effect.
+    Failed(String),
     /// The network does not take such commands, or could not be asked. It was not sent.
     NotSent(String),
     /// There was no response that could be read: the command may have had its effect.
     Unknown(String),
 }
 
-/// Sends a command to the operator of a station.
+/// A command that was sent, how the operator responded, and until when the station's result is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    pub id: Id,
+    pub response: Response,
+    pub deadline: Timestamp,
+}
+
+/// Sends a command to the operator of a station. A command that begins or reserves something gets its own id as the reference by which
+/// the network's session and CDR are found to belong to it.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached. What goes wrong at the network is in the response.
@@ -45,7 +57,7 @@ pub async fn send(
     to: &PartyId,
     command: &Command,
     subject: Subject,
-) -> Result<(Id, Response), Error> {
+) -> Result<Sent, Error> {
     let (mode, now) = (network.object.mode, app.now());
     let id = Id::new(Kind::NetworkCommand, now);
     let kind = command.kind();
@@ -58,8 +70,13 @@ pub async fn send(
         (endpoint, own_url, network.object.version, connected)
     else {
         let why = "the network is not connected, or does not take commands";
-        return Ok((id, Response::NotSent(why.into())));
+        return Ok(Sent {
+            id,
+            response: Response::NotSent(why.into()),
+            deadline: now,
+        });
     };
+    let command = command.clone().referenced(id.as_str());
     let mut sent = SentCommand {
         id: id.clone(),
         network: network.object.id.clone(),
@@ -81,11 +98,16 @@ pub async fn send(
     sent.response = match &response {
         Response::Accepted => Some(ResponseType::Accepted),
         Response::Refused(kind) => Some(*kind),
-        Response::NotSent(_) | Response::Unknown(_) => None,
+        Response::NotSent(_) | Response::Failed(_) | Response::Unknown(_) => None,
     };
     sent.deadline = app.now().plus_millis(patience);
+    let deadline = sent.deadline;
     note(app, sent).await?;
-    Ok((id, response))
+    Ok(Sent {
+        id,
+        response,
+        deadline,
+    })
 }
 
 /// What the operator's answer means, and how long the result is waited for.
@@ -100,6 +122,9 @@ fn read(answered: Result<Value, Failure>) -> (Response, i64) {
         Ok(response) => (Response::Refused(response.result), 0),
         Err(Failure::Address(why)) => (Response::NotSent(why), 0),
         Err(failure) if failure.is_refusal() => (Response::Refused(ResponseType::Rejected), 0),
+        Err(failure @ (Failure::Http(_) | Failure::Status(..))) => {
+            (Response::Failed(failure.to_string()), MAX_PATIENCE)
+        }
         Err(failure) => (Response::Unknown(failure.to_string()), MAX_PATIENCE),
     }
 }
@@ -183,11 +208,15 @@ mod tests {
         );
         for failure in [
             Failure::Unreachable("timed out".into()),
-            Failure::Http(502),
             Failure::Malformed(String::new()),
-            Failure::Status(StatusCode(3000), String::new()),
         ] {
             assert!(matches!(read(Err(failure)).0, Response::Unknown(_)));
+        }
+        for failure in [
+            Failure::Http(502),
+            Failure::Status(StatusCode(3000), String::new()),
+        ] {
+            assert!(matches!(read(Err(failure)).0, Response::Failed(_)));
         }
         assert!(matches!(read(Ok(json!({}))).0, Response::Unknown(_)));
     }

@@ -3,6 +3,8 @@
 //! - [`handshake`] exchanges credentials, in both directions; [`manage`] is what operators may do.
 //! - [`objects`] and [`stations`] store what networks push and what is pulled from them; [`sync`] pulls.
 //! - [`apply_tariff`] gives connectors the prices of a tariff that has changed.
+//! - [`operator`] is the port `Network` at work, and [`results`] what follows from the results of its commands; [`tokens`] are what
+//!   drivers are known by there.
 //! - [`commands`] and [`push_token`] send commands, preferences and tokens to networks.
 
 pub mod apply_tariff;
@@ -10,6 +12,9 @@ pub mod commands;
 pub mod handshake;
 pub mod manage;
 pub mod objects;
+pub mod operator;
 pub mod push_token;
+pub mod results;
 pub mod stations;
 pub mod sync;
+pub mod tokens;

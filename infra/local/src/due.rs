@@ -84,6 +84,7 @@ impl Work {
             Message::SyncNetwork { network, .. } | Message::PushToken { network, .. } => {
                 (None, Some(network.clone()))
             }
+            Message::ApplyResult { command, .. } => (None, Some(command.clone())),
             Message::ApplyTariff { .. } => (None, None),
         };
         Self {

@@ -207,6 +207,10 @@ fn text<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     }
 }
 
+fn text_of<'a>(item: &'a Option<Item>, name: &str) -> Option<&'a str> {
+    text(item.as_ref()?, name)
+}
+
 fn read<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Result<Option<T>> {
     let value = item.get(name).cloned();
     value
@@ -366,8 +370,8 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, and that it is sent a token. None
-/// for any other row.
+/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, the result of a command, and that it
+/// is sent a token. None for any other row.
 fn relay_of_network<'a>(
     app: &'a App,
     pk: &str,
@@ -405,12 +409,22 @@ fn relay_of_network<'a>(
             app.queue.send(&message, 0).await
         }));
     }
+    if let Some((mode, command)) = keys::parse_network_command(pk) {
+        return Some(Box::pin(async move {
+            // There is nothing to work on before the command is sent.
+            let before = text_of(&change.old, "state");
+            if before.is_none() || before == text_of(&change.new, "state") {
+                return Ok(());
+            }
+            let message = Message::ApplyResult { mode, command };
+            app.queue.send(&message, 0).await
+        }));
+    }
     let (mode, uid) = keys::parse_charge_token(pk)?;
     Some(Box::pin(async move {
         // The uid of a new card has no token yet.
-        let state = |item: &Option<Item>| text(item.as_ref()?, "state").map(str::to_owned);
-        let token = state(&change.new);
-        if token.is_none() || token == state(&change.old) {
+        let token = text_of(&change.new, "state");
+        if token.is_none() || token == text_of(&change.old, "state") {
             return Ok(());
         }
         for network in app.store.networks(mode).await? {

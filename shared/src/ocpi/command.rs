@@ -80,6 +80,23 @@ impl Command {
         }
     }
 
+    /// The command with a reference that the network repeats in the session and the CDR that follow from it, unless it has one.
+    #[must_use]
+    pub fn referenced(mut self, reference: &str) -> Self {
+        if let Self::StartSession {
+            authorization_reference,
+            ..
+        }
+        | Self::ReserveNow {
+            authorization_reference,
+            ..
+        } = &mut self
+        {
+            authorization_reference.get_or_insert_with(|| reference.to_owned());
+        }
+        self
+    }
+
     /// The body of the request.
     ///
     /// # Errors

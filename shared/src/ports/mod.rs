@@ -1,6 +1,7 @@
 //! What the service needs from outside besides the table: a clock, queues, and one-time schedules.
 
 pub mod files;
+pub mod network;
 pub mod payments;
 
 use futures::future::BoxFuture;
@@ -94,6 +95,8 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
     },
+    /// Work on the response to a command to a network, or on the station's result.
+    ApplyResult { mode: Mode, command: Id },
     /// Send the token of a charge card to a network.
     PushToken {
         mode: Mode,
@@ -124,11 +127,12 @@ pub enum Work {
     SettleTransaction,
     BillFleet,
     SyncNetwork,
+    OperateNetwork,
     RefreshTokens,
 }
 
 impl Work {
-    pub const ALL: [Work; 11] = [
+    pub const ALL: [Work; 12] = [
         Self::ConfirmReservation,
         Self::ExpireReservation,
         Self::StopSession,
@@ -139,6 +143,7 @@ impl Work {
         Self::SettleTransaction,
         Self::BillFleet,
         Self::SyncNetwork,
+        Self::OperateNetwork,
         Self::RefreshTokens,
     ];
 
@@ -155,6 +160,7 @@ impl Work {
             Self::SettleTransaction => "settle-transaction",
             Self::BillFleet => "bill-fleet",
             Self::SyncNetwork => "sync-network",
+            Self::OperateNetwork => "operate-network",
             Self::RefreshTokens => "refresh-tokens",
         }
     }
@@ -172,6 +178,7 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
+            Self::ApplyResult { .. } => Work::OperateNetwork,
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
@@ -210,6 +217,7 @@ impl Message {
             Self::SyncNetwork { network, .. } | Self::PushToken { network, .. } => {
                 return (None, Some(network));
             }
+            Self::ApplyResult { command, .. } => return (None, Some(command)),
             Self::ApplyTariff { .. } => return (None, None),
         };
         (Some(tenant), Some(id))
@@ -225,6 +233,7 @@ impl Message {
             Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
                 session.to_string()
             }
+            Self::ApplyResult { command, .. } => command.to_string(),
             Self::GenerateReport { report, .. } => report.to_string(),
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
             Self::SettleTransaction { transaction, .. } => transaction.to_string(),

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{Delete, Put};
 
 use super::keys::{Key, Partition};
 use super::list::{Page, PageRequest};
-use super::networks::{STATE, Subject, read_state, state};
+use super::networks::{STATE, read_state, state};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, number, s, string};
 use crate::error::{Code, Error, Result};
@@ -20,6 +20,7 @@ use crate::models::charge_card::ChargeCard;
 use crate::models::stored::Stored;
 use crate::ocpi::token::Token;
 use crate::origin::{Mode, Tenant};
+use crate::ports::network::Subject;
 use crate::time::{DAY, Timestamp};
 
 /// How long the token of a deleted card is kept, in milliseconds.

@@ -172,6 +172,8 @@ const MAKING: &str = "MAKING";
 const OBJECT: &str = "OBJECT";
 /// The same of the tokens of charge cards.
 const CARD: &str = "CARD";
+/// The same of commands to networks.
+const COMMAND: &str = "COMMAND";
 /// The sort key of a payment method that was deleted.
 const DELETED: &str = "DELETED";
 
@@ -247,7 +249,7 @@ impl Key<'_> {
                 format!("LOCATION#{}", location.to_lowercase()),
             ),
             Self::NetworkCommand { mode, id } => {
-                (of_ocpi(mode, "COMMAND", id.as_str()), ALONE.into())
+                (of_ocpi(mode, COMMAND, id.as_str()), ALONE.into())
             }
             Self::ChargeToken { mode, uid } => {
                 (of_ocpi(mode, CARD, &uid.to_lowercase()), ALONE.into())
@@ -369,6 +371,14 @@ pub fn parse_ocpi_object(pk: &str) -> Option<(Mode, ObjectId)> {
     let module = Module::from_name(module).filter(|_| what == OBJECT)?;
     let id = id.to_owned();
     Some((mode.parse().ok()?, ObjectId { owner, module, id }))
+}
+
+/// The mode and id of the `pk` of a command to a network.
+pub fn parse_network_command(pk: &str) -> Option<(Mode, Id)> {
+    let (mode, rest) = pk.split_once("#OCPI#")?;
+    let (what, id) = rest.split_once('#')?;
+    let id = Some(Id::from(id)).filter(|id| what == COMMAND && id.is(Kind::NetworkCommand))?;
+    Some((mode.parse().ok()?, id))
 }
 
 /// The mode and uid of the `pk` of a charge card's token, the uid in lower case.
@@ -512,6 +522,10 @@ mod tests {
         let (pk, _) = Key::ChargeToken { mode, uid }.pair();
         assert_eq!(parse_charge_token(&pk), Some((mode, "04#aa".into())));
         assert!(parse_ocpi_object(&pk).is_none() && parse_object(&pk).is_none());
+        let command = Id::from_number(Kind::NetworkCommand, 1);
+        let id = &command;
+        let (pk, _) = Key::NetworkCommand { mode, id }.pair();
+        assert_eq!(parse_network_command(&pk), Some((mode, command)));
         let network = Id::from_number(Kind::Network, 1);
         let (pk, _) = Key::Network { mode, id: &network }.pair();
         assert_eq!(parse_network(&pk), Some((mode, network)));

@@ -24,6 +24,7 @@ use crate::ocpi::network::{Network, NetworkInternal, NetworkStatus};
 use crate::ocpi::object::{Module, ObjectId};
 use crate::ocpi::party::PartyId;
 use crate::origin::{Mode, Origin, Tenant};
+use crate::ports::network::Subject;
 use crate::time::{DAY, MINUTE, Timestamp};
 
 impl Record for Network {
@@ -87,15 +88,8 @@ pub struct SentCommand {
     pub response: Option<ResponseType>,
     /// When the result counts as lost.
     pub deadline: Timestamp,
-    /// The results in the order in which they arrived. The first one counts, unless it is a time-out.
+    /// The results in the order in which they arrived; [`SentCommand::result`] is the one that counts.
     pub results: Vec<CommandOutcome>,
-}
-
-/// An object of a tenant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subject {
-    pub tenant: Tenant,
-    pub id: Id,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -729,6 +723,13 @@ impl UnitOfWork<'_> {
 }
 
 impl SentCommand {
+    /// The result that counts: the first one, unless it is a time-out, after which the station may still have done what it was told.
+    pub fn result(&self) -> Option<ResultType> {
+        let mut results = self.results.iter().map(|one| one.result);
+        let final_one = results.clone().find(|one| *one != ResultType::Timeout);
+        final_one.or_else(|| results.next())
+    }
+
     /// Adds a result that has arrived. More than ten are not kept.
     pub fn add_result(&mut self, result: ResultType, now: Timestamp) {
         if self.results.len() < MAX_RESULTS {

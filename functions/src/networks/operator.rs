@@ -1,0 +1,184 @@
+//! What operates a station: the adapters of the port [`Network`].
+
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, ready};
+use shared::models::charging_station::{ChargingStation, Connector};
+use shared::models::stored::Stored;
+use shared::ocpi::command::{Command, ResponseType};
+use shared::ocpi::network::{Network as OcpiNetwork, NetworkStatus};
+use shared::ocpi::party::PartyId;
+use shared::operation::{Operation, Simulation};
+use shared::origin::Mode;
+use shared::ports::network::{
+    Answer, CancelRequest, Network, Place, Rejection, ReserveRequest, StartRequest, StopRequest,
+    Subject,
+};
+use shared::{App, Error};
+
+use super::commands::{self, Response};
+
+/// Accepts every command at once. What charges follows from the time that passes (`shared::charging::simulation`).
+#[derive(Debug, Clone, Copy)]
+pub struct Simulated(Simulation);
+
+impl Network for Simulated {
+    fn start<'a>(&'a self, _: &'a StartRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+        ready(Ok(Answer::Accepted)).boxed()
+    }
+
+    fn stop<'a>(&'a self, _: &'a StopRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+        ready(Ok(Answer::Accepted)).boxed()
+    }
+
+    fn reserve<'a>(&'a self, _: &'a ReserveRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+        ready(Ok(Answer::Accepted)).boxed()
+    }
+
+    fn cancel<'a>(&'a self, _: &'a CancelRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+        ready(Ok(Answer::Accepted)).boxed()
+    }
+}
+
+/// A party that is reached over OCPI.
+pub struct Ocpi<'a> {
+    app: &'a App,
+    network: Stored<OcpiNetwork>,
+    party: PartyId,
+}
+
+impl Ocpi<'_> {
+    async fn send(&self, command: Command, subject: &Subject) -> Result<Answer, Error> {
+        let sent = commands::send(
+            self.app,
+            &self.network,
+            &self.party,
+            &command,
+            subject.clone(),
+        );
+        let sent = sent.await?;
+        let rejected = |why| Ok(Answer::Rejected(why));
+        match sent.response {
+            Response::Accepted => Ok(Answer::Pending {
+                command: sent.id,
+                until: sent.deadline,
+            }),
+            // Whether the command has its effect is not known, as if its result were late.
+            Response::Unknown(why) => {
+                tracing::warn!(command.id = %sent.id, error = why, "a network did not respond to a command");
+                Ok(Answer::Pending {
+                    command: sent.id,
+                    until: sent.deadline,
+                })
+            }
+            Response::Failed(why) => {
+                tracing::warn!(command.id = %sent.id, error = why, "a network could not process a command");
+                rejected(Rejection::Failed)
+            }
+            Response::NotSent(why) => {
+                tracing::warn!(object.id = %subject.id, error = why, "a command was not sent");
+                rejected(Rejection::NotSent)
+            }
+            Response::Refused(ResponseType::NotSupported) => rejected(Rejection::NotSupported),
+            Response::Refused(ResponseType::UnknownSession) => rejected(Rejection::Unknown),
+            Response::Refused(_) => rejected(Rejection::Refused),
+        }
+    }
+}
+
+impl Network for Ocpi<'_> {
+    fn start<'a>(&'a self, request: &'a StartRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+        let Place {
+            location_id,
+            evse_uid,
+            connector_id,
+        } = request.place.clone();
+        let command = Command::StartSession {
+            token: Box::new(request.token.clone()),
+            location_id,
+            evse_uid,
+            connector_id,
+            authorization_reference: None,
+        };
+        self.send(command, &request.subject).boxed()
+    }
+
+    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+        let command = Command::StopSession {
+            session_id: request.session_id.clone(),
+        };
+        self.send(command, &request.subject).boxed()
+    }
+
+    fn reserve<'a>(&'a self, request: &'a ReserveRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+        let Place {
+            location_id,
+            evse_uid,
+            connector_id: _,
+        } = request.place.clone();
+        let command = Command::ReserveNow {
+            token: Box::new(request.token.clone()),
+            expiry_date: request.expires,
+            reservation_id: request.reservation_id.clone(),
+            location_id,
+            evse_uid,
+            authorization_reference: None,
+        };
+        self.send(command, &request.subject).boxed()
+    }
+
+    fn cancel<'a>(&'a self, request: &'a CancelRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+        let command = Command::CancelReservation {
+            reservation_id: request.reservation_id.clone(),
+        };
+        self.send(command, &request.subject).boxed()
+    }
+}
+
+/// What operates a station; nothing if its network is not connected, and in live mode also if it has none.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn of_station<'a>(
+    app: &'a App,
+    mode: Mode,
+    station: &ChargingStation,
+) -> Result<Option<Box<dyn Network + 'a>>, Error> {
+    let Some(party) = &station.network else {
+        let simulation = Operation::of(mode).simulation();
+        return Ok(simulation.map(|permission| Box::new(Simulated(permission)) as Box<dyn Network>));
+    };
+    let party = PartyId::new(&party.country_code, &party.party_id).map_err(Error::internal)?;
+    Ok(of_party(app, mode, party)
+        .await?
+        .map(|ocpi| Box::new(ocpi) as Box<dyn Network>))
+}
+
+/// A party, if it belongs to a connected network.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn of_party<'a>(
+    app: &'a App,
+    mode: Mode,
+    party: PartyId,
+) -> Result<Option<Ocpi<'a>>, Error> {
+    let network = app.store.network_of_party(mode, &party).await?;
+    let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
+    Ok(connected.map(|network| Ocpi {
+        app,
+        network,
+        party,
+    }))
+}
+
+/// Where a connector of a network's station is, by the ids of the network; none for a station without a network.
+pub fn place(station: &ChargingStation, connector: &Connector) -> Option<Place> {
+    // `shared::ocpi::location` makes the id of a connector of those of its EVSE and its own.
+    let own = connector.id.strip_prefix(&connector.evse);
+    let own = own.and_then(|rest| rest.strip_prefix('-'));
+    Some(Place {
+        location_id: station.location_id.clone()?,
+        evse_uid: connector.evse.clone(),
+        connector_id: own.map(str::to_owned),
+    })
+}

@@ -1,0 +1,73 @@
+//! The tokens that drivers charge with, as networks know them: those of charge cards.
+
+use shared::models::charge_card::ChargeCard;
+use shared::models::driver::Driver;
+use shared::ocpi::card::token_type;
+use shared::ocpi::cost::CdrToken;
+use shared::ocpi::token::{Token, TokenType};
+use shared::origin::{Mode, Tenant};
+use shared::{App, Error, Id, Timestamp};
+
+use crate::charge_cards;
+use crate::charge_cards::tap::{CardUse, Place};
+
+/// Whose card it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    pub tenant: Tenant,
+    pub card: Id,
+    /// The driver that the card names.
+    pub driver: Option<Id>,
+    /// The vehicle that the card names.
+    pub vehicle: Option<Id>,
+}
+
+/// The token that a driver starts sessions with through the API: that of the driver's app card.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn of_driver(app: &App, tenant: &Tenant, driver: &Driver) -> Result<Token, Error> {
+    charge_cards::app_token(app, tenant, driver).await
+}
+
+/// Whose token a network names in a session or a CDR; none for a token that this service has not issued.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn holder(app: &App, mode: Mode, token: &CdrToken) -> Result<Option<Holder>, Error> {
+    let Some(kind) = TokenType::from_name(&token.kind) else {
+        return Ok(None);
+    };
+    let stored = app.store.card_token(mode, &token.uid).await?;
+    let Some(card) = stored.and_then(|stored| stored.card) else {
+        return Ok(None);
+    };
+    let found = app.store.find::<ChargeCard>(&card.tenant, &card.id).await?;
+    let found = found.filter(|row| token_type(row.object.kind) == kind);
+    Ok(found.map(|row| Holder {
+        tenant: card.tenant,
+        card: card.id,
+        driver: row.object.driver,
+        vehicle: row.object.vehicle,
+    }))
+}
+
+/// Who charges with the token that a network names in a session or a CDR; none for a token that this service has not issued, and
+/// for a card that leads to nobody there.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn who_charges(
+    app: &App,
+    mode: Mode,
+    token: &CdrToken,
+    place: Place<'_>,
+    at: Timestamp,
+) -> Result<Option<CardUse>, Error> {
+    match TokenType::from_name(&token.kind) {
+        Some(kind) => {
+            charge_cards::tap::who_charges(app, mode, (kind, &token.uid), place, at).await
+        }
+        None => Ok(None),
+    }
+}
