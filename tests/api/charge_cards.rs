@@ -47,10 +47,8 @@ async fn a_new_card_has_every_field() {
     assert!(made.id().starts_with("ccd_"));
     let path = format!("{PATH}/{}", made.id());
     assert_eq!(app.alice.get(&path).await.body, want);
-    let expanded = app
-        .alice
-        .get(&format!("{path}?expand[]=driver&expand[]=vehicle.fleet"));
-    let expanded = expanded.await.expect(200).body;
+    let path = format!("{path}?expand[]=driver&expand[]=vehicle.fleet");
+    let expanded = app.alice.get(&path).await.expect(200).body;
     assert_eq!(expanded["driver"]["id"], json!(crew.driver));
     assert_eq!(expanded["vehicle"]["fleet"]["id"], json!(crew.fleet));
     assert_eq!(events(&app).await, ["charge_card.created"]);

@@ -1644,7 +1644,7 @@ mod tokens {
         let method = app.payment_method("tok_success", json!({})).await;
         let top_up = json!({"amount": 500, "payment_method": method});
         app.alice
-            .post(&format!("{driver}/topup"), top_up)
+            .post(&format!("{driver}/top_up"), top_up)
             .await
             .expect(200);
         let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
