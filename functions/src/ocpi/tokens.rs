@@ -60,7 +60,7 @@ async fn list(
         .store
         .tokens(party.mode, times, query.offset, query.limit)
         .await?;
-    let url = OwnUrls(&base_url(&app, &headers)).module(version, names::TOKENS);
+    let url = OwnUrls(&base_url(&app.settings, &headers)).module(version, names::TOKENS);
     let reply = Reply::data(&tokens)?
         .with_header("x-total-count", total.to_string())
         .with_header("x-limit", MAX_LIMIT.to_string());
