@@ -1521,6 +1521,8 @@ mod tokens {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
         let crew = app.crew(&app.alice).await;
+        // The pull that follows the exchange of credentials is over before the location is pushed.
+        app.drain().await;
         cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
         let until = app.in_minutes(60);
@@ -1598,6 +1600,8 @@ mod tokens {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
         let crew = app.crew(&app.alice).await;
+        // The pull that follows the exchange of credentials is over before the location is pushed.
+        app.drain().await;
         cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
         let (_, uid) = card(&app, &crew, json!({})).await;
