@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod api_keys;
+pub mod budget;
 pub mod charge_cards;
 pub mod charging_sessions;
 pub mod charging_stations;
@@ -23,6 +24,7 @@ mod references;
 pub mod reports;
 pub mod request_spec;
 pub mod reservations;
+pub mod secrets;
 pub mod stream;
 pub mod transactions;
 pub mod vehicles;
@@ -54,7 +56,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 21] = [
+pub const FUNCTIONS: [Function; 24] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -69,6 +71,9 @@ pub const FUNCTIONS: [Function; 21] = [
     fleets::bill::FUNCTION,
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
+    accounts::export::FUNCTION,
+    accounts::erase::FUNCTION,
+    secrets::reencrypt::FUNCTION,
     charging_stations::import::FUNCTION,
     networks::manage::FUNCTION,
     networks::sync::FUNCTION,
@@ -173,6 +178,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(reports::retrieve),
         route!(reservations::cancel),
         route!(reservations::create),
+        route!(reservations::find),
         route!(reservations::list),
         route!(reservations::retrieve),
         route!(reservations::update),

@@ -6,6 +6,7 @@ pub mod charge_fee;
 pub mod confirm;
 pub mod create;
 pub mod expire;
+pub mod find;
 pub mod list;
 pub mod matcher;
 pub mod retrieve;

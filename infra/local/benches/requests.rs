@@ -61,6 +61,8 @@ async fn start(memory: bool) -> Running {
         quotas: Default::default(),
         slack: 1,
         access_key: Some("local".into()),
+        encryption_keys: None,
+        table_http: None,
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")

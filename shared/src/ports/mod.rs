@@ -4,12 +4,14 @@ pub mod files;
 pub mod network;
 pub mod payments;
 
+use std::collections::BTreeSet;
+
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::models::reservation::ReservationRequest;
 use crate::ocpi::object::ObjectId;
 use crate::origin::{Mode, Tenant};
@@ -52,6 +54,9 @@ pub trait Schedules: Send + Sync {
         at: Timestamp,
         message: &'a Message,
     ) -> BoxFuture<'a, Result<()>>;
+
+    /// Removes the schedule of that name, if there is one.
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>>;
 }
 
 /// A piece of background work. The worker checks whether there is still anything to do.
@@ -249,6 +254,32 @@ impl Message {
     }
 }
 
+/// The names of the schedules that an object of a tenant may have: that of the object itself, and for an event those of its
+/// deliveries to these endpoints.
+pub fn schedule_names(tenant: &Tenant, id: &Id, endpoints: &BTreeSet<Id>) -> Vec<String> {
+    match id.kind() {
+        Some(
+            Kind::Reservation
+            | Kind::ChargingSession
+            | Kind::Invoice
+            | Kind::Report
+            | Kind::Transaction
+            | Kind::Fleet,
+        ) => vec![id.to_string()],
+        Some(Kind::Event) => {
+            let deliver = |endpoint: &Id| Message::Deliver {
+                tenant: tenant.clone(),
+                event: id.clone(),
+                endpoint: endpoint.clone(),
+                attempt: 0,
+            };
+            let messages = endpoints.iter().map(deliver);
+            messages.map(|message| message.schedule_name()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The name of a schedule that belongs to no single object.
 fn digest_of(what: &str, name: &str) -> String {
     let digest = Sha256::digest(name);
@@ -280,7 +311,7 @@ pub async fn send_at(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, Mode};
+    use crate::Mode;
     use std::sync::Mutex;
 
     #[derive(Default)]
@@ -306,6 +337,10 @@ mod tests {
         ) -> BoxFuture<'a, Result<()>> {
             assert!(name.len() <= 64);
             self.0.lock().unwrap().push("schedule".into());
+            Box::pin(async { Ok(()) })
+        }
+
+        fn remove<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
             Box::pin(async { Ok(()) })
         }
     }

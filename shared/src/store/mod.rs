@@ -7,6 +7,8 @@ pub mod charge_cards;
 pub mod client;
 
 pub mod deliveries;
+pub mod erasure;
+pub mod export;
 pub mod fleets;
 pub mod idempotency;
 pub mod invoices;
@@ -17,7 +19,9 @@ pub mod networks;
 pub mod payment_methods;
 pub mod rates;
 pub mod row;
+pub mod scan;
 pub mod schema;
+pub mod secrets;
 pub mod sessions;
 pub mod stations;
 pub mod sweep;

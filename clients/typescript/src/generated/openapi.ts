@@ -860,6 +860,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/reservations/candidates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find reservation candidates
+         * @description Shows what an attempt to confirm a reservation with these parameters would find now, without making one: the connectors that could be booked, the best first, and the stations that are refused. What `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other reservations may take a candidate before the reservation is confirmed.
+         */
+        post: operations["findReservationCandidates"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/reservations/{id}": {
         parameters: {
             query?: never;
@@ -2300,6 +2320,21 @@ export interface components {
         };
         /** @enum {string} */
         CancellationType: "free_cancellation" | "non_refundable";
+        /** @description What the score of a candidate consists of, besides the distance. */
+        CandidateMerits: {
+            /** @description Whether the EVSE is occupied now. */
+            occupied_now: boolean;
+            /** @description Whether the driver prefers the station's operator. */
+            preferred_network: boolean;
+            /** @description Whether the driver prefers the station. */
+            preferred_station: boolean;
+            /** @description Minutes between the window and the ideal one. */
+            shift: number;
+            /** @description Whether the connector is of another speed class than the driver prefers. */
+            speed_missed: boolean;
+            /** @description Minor units per kWh above the cheapest candidate that is priced in the same currency. */
+            surcharge: number;
+        };
         Capabilities: {
             "24_7_access": boolean;
             amenities: string[];
@@ -4107,6 +4142,11 @@ export interface components {
         /** @enum {string} */
         LineItemType: "energy_session" | "reservation_fee" | "adjustment";
         /**
+         * @description A filter that refuses stations, named as the member of `match_summary.refused` that counts them.
+         * @enum {string}
+         */
+        MatchFilter: "not_connected" | "not_reservable" | "connector_type" | "out_of_order" | "price" | "closed" | "policy" | "booked";
+        /**
          * @description How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
          *     JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
          *     station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
@@ -4776,6 +4816,19 @@ export interface components {
             /** @enum {string} */
             type: "rate_limit_error";
         };
+        /** @description A station that a filter refuses. */
+        RefusedStation: {
+            charging_station: string;
+            /** @description Metres from the centre of `location`. */
+            distance_meters: number;
+            location: components["schemas"]["Point"];
+            /** @description Null where `reason` is `not_connected`: those stations are not read. */
+            name: string | null;
+            /** @description The rule of a policy that refuses the station, where `reason` is `policy`. */
+            policy_breach: components["schemas"]["PolicyWarning"] | null;
+            /** @description The filter: the member of `match_summary.refused` that counts the station. */
+            reason: components["schemas"]["MatchFilter"];
+        };
         Report: {
             account: components["schemas"]["ExpandableAccount"];
             /** Format: date-time */
@@ -5105,6 +5158,129 @@ export interface components {
             transaction?: string;
             /** @enum {string} */
             type: "idempotency_error" | "invalid_request_error";
+        };
+        /** @description A connector that can be booked, in its best window. */
+        ReservationCandidate: {
+            charging_station: string;
+            /**
+             * @description The connector within the station.
+             * @example 1
+             */
+            connector: string;
+            /** @description The currency of the prices and costs: that in which a session at the connector is billed. */
+            currency: string;
+            /** @description Metres from the centre of `location`. */
+            distance_meters: number;
+            /**
+             * Format: date-time
+             * @description The end of the window that would be reserved.
+             */
+            end: string;
+            /** @description Seconds of charging `estimated_energy`. Null if the connector has no power. */
+            estimated_duration: number | null;
+            /** @description The Wh that are charged from `start` until `end`: `energy`, or less if the window is too short. */
+            estimated_energy: number;
+            /**
+             * @description What charging `estimated_energy` from `start` on costs by the connector's tariff, in minor units of `currency`, with
+             *     tax. Null if the prices are unknown or the connector has no power.
+             */
+            estimated_total_cost: number | null;
+            /**
+             * @description The EVSE of the connector.
+             * @example 1
+             */
+            evse: string;
+            location: components["schemas"]["Point"];
+            merits: components["schemas"]["CandidateMerits"];
+            /** @description The name of the station. */
+            name: string;
+            /** @description What policies in suggestion mode have against it; empty when nothing speaks against it. */
+            policy_warnings: components["schemas"]["PolicyWarning"][];
+            /** @description kW */
+            power: number;
+            /** @description The highest price of energy, in minor units of `currency` with tax. Null if it is unknown. */
+            price_per_kwh: number | null;
+            /**
+             * @description The lower the better; the first candidate has the lowest. It is 10 for each minute of `shift`, 1 for each 100 metres, 5 for
+             *     each minor unit of `surcharge`, −200 for a preferred station, −100 for a preferred network, 100 for another speed class than
+             *     the preferred one, and 50 for an EVSE that is occupied now.
+             */
+            score: number;
+            /**
+             * Format: date-time
+             * @description The beginning of the window that would be reserved.
+             */
+            start: string;
+        };
+        /** @description What an attempt to confirm a reservation would find now, by the reservations made so far. */
+        ReservationCandidates: {
+            /** @description The best candidates, each of another connector, the best first. Empty if nothing can be booked. */
+            candidates: components["schemas"]["ReservationCandidate"][];
+            /**
+             * @description How many stations there are, and how many of them each filter refuses. The search ends when the best candidates are known:
+             *     the stations that could not be among them are `not_considered`.
+             */
+            match_summary: components["schemas"]["MatchSummary"];
+            /** @description What policies in suggestion mode have against the area and the times; empty when nothing speaks against it. */
+            policy_warnings: components["schemas"]["PolicyWarning"][];
+            /**
+             * @description The stations that `match_summary` counts in `refused`, without those that were not considered, the nearest first: at most
+             *     100.
+             */
+            refused_stations: components["schemas"]["RefusedStation"][];
+        };
+        /** @description The request is invalid for the operation. Codes: `reservation_invalid_input`. */
+        ReservationCandidatesFindInvalidRequestError: {
+            /** @enum {string|null} */
+            code: "reservation_invalid_input" | null;
+            /** @description Where the code is explained. */
+            doc_url: string | null;
+            /** @description For a human reader. */
+            message: string;
+            /** @constant */
+            object: "error";
+            /** @description The parameter at fault, as a path: `location.radius`. */
+            param: string | null;
+            /** @description The id of the request, for support. */
+            request: string;
+            /** @constant */
+            status: 400;
+            /** @enum {string} */
+            type: "invalid_request_error" | "idempotency_error";
+        };
+        /** @description The body of `POST /v1/reservations/candidates`. */
+        ReservationCandidatesFindParams: {
+            connector_type: components["schemas"]["ConnectorType"][];
+            driver: string;
+            /**
+             * Format: date-time
+             * @description At or before `ideal_start`.
+             */
+            earliest_start?: string | null;
+            /** @description How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: the capacity of the battery. */
+            energy?: number | null;
+            /**
+             * Format: date-time
+             * @description 15 minutes to 24 hours after `ideal_start`.
+             */
+            ideal_end: string;
+            /**
+             * Format: date-time
+             * @description In the future, at most 90 days ahead.
+             */
+            ideal_start: string;
+            /**
+             * Format: date-time
+             * @description At or after `ideal_end`, at most 7 days after it.
+             */
+            latest_end?: string | null;
+            /**
+             * @description How many candidates are shown, at most 50.
+             * @default 10
+             */
+            limit: number | null;
+            location: components["schemas"]["Area"];
+            vehicle: string;
         };
         /** @description The body of `POST /v1/reservations`. */
         ReservationCreateParams: {
@@ -6724,6 +6900,20 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["ReservationCancelInvalidStateReservationInvalidStateError"];
+            };
+        };
+        /** @description The request is invalid for the operation. Codes: `reservation_invalid_input`. */
+        ReservationCandidatesFindInvalidRequestError: {
+            headers: {
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                "Service-Version": components["headers"]["Service-Version"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ReservationCandidatesFindInvalidRequestError"];
             };
         };
         /** @description The request is invalid for the operation. Codes: `reservation_invalid_input`, `unsupported_expand_value`. */
@@ -10155,6 +10345,64 @@ export interface operations {
             403: components["responses"]["PolicyBlockedError"];
             404: components["responses"]["DriverPaymentMethodVehicleNotFoundError"];
             409: components["responses"]["ConflictError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    findReservationCandidates: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "connector_type": [
+                 *         "Type2"
+                 *       ],
+                 *       "driver": "drv_01a1f000000070008000000000000003",
+                 *       "ideal_end": "2027-01-15T10:00:00Z",
+                 *       "ideal_start": "2027-01-15T09:00:00Z",
+                 *       "limit": 5,
+                 *       "location": {
+                 *         "latitude": 51.507,
+                 *         "longitude": -0.128,
+                 *         "radius": 5000
+                 *       },
+                 *       "vehicle": "veh_01a1f000000070008000000000000004"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReservationCandidatesFindParams"];
+            };
+        };
+        responses: {
+            /** @description The candidates, the best first. */
+            200: {
+                headers: {
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationCandidates"];
+                };
+            };
+            400: components["responses"]["ReservationCandidatesFindInvalidRequestError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PolicyBlockedError"];
+            404: components["responses"]["DriverVehicleNotFoundError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableError"];

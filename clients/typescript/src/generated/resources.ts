@@ -53,6 +53,8 @@ import type {
   Report,
   ReportCreateParams,
   Reservation,
+  ReservationCandidates,
+  ReservationCandidatesFindParams,
   ReservationCreateParams,
   ReservationUpdateParams,
   ReservationWithWarnings,
@@ -619,6 +621,11 @@ export class Reservations extends Resource {
   /** Takes a wish for a charging window; it is confirmed later. */
   create<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(params: ReservationCreateParams, options?: RequestOptions<Path>): Promise<ReservationWithWarnings<Path>> {
     return this.http.request("POST", "/v1/reservations", { body: params }, options);
+  }
+
+  /** Shows what an attempt to confirm a reservation with these parameters would find now, without making one: the connectors that could be booked, the best first, and the stations that are refused. What `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other reservations may take a candidate before the reservation is confirmed. */
+  candidates(params: ReservationCandidatesFindParams, options?: RequestOptions): Promise<ReservationCandidates> {
+    return this.http.request("POST", "/v1/reservations/candidates", { body: params }, options);
   }
 
   /** Shows a reservation. */

@@ -83,10 +83,20 @@ pub struct Price {
 /// The highest ENERGY price of a connector with tax; none when it has no ENERGY price. Each price is rounded to whole minor
 /// units, half away from zero, before prices are subtracted from each other.
 pub fn energy_price(connector: &Connector) -> Option<Price> {
+    highest(connector, None)
+}
+
+/// The highest ENERGY price of a connector in one currency, as [`energy_price`] has it.
+pub fn energy_price_in(connector: &Connector, currency: Currency) -> Option<Price> {
+    highest(connector, Some(currency))
+}
+
+fn highest(connector: &Connector, currency: Option<Currency>) -> Option<Price> {
     let energy = connector
         .pricing
         .iter()
-        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
+        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation())
+        .filter(|price| currency.is_none_or(|currency| price.currency == currency));
     let highest = energy.max_by_key(|price| (price.gross(), Reverse(price.currency.as_str())))?;
     let whole = highest
         .gross()

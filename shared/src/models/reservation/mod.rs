@@ -7,7 +7,7 @@ mod assignment;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use self::assignment::{Assignment, MatchRefusals, MatchSummary};
+pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
 use super::body::RequestBody;
 use super::charging_station::Point;
 use super::check_size;

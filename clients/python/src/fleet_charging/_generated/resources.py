@@ -763,6 +763,15 @@ class Reservations:
         result: models.ReservationWithWarnings = self._http.request("ReservationWithWarnings", "POST", "/v1/reservations", expand=expand, options=options, body=params)
         return result
 
+    def candidates(self, *, options: RequestOptions | None = None, **params: Unpack[models.ReservationCandidatesFindParams]) -> models.ReservationCandidates:
+        """Shows what an attempt to confirm a reservation with these parameters would find now, without making
+        one: the connectors that could be booked, the best first, and the stations that are refused. What
+        `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other
+        reservations may take a candidate before the reservation is confirmed.
+        """
+        result: models.ReservationCandidates = self._http.request("ReservationCandidates", "POST", "/v1/reservations/candidates", options=options, body=params)
+        return result
+
     def retrieve(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Reservation:
         """Shows a reservation. `expand` takes `charging_station`, `driver`, `payment_method`, `vehicle` and
         paths that go on from them.
@@ -1464,6 +1473,15 @@ class AsyncReservations:
         `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.ReservationWithWarnings = await self._http.request("ReservationWithWarnings", "POST", "/v1/reservations", expand=expand, options=options, body=params)
+        return result
+
+    async def candidates(self, *, options: RequestOptions | None = None, **params: Unpack[models.ReservationCandidatesFindParams]) -> models.ReservationCandidates:
+        """Shows what an attempt to confirm a reservation with these parameters would find now, without making
+        one: the connectors that could be booked, the best first, and the stations that are refused. What
+        `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other
+        reservations may take a candidate before the reservation is confirmed.
+        """
+        result: models.ReservationCandidates = await self._http.request("ReservationCandidates", "POST", "/v1/reservations/candidates", options=options, body=params)
         return result
 
     async def retrieve(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Reservation:
