@@ -13,7 +13,7 @@ use shared::models::fleet::Fleet;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
 use shared::models::policy::Policy;
 use shared::ocpi::card::{CardContext, CardStanding, token_type};
-use shared::ocpi::token::{Allowed, Token, TokenType};
+use shared::ocpi::token::{AllowedType, Token, TokenType};
 use shared::origin::{Mode, Tenant};
 use shared::time::Timestamp;
 use shared::window::Window;
@@ -35,7 +35,7 @@ pub enum Whereabouts<'a> {
 /// The answer to a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Authorization {
-    pub allowed: Allowed,
+    pub allowed: AllowedType,
     pub token: Token,
     /// Those of the EVSEs that were named at which the card may be used.
     pub evses: Vec<String>,
@@ -75,7 +75,7 @@ pub async fn authorize(
     };
     // The token of a card that was deleted is known, and not valid.
     let Some((tenant, card)) = card else {
-        return Ok(decided(row.token, Allowed::Blocked));
+        return Ok(decided(row.token, AllowedType::Blocked));
     };
     if token_type(card.kind) != kind {
         return Ok(None);
@@ -84,8 +84,8 @@ pub async fn authorize(
     row.update(context.token(&card, &context::issuer(app), now));
     let token = row.token;
     match context.standing(&card, now) {
-        CardStanding::Blocked => return Ok(decided(token, Allowed::Blocked)),
-        CardStanding::Expired => return Ok(decided(token, Allowed::Expired)),
+        CardStanding::Blocked => return Ok(decided(token, AllowedType::Blocked)),
+        CardStanding::Expired => return Ok(decided(token, AllowedType::Expired)),
         CardStanding::Valid => {}
     }
     let (station, named) = match whereabouts {
@@ -102,18 +102,18 @@ pub async fn authorize(
         [] => all_evses(station),
         named => named.to_vec(),
     };
-    let (mut allowed, mut at_these) = (Allowed::NotAllowed, Vec::new());
+    let (mut allowed, mut at_these) = (AllowedType::NotAllowed, Vec::new());
     for evse in &evses {
         let place = Place { station, evse };
         match at_place(app, &tenant, &card, &context, place, now).await? {
-            Allowed::Allowed => at_these.push(evse.clone()),
+            AllowedType::Allowed => at_these.push(evse.clone()),
             // What money says is told rather than that the place is wrong.
-            Allowed::NoCredit => allowed = Allowed::NoCredit,
+            AllowedType::NoCredit => allowed = AllowedType::NoCredit,
             _ => {}
         }
     }
     if !at_these.is_empty() {
-        allowed = Allowed::Allowed;
+        allowed = AllowedType::Allowed;
     }
     let decided = decided(token, allowed);
     Ok(decided.map(|one| Authorization {
@@ -140,8 +140,8 @@ async fn anywhere(
     tenant: &Tenant,
     context: &CardContext,
     now: Timestamp,
-) -> Result<Allowed, Error> {
-    let mut allowed = Allowed::NotAllowed;
+) -> Result<AllowedType, Error> {
+    let mut allowed = AllowedType::NotAllowed;
     for pair in context.pairs() {
         let policies = policies_of(
             context,
@@ -169,8 +169,8 @@ async fn anywhere(
             pair.fleet,
         );
         match can_pay(app, tenant, method, now).await? {
-            true => return Ok(Allowed::Allowed),
-            false => allowed = Allowed::NoCredit,
+            true => return Ok(AllowedType::Allowed),
+            false => allowed = AllowedType::NoCredit,
         }
     }
     Ok(allowed)
@@ -184,9 +184,9 @@ async fn at_place(
     context: &CardContext,
     place: Place<'_>,
     now: Timestamp,
-) -> Result<Allowed, Error> {
+) -> Result<AllowedType, Error> {
     let Found::Use(one) = at(app, tenant, card, context, place, now).await? else {
-        return Ok(Allowed::NotAllowed);
+        return Ok(AllowedType::NotAllowed);
     };
     let CardUse {
         driver,
@@ -224,14 +224,14 @@ async fn at_place(
         judge(&policies, &plan).blocked.is_some()
     });
     if is_forbidden {
-        return Ok(Allowed::NotAllowed);
+        return Ok(AllowedType::NotAllowed);
     }
     let reserved = reservation.and_then(|row| row.object.payment_method);
     let of_driver = driver.object.preferences.default_payment_method.as_ref();
     let method = reserved.as_ref().or(default_method(of_driver, &fleet));
     Ok(match can_pay(app, tenant, method, now).await? {
-        true => Allowed::Allowed,
-        false => Allowed::NoCredit,
+        true => AllowedType::Allowed,
+        false => AllowedType::NoCredit,
     })
 }
 

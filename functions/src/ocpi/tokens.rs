@@ -15,7 +15,7 @@ use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::object::{Module as Objects, ObjectId};
 use shared::ocpi::page::{MAX_LIMIT, PageQuery};
 use shared::ocpi::reader::lenient;
-use shared::ocpi::token::{Allowed, AuthorizationInfo, LocationReferences, TokenType};
+use shared::ocpi::token::{AllowedType, AuthorizationInfo, LocationReferences, TokenType};
 use shared::ocpi::versions::{OwnUrls, module as names};
 use shared::store::networks::operators;
 use shared::{App, Id, Kind};
@@ -126,7 +126,7 @@ async fn decide(
         evses,
         needs_place,
     } = decided.ok_or_else(unknown)?;
-    let is_allowed = allowed == Allowed::Allowed;
+    let is_allowed = allowed == AllowedType::Allowed;
     if is_allowed && needs_place {
         return Err(match place {
             None => Reply::error(
