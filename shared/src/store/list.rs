@@ -44,6 +44,8 @@ pub enum Cursor<C = Id> {
 pub enum Members<'a> {
     /// The drivers attached to a fleet.
     OfFleet(&'a Id),
+    /// The charge cards of a driver or a vehicle.
+    CardsOf(&'a Id),
     /// Ids that another object holds.
     These(Vec<Id>),
 }
@@ -450,6 +452,7 @@ impl Store {
         loop {
             let ids = match &members {
                 Members::OfFleet(fleet) => self.drivers_of(tenant, fleet, &rest).await?,
+                Members::CardsOf(holder) => self.cards_of(tenant, holder, &rest).await?,
                 Members::These(ids) => page_of_ids(ids.clone(), T::KIND, &rest),
             };
             let last = if backward {
@@ -501,6 +504,16 @@ impl Store {
         page_request: &PageRequest,
     ) -> Result<Page<Item>> {
         let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
+        self.in_collection(pk, kind, page_request).await
+    }
+
+    /// One page of the rows with this partition key whose sort keys are ids of a kind.
+    pub(super) async fn in_collection(
+        &self,
+        pk: String,
+        kind: Kind,
+        page_request: &PageRequest,
+    ) -> Result<Page<Item>> {
         let items = self.collection(pk, kind, page_request).await?;
         Ok(Page::from_rows(items, page_request))
     }
