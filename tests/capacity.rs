@@ -82,7 +82,7 @@ pub async fn measure() -> Vec<Measured> {
 }
 
 /// Seconds until it is noon in UTC.
-fn seconds_until_noon(now: Timestamp) -> u32 {
+pub(crate) fn seconds_until_noon(now: Timestamp) -> u32 {
     let seconds = (now.unix_millis() / 1_000 + DAY / 2).rem_euclid(DAY);
     u32::try_from(DAY - seconds).expect("less than a day")
 }

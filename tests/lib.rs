@@ -1,20 +1,24 @@
 //! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
 
 pub mod access;
+pub mod bill;
 pub mod capacity;
 pub mod clock;
 pub mod contract;
 pub mod faulty;
+pub mod golden;
 pub mod ledger;
 pub mod localstripe;
 pub mod meter;
 pub mod platform;
+pub mod player;
 pub mod recorder;
 pub mod records;
 pub mod samples;
 pub mod seeds;
 pub mod stage;
 pub mod tls;
+pub mod units;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -19,6 +19,7 @@ mod idempotency;
 mod import_stations;
 mod invoices;
 mod layout;
+mod layout_versions;
 mod money;
 mod ocpi;
 mod openapi;

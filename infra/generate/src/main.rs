@@ -41,6 +41,8 @@ enum File {
     Template,
     /// infra/capacity.md: calls and capacity units of each route
     Capacity,
+    /// tests/golden: a row of each kind in the present version of the layout. Files that are there stay as they are
+    Golden,
 }
 
 impl File {
@@ -51,6 +53,7 @@ impl File {
             Self::Access => "access",
             Self::Template => "template",
             Self::Capacity => "capacity",
+            Self::Golden => "golden",
         }
     }
 
@@ -66,6 +69,7 @@ impl File {
             Self::Access => vec![(access::FILE.to_owned(), recorded_access(options.all)?)],
             Self::Template => template::render(&present("infra/template.yaml")?),
             Self::Capacity => vec![("infra/capacity.md".to_owned(), capacity::render().await)],
+            Self::Golden => tests::golden::render().await,
         })
     }
 }

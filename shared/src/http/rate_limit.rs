@@ -12,8 +12,8 @@
 //! A request takes from the bucket of its account and from those of all accounts above it, and is let through only if none of
 //! them is empty: an account and all accounts below it together send no more than one account may.
 //!
-//! What the instances together let through in a time is at most the rate times that time, plus a full bucket (twice the rate),
-//! plus two requests and an old lease of each instance. If the table cannot be reached, each instance counts by itself.
+//! What the instances together let through in a time is at most the rate times that time, plus two full buckets (four times the
+//! rate), plus two requests and an old lease of each instance. If the table cannot be reached, each instance counts by itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,6 +50,9 @@ const LEASE_MILLIS: i64 = 300;
 
 /// How far ahead tokens are reserved at most, in milliseconds.
 const AHEAD: i64 = MINUTE;
+
+/// How long a shared bucket has been full before it is filled anew, in milliseconds: until then it holds that much more.
+const REFILL: i64 = 2 * SECOND;
 
 /// How many tenants are remembered; beyond that, full buckets are forgotten.
 const MAX_BUCKETS: usize = 10_000;
@@ -187,7 +190,9 @@ impl Bucket {
             reserve: Reserve {
                 micros: (tokens + self.unreserved) * measure.token,
                 most: now + measure.full + AHEAD * 1000,
-                in_use: self.shared >= now,
+                full_before: now - REFILL * 1000,
+                // Other instances are likely to have used it since.
+                in_use: self.shared >= now - LIFE * 1000,
             },
         }
     }
@@ -341,12 +346,8 @@ impl RateLimiter {
             // The instance goes on counting by itself.
             Err(error) => {
                 tracing::warn!(account.id = %request.tenant.account, %error, "no tokens were reserved in the shared bucket");
-                bucket.lend(
-                    request.tokens,
-                    bucket.own.max(now) + request.reserve.micros,
-                    measure,
-                    now,
-                );
+                let full_at = bucket.own.max(now) + request.tokens * measure.token;
+                bucket.lend(request.tokens, full_at, measure, now);
             }
         }
     }
@@ -385,12 +386,13 @@ mod tests {
         fn reserve(&mut self, request: &Request, now: Timestamp) -> Reserved {
             let (now, reserve) = (micros(now), request.reserve);
             let full_at = self.full_at.get(&request.tenant).copied().unwrap_or(0);
-            let in_use = full_at >= now;
+            let in_use = full_at >= reserve.full_before;
             self.calls += 1 + u64::from(in_use != reserve.in_use);
             if full_at > reserve.most {
                 return Reserved::TooMuch(full_at);
             }
-            let full_at = full_at.max(now) + reserve.micros;
+            let base = if in_use { full_at } else { now };
+            let full_at = base + reserve.micros;
             self.full_at.insert(request.tenant.clone(), full_at);
             Reserved::Until(full_at)
         }
@@ -584,7 +586,7 @@ mod tests {
         let most = (LIMIT / 5.0) as i64;
         let mut instances = vec![Reporting::default(); INSTANCES];
         let mut shared = 0;
-        let (_, accepted) = play(50.0, |instance, now| {
+        let (_, accepted) = play(25.0, |instance, now| {
             let (one, now) = (&mut instances[instance], micros(now));
             if one.full_at <= now {
                 one.unreported = 0;

@@ -16,9 +16,12 @@ use crate::time::{HOUR, Timestamp};
 pub struct Reserve {
     /// By how much the moment moves, in microseconds.
     pub micros: i64,
-    /// From what moment on no more is reserved.
+    /// Up to what moment more is reserved.
     pub most: i64,
-    /// Whether the bucket was not full when it was last read, so that adding to the moment is tried first.
+    /// Before what moment the bucket counts as full: it is filled anew then. It lies in the past, so that a bucket that is used less
+    /// than it refills is rarely filled anew, which takes a second call.
+    pub full_before: i64,
+    /// Whether the bucket has been in use lately, so that adding to the moment is tried first.
     pub in_use: bool,
 }
 
@@ -54,7 +57,7 @@ impl Store {
                 .set_key(Some(key_item(Key::Rate { tenant })))
                 .expression_attribute_names("#ttl", "ttl")
                 .expression_attribute_values(":ttl", n(now.plus_millis(HOUR).unix_seconds()))
-                .expression_attribute_values(":now", n(now_micros))
+                .expression_attribute_values(":full", n(reserve.full_before))
                 .return_values(ReturnValue::UpdatedNew)
                 .return_values_on_condition_check_failure(
                     ReturnValuesOnConditionCheckFailure::AllOld,
@@ -62,12 +65,12 @@ impl Store {
             let call = match in_use {
                 true => call
                     .update_expression("SET full_at = full_at + :micros, #ttl = :ttl")
-                    .condition_expression("full_at BETWEEN :now AND :most")
+                    .condition_expression("full_at BETWEEN :full AND :most")
                     .expression_attribute_values(":micros", n(reserve.micros))
                     .expression_attribute_values(":most", n(reserve.most)),
                 false => call
                     .update_expression("SET full_at = :next, #ttl = :ttl")
-                    .condition_expression("attribute_not_exists(pk) OR full_at < :now")
+                    .condition_expression("attribute_not_exists(pk) OR full_at < :full")
                     .expression_attribute_values(":next", n(now_micros + reserve.micros)),
             };
             match call.send().await {
@@ -87,7 +90,7 @@ impl Store {
                     if known > reserve.most {
                         return Ok(Reserved::TooMuch(known));
                     }
-                    in_use = known >= now_micros;
+                    in_use = known >= reserve.full_before;
                 }
                 Err(error) => return Err(client::failure(error)),
             }

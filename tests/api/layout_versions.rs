@@ -1,0 +1,195 @@
+//! Rows of every version of the layout, and two releases side by side on one table.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Map, Value, json};
+use shared::models::driver::Driver;
+use shared::models::stored::Stored;
+use shared::store::Item;
+use shared::store::Store;
+use shared::store::layout::{Layout, VERSION};
+use shared::store::scan::Pass;
+use shared::{Id, Kind, Origin};
+use tests::golden::{is_object, recorded, table, written};
+use tests::{TestApp, driver};
+
+/// What a row is made of: its attributes, and the members of its object.
+fn shape(row: &Value) -> BTreeSet<String> {
+    let members = |value: &Value, prefix: &str| {
+        let members = value.as_object().cloned().unwrap_or_default();
+        let names = members.keys().map(|name| format!("{prefix}{name}"));
+        names.collect::<Vec<_>>()
+    };
+    let attributes = members(row, "");
+    let of_object = members(&row["object"], "object.");
+    attributes.into_iter().chain(of_object).collect()
+}
+
+#[tokio::test]
+async fn rows_are_written_as_the_recorded_ones_of_this_version() {
+    let (golden, written) = (recorded(VERSION), written().await);
+    let names = |rows: &std::collections::BTreeMap<String, Value>| {
+        rows.keys().cloned().collect::<BTreeSet<_>>()
+    };
+    assert_eq!(
+        names(&golden),
+        names(&written),
+        "`cargo run -p generate golden` records new kinds"
+    );
+    for (name, row) in &written {
+        assert_eq!(
+            shape(&golden[name]),
+            shape(row),
+            "{name} has changed: a new version"
+        );
+    }
+}
+
+#[tokio::test]
+async fn objects_of_every_version_are_read() {
+    for version in 1..=VERSION {
+        let app = TestApp::start().await;
+        let (golden, client) = (recorded(version), table(&app));
+        assert!(!golden.is_empty(), "version {version}");
+        for row in golden.values() {
+            assert_eq!(
+                row["schema"].as_u64().unwrap_or(version.into()),
+                u64::from(version)
+            );
+            let item: Item = serde_dynamo::to_item(row).expect("an item");
+            let put = client.put_item().table_name(&app.running().table);
+            put.set_item(Some(item)).send().await.expect("a row");
+        }
+        let objects: Vec<&Value> = golden.values().filter(|row| is_object(row)).collect();
+        assert!(objects.len() > 10);
+        let pk = objects[0]["pk"].as_str().unwrap_or_default();
+        let account = objects.iter().find_map(|row| {
+            let pk = row["pk"].as_str()?;
+            let id = Id::from(pk.split('#').next()?);
+            id.is(Kind::Account).then_some(id)
+        });
+        let tenant = shared::Tenant {
+            account: account.unwrap_or_else(|| panic!("an account: {pk}")),
+            mode: shared::Mode::Test,
+        };
+        let (mut read, mut pass) = (Vec::new(), Pass::default());
+        while !pass.is_finished() {
+            let store = &app.app().store;
+            let (found, next) = store
+                .next_objects(&tenant, &pass, None)
+                .await
+                .expect("objects");
+            read.extend(found);
+            pass = next;
+        }
+        for row in objects {
+            let (id, stored) = (&row["object"]["id"], row["object"].as_object());
+            let shown = read.iter().find(|object| object["id"] == *id);
+            let shown = shown.unwrap_or_else(|| panic!("version {version}: {row:#}"));
+            for (name, value) in stored.into_iter().flatten() {
+                assert_eq!(
+                    shown.get(name),
+                    Some(value),
+                    "version {version}: {name} of {id}"
+                );
+            }
+        }
+    }
+}
+
+/// A version that no release has: drivers have a name in capital letters besides, which is derived, and a region.
+const NEXT: Layout = Layout {
+    version: VERSION + 1,
+    upgrade: |kind, _, item| {
+        if kind != Kind::Driver {
+            return;
+        }
+        item.entry("region".to_owned())
+            .or_insert_with(|| AttributeValue::S("eu".to_owned()));
+        if let Some(AttributeValue::M(object)) = item.get_mut("object")
+            && let Some(AttributeValue::S(name)) = object.get("name")
+        {
+            let capital = AttributeValue::S(name.to_uppercase());
+            object.insert("capital_name".to_owned(), capital);
+        }
+    },
+};
+
+/// The row of alice's driver, as it is in the table.
+async fn row_of(app: &TestApp, id: &str) -> Map<String, Value> {
+    let tenant = app.alice.tenant();
+    let pk = format!("{}#{}#{id}", tenant.account, tenant.mode);
+    let call = table(app).get_item().table_name(&app.running().table);
+    let call = call
+        .key("pk", AttributeValue::S(pk))
+        .key("sk", AttributeValue::S("#".into()));
+    let item = call.send().await.expect("an answer").item.expect("a row");
+    serde_dynamo::from_item(item).expect("JSON")
+}
+
+/// Reads a driver and writes it back with another name, as a release does.
+async fn rename(app: &TestApp, store: &Store, id: &str, name: &str) {
+    let origin = Origin::background(app.alice.tenant(), app.now());
+    let row = store.load::<Driver>(&origin.tenant, &Id::from(id)).await;
+    let mut row: Stored<Driver> = row.expect("the driver");
+    row.object.name = serde_json::from_value(json!(name)).expect("a name");
+    let mut tx = store.begin(&origin);
+    tx.save(&mut row).expect("a write");
+    tx.commit_without_response()
+        .await
+        .expect("the driver is saved");
+}
+
+#[tokio::test]
+async fn two_releases_run_side_by_side_on_one_table() {
+    let app = TestApp::start().await;
+    let this = app.app().store.clone();
+    let next = this.clone().with_layout(NEXT);
+    let id = app.alice.post("/v1/drivers", driver()).await.id();
+    let state = |row: &Map<String, Value>| {
+        let object = &row["object"];
+        json!([
+            row["schema"],
+            row.get("kept"),
+            row.get("region"),
+            object["name"],
+            object.get("capital_name")
+        ])
+    };
+    let row = row_of(&app, &id).await;
+    assert_eq!(
+        state(&row),
+        json!([VERSION, null, null, driver()["name"], null])
+    );
+    // The next release reads the row of this one, and writes what it has added.
+    rename(&app, &next, &id, "Ada").await;
+    assert_eq!(
+        state(&row_of(&app, &id).await),
+        json!([VERSION + 1, null, "eu", "Ada", "ADA"])
+    );
+    // This release ignores that, and keeps it.
+    let path = format!("/v1/drivers/{id}");
+    assert_eq!(app.alice.get(&path).await.expect(200).body["name"], "Ada");
+    app.alice
+        .post(&path, json!({"name": "Grace"}))
+        .await
+        .expect(200);
+    assert_eq!(
+        state(&row_of(&app, &id).await),
+        json!([VERSION, VERSION + 1, "eu", "Grace", "ADA"])
+    );
+    rename(&app, &this, &id, "Mary").await;
+    assert_eq!(
+        state(&row_of(&app, &id).await),
+        json!([VERSION, VERSION + 1, "eu", "Mary", "ADA"])
+    );
+    // The next release derives it anew.
+    rename(&app, &next, &id, "Jean").await;
+    assert_eq!(
+        state(&row_of(&app, &id).await),
+        json!([VERSION + 1, null, "eu", "Jean", "JEAN"])
+    );
+    let listed = app.alice.get("/v1/drivers").await.expect(200).body;
+    assert_eq!(listed["data"][0]["name"], "Jean");
+}

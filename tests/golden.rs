@@ -1,0 +1,125 @@
+//! Rows of each kind as each version of the layout writes them: `tests/golden/v<version>/<kind>.json`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use aws_sdk_dynamodb::Client;
+use serde_json::{Value, json};
+use shared::store::client;
+use shared::store::layout::VERSION;
+use shared::{Id, Kind};
+
+use crate::samples::one_of_each;
+use crate::{Receiver, SLACK, TestApp, fleet};
+
+/// The folder of the versions, relative to the repository.
+const FOLDER: &str = "tests/golden";
+
+/// A client of a test's table, without the service.
+pub fn table(test: &TestApp) -> Client {
+    let mut settings = client::tuned(&shared::aws::config(), SLACK);
+    settings.set_endpoint_url(Some(test.running().store_url.clone()));
+    Client::from_conf(settings.build())
+}
+
+/// The rows that were recorded of a version, by their kinds.
+///
+/// # Panics
+/// The files cannot be read.
+pub fn recorded(version: u32) -> BTreeMap<String, Value> {
+    let folder = root().join(FOLDER).join(format!("v{version}"));
+    let files = std::fs::read_dir(&folder).into_iter().flatten();
+    let files = files.map(|file| file.expect("a file").path());
+    let rows = files.map(|path| {
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let text = std::fs::read(&path).expect("a row");
+        let row = serde_json::from_slice(&text).expect("JSON");
+        (name.expect("a name").to_owned(), row)
+    });
+    rows.collect()
+}
+
+/// The files of this version: those that are recorded as they are, and new ones for kinds of rows of which there is none.
+pub async fn render() -> Vec<(String, String)> {
+    let mut rows = written().await;
+    rows.extend(recorded(VERSION));
+    let files = rows.into_iter().map(|(name, row)| {
+        let text = serde_json::to_string_pretty(&row).expect("JSON") + "\n";
+        (format!("{FOLDER}/v{VERSION}/{name}.json"), text)
+    });
+    files.collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A row of each kind as the service writes it now: of those of a kind the first by its key, which is the oldest object.
+///
+/// # Panics
+/// The service fails.
+pub async fn written() -> BTreeMap<String, Value> {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let key = [("idempotency-key", "golden")];
+    let made = app
+        .alice
+        .send("POST", "/v1/fleets", Some(fleet().to_string()), &key);
+    made.await.expect(200);
+    one_of_each(&app, &app.alice).await;
+    app.advance(95 * 60).await;
+    rows(&app).await
+}
+
+/// A row of each kind that is in a table.
+///
+/// # Panics
+/// The table cannot be read.
+pub async fn rows(app: &TestApp) -> BTreeMap<String, Value> {
+    let pages = table(app).scan().table_name(&app.running().table);
+    let mut pages = pages.into_paginator().items().send();
+    let mut all = BTreeMap::new();
+    while let Some(item) = pages.next().await {
+        let row: Value = serde_dynamo::from_item(item.expect("a row")).expect("JSON");
+        let key = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        all.insert((key("pk"), key("sk")), row);
+    }
+    let mut rows = BTreeMap::new();
+    for ((pk, sk), row) in all {
+        rows.entry(kind_of(&pk, &sk)).or_insert(row);
+    }
+    rows
+}
+
+/// The kind of a row by its key: the key with kinds in the place of ids.
+fn kind_of(pk: &str, sk: &str) -> String {
+    let mut kind: Vec<String> = Vec::new();
+    for part in pk.split('#').chain(sk.split('#')) {
+        let id = Id::from(part);
+        match id.kind() {
+            Some(kind_of_id) => kind.push(kind_of_id.name().to_owned()),
+            None if part == "test" || part == "live" => kind.push("mode".to_owned()),
+            None if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+                kind.push(part.to_lowercase());
+            }
+            // A value: a name, a number or a date.
+            None => {}
+        }
+    }
+    kind.join("-")
+}
+
+/// Whether a kind is that of a tenant's object, which an export shows.
+pub fn is_object(row: &Value) -> bool {
+    let id = row["object"]["id"].as_str().map(Id::from);
+    let own = id.as_ref().and_then(Id::kind);
+    let of_tenant = row["pk"]
+        .as_str()
+        .is_some_and(|pk| pk.contains(Kind::Account.prefix()));
+    own.is_some() && of_tenant
+}

@@ -1,0 +1,268 @@
+//! The service in virtual time, one piece of work after another, with all calls to its table counted: what bills and benchmarks
+//! are computed from.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use shared::error::Result;
+use shared::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
+use shared::settings::Settings;
+use shared::{App, Timestamp};
+use tower::ServiceExt as _;
+
+use crate::clock::Hand;
+use crate::meter::{Call, Meter};
+use crate::records::Records;
+use crate::units::Usage;
+use crate::{Client, SLACK, TestApp};
+
+/// A message on its way.
+struct Posted {
+    arrives: Timestamp,
+    message: Message,
+    /// The name of its schedule, if it has one: a later schedule of that name replaces it.
+    schedule: Option<String>,
+}
+
+/// Messages on their way, and how many were sent.
+#[derive(Default)]
+struct Mail {
+    posted: Vec<Posted>,
+    queued: usize,
+    scheduled: usize,
+}
+
+struct Post(Arc<Mutex<Mail>>, Arc<Hand>);
+
+impl Queue for Post {
+    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
+        let mut mail = self.0.lock().expect("the mail");
+        mail.queued += 1;
+        mail.posted.push(Posted {
+            arrives: self.1.now().plus_seconds(delay_seconds.into()),
+            message: message.clone(),
+            schedule: None,
+        });
+        Box::pin(async { Ok(()) })
+    }
+
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
+        panic!("a change can never be relayed: {change:?}")
+    }
+}
+
+impl Schedules for Post {
+    fn set<'a>(
+        &'a self,
+        name: &'a str,
+        at: Timestamp,
+        message: &'a Message,
+    ) -> BoxFuture<'a, Result<()>> {
+        let mut mail = self.0.lock().expect("the mail");
+        mail.scheduled += 1;
+        mail.posted
+            .retain(|one| one.schedule.as_deref() != Some(name));
+        mail.posted.push(Posted {
+            arrives: at,
+            message: message.clone(),
+            schedule: Some(name.to_owned()),
+        });
+        Box::pin(async { Ok(()) })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
+        let mut mail = self.0.lock().expect("the mail");
+        mail.posted
+            .retain(|one| one.schedule.as_deref() != Some(name));
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// What a piece of work took.
+#[derive(Debug, Clone, Default)]
+pub struct Taken {
+    /// How often the function ran: the relay once for each change.
+    pub runs: usize,
+    pub calls: usize,
+    pub reads: f64,
+    pub writes: f64,
+    /// Messages sent to queues, and schedules set.
+    pub queued: usize,
+    pub scheduled: usize,
+}
+
+impl Taken {
+    pub fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.calls += other.calls;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.queued += other.queued;
+        self.scheduled += other.scheduled;
+    }
+}
+
+/// The service, and what it has taken since it was last asked.
+pub struct Player {
+    pub app: App,
+    pub clock: Arc<Hand>,
+    /// By partition.
+    pub usage: Usage,
+    router: Router,
+    mail: Arc<Mutex<Mail>>,
+    meter: Meter,
+    /// Those whose changes have not been read from the stream.
+    calls: Vec<Call>,
+    records: Records,
+    taken: Vec<(&'static str, Taken)>,
+}
+
+impl Player {
+    /// Plays on the table of a test's own service, which has to rest meanwhile.
+    pub async fn on(test: &TestApp) -> Self {
+        let parts = test.app();
+        let clock = Arc::new(Hand::at(test.now()));
+        let mail = Arc::<Mutex<Mail>>::default();
+        let post = Arc::new(Post(mail.clone(), clock.clone()));
+        let meter = Meter::default();
+        let store = meter.store(&test.running().store_url, &test.running().table);
+        let app = App::new(
+            store.with_encryption_keys(parts.settings.encryption_keys.clone()),
+            clock.clone(),
+            post.clone(),
+            post,
+            parts.payments.clone(),
+            parts.files.clone(),
+            Settings {
+                slack: SLACK,
+                ..Settings::clone(&parts.settings)
+            },
+        );
+        Self {
+            router: functions::router(app.clone()),
+            app,
+            clock,
+            usage: Usage::default(),
+            mail,
+            meter,
+            calls: Vec::new(),
+            records: Records::of(test).await,
+            taken: Vec::new(),
+        }
+    }
+
+    /// Sends a request, which has to succeed, and what follows from it at once. Gives the response.
+    ///
+    /// # Panics
+    /// The status is not 200.
+    pub async fn send(
+        &mut self,
+        function: &'static str,
+        path: &str,
+        client: &Client,
+        body: Value,
+    ) -> Value {
+        let authorization = format!("Bearer {}", client.key.as_deref().expect("a key"));
+        let request = Request::post(path)
+            .header("authorization", authorization)
+            .header("content-type", "application/json")
+            .header("host", "api.example.com")
+            .body(Body::from(body.to_string()));
+        let answer = self
+            .router
+            .clone()
+            .oneshot(request.expect("a request"))
+            .await;
+        let answer = answer.expect("an answer");
+        let status = answer.status();
+        let bytes = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
+        let shown: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        assert_eq!(status, 200, "{function}: {shown}");
+        self.note(function);
+        shown
+    }
+
+    /// Relays what has changed and works on what has arrived, until nothing is left.
+    pub async fn settle(&mut self) {
+        loop {
+            let changes = self.records.read().await;
+            let due = self.take_due();
+            if changes.is_empty() && due.is_empty() {
+                return;
+            }
+            let calls = std::mem::take(&mut self.calls);
+            self.usage
+                .note(&calls, &changes, self.clock.now().unix_seconds());
+            for change in &changes {
+                let relayed = functions::stream::relay::handle(&self.app, change).await;
+                relayed.expect("a change is relayed");
+                self.note("relay-stream");
+            }
+            for message in due {
+                let done = functions::work(&self.app, &message).await;
+                done.expect("a message is worked on");
+                self.note(message.work().function());
+            }
+        }
+    }
+
+    /// Moves the time forward, doing what falls due on the way.
+    pub async fn advance_to(&mut self, target: Timestamp) {
+        self.settle().await;
+        while let Some(next) = self.next().filter(|next| *next <= target) {
+            self.clock.move_to(next);
+            self.settle().await;
+        }
+        self.clock.move_to(target);
+        self.settle().await;
+    }
+
+    fn next(&self) -> Option<Timestamp> {
+        let mail = self.mail.lock().expect("the mail");
+        mail.posted.iter().map(|one| one.arrives).min()
+    }
+
+    fn take_due(&self) -> Vec<Message> {
+        let now = self.clock.now();
+        let mut mail = self.mail.lock().expect("the mail");
+        let (mut due, later): (Vec<_>, Vec<_>) =
+            mail.posted.drain(..).partition(|one| one.arrives <= now);
+        mail.posted = later;
+        due.sort_by_key(|one| one.arrives);
+        due.into_iter().map(|one| one.message).collect()
+    }
+
+    fn note(&mut self, function: &'static str) {
+        let calls = self.meter.take();
+        let sum = |is_read: bool| {
+            let of_kind = calls.iter().filter(|call| call.is_read() == is_read);
+            of_kind.map(|call| call.capacity).sum()
+        };
+        let (queued, scheduled) = {
+            let mut mail = self.mail.lock().expect("the mail");
+            (
+                std::mem::take(&mut mail.queued),
+                std::mem::take(&mut mail.scheduled),
+            )
+        };
+        let taken = Taken {
+            runs: 1,
+            calls: calls.len(),
+            reads: sum(true),
+            writes: sum(false),
+            queued,
+            scheduled,
+        };
+        self.taken.push((function, taken));
+        self.calls.extend(calls);
+    }
+
+    /// What was taken since the last time, in the order in which it was.
+    pub fn take(&mut self) -> Vec<(&'static str, Taken)> {
+        std::mem::take(&mut self.taken)
+    }
+}
