@@ -261,6 +261,12 @@ impl Player {
         self.calls.extend(calls);
     }
 
+    /// Takes the messages that are on their way, whenever they arrive.
+    pub fn take_messages(&self) -> Vec<Message> {
+        let mut mail = self.mail.lock().expect("the mail");
+        mail.posted.drain(..).map(|one| one.message).collect()
+    }
+
     /// What was taken since the last time, in the order in which it was.
     pub fn take(&mut self) -> Vec<(&'static str, Taken)> {
         std::mem::take(&mut self.taken)

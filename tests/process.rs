@@ -655,6 +655,41 @@ fn assert_refused(args: &[&str], code: i32, named: &[&str]) {
     assert!(lines <= 6 && said.len() < 600, "{args:?}: {said}");
 }
 
+#[test]
+fn a_data_folder_of_another_layout_is_refused_and_left_as_it_is() {
+    let folder = Folder::new("layout");
+    let data = folder.0.join("data");
+    std::fs::create_dir(&data).expect("a folder");
+    let files = || {
+        let entries = std::fs::read_dir(&data).expect("a folder");
+        let names = entries.map(|entry| entry.expect("a file").file_name());
+        let mut files: Vec<_> = names
+            .map(|name| {
+                (
+                    name.clone(),
+                    std::fs::read(data.join(name)).expect("a file"),
+                )
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    std::fs::write(data.join("table.sqlite"), "a table of an earlier build").expect("a file");
+    let shown = data.display().to_string();
+    let args = ["--port", "0", "--data", &shown];
+    let mut before = files();
+    assert_refused(
+        &args,
+        1,
+        &["data folder", &shown, "before the first release", "--data"],
+    );
+    assert_eq!(files(), before);
+    std::fs::write(data.join("layout.json"), "99").expect("a file");
+    before = files();
+    assert_refused(&args, 1, &["data folder", &shown, "layout 99", "--data"]);
+    assert_eq!(files(), before);
+}
+
 #[tokio::test]
 async fn a_damaged_file_in_the_data_folder_is_named() {
     let folder = Folder::new("damaged");
