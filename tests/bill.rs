@@ -18,6 +18,9 @@ pub const EVENTS: [&str; 6] = [
     "service.succeeded",
 ];
 
+/// What the station's prices are in.
+const CURRENCY: &str = "gbp";
+
 /// How many sessions share the invoice.
 const SESSIONS: usize = 10;
 
@@ -135,11 +138,15 @@ pub async fn whole_reservation() -> Vec<Line> {
     let hook = json!({"url": receiver.url, "enabled_events": EVENTS});
     alice.post("/v1/webhook_endpoints", hook).await.expect(200);
     let crew = test.crew(&alice).await;
+    let preferences = json!({"preferences": {"currency": CURRENCY}});
+    let driver = format!("/v1/drivers/{}", crew.driver);
+    alice.post(&driver, preferences).await.expect(200);
     let token = json!({"type": "card", "token": "tok_success"});
     let method = alice.post("/v1/payment_methods", token).await.id();
     let station = test.station(json!({})).await;
     for _ in 1..SESSIONS {
-        test.completed_session(&crew, json!({})).await;
+        test.completed_session(&crew, json!({"currency": CURRENCY}))
+            .await;
     }
     test.drain().await;
 
@@ -193,7 +200,8 @@ pub async fn whole_reservation() -> Vec<Line> {
     player.advance_to(at(130)).await;
     let mut lines = lines_of(player.take(), 1.0);
 
-    let window = json!({"period_start": at(-600), "period_end": at(130)});
+    assert_eq!(session["currency"], CURRENCY);
+    let window = json!({"period_start": at(-600), "period_end": at(130), "currency": CURRENCY});
     let invoice = player
         .send("create-invoice", "/v1/invoices", &alice, window)
         .await;
