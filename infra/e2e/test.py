@@ -1,11 +1,12 @@
 """Deploys infra/template.yaml and its nested stacks with an executable on a local AWS, and tests the service over HTTP.
 
 python test.py path/to/executable path/to/tests/of/the/api
+python test.py path/to/executable --serve    # tests nothing: deploys, serves the console too, and stays until it is interrupted
 """
 
 import collections
 import concurrent.futures
-
+import functools
 import hashlib
 import hmac
 import http.server
@@ -915,6 +916,23 @@ def check_troubles(aws, resources, log):
             assert counted["Attributes"]["ApproximateNumberOfMessages"] == "0", f"{id} is not empty"
 
 
+def serve(deployment, key):
+    """Serves the console, as another static host would, until the process is interrupted."""
+    with tempfile.TemporaryDirectory() as folder:
+        console = pathlib.Path(folder) / "console"
+        id = deployment.outputs["ApiUrl"].split("//")[1].split(".")[0]
+        api = f"http://{id}.execute-api.localhost:{deployment.aws.port}"
+        subprocess.run([ROOT / "infra/console/build", api, console], check=True, stdout=subprocess.DEVNULL)
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=console)
+        port = int(deployment.console.rsplit(":", 1)[1])
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        say(f"the API is at {api}, the console at {deployment.console}; its key is {key}; Ctrl-C ends both")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            say("interrupted")
+
+
 def main():
     executable, tests = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder, open(pathlib.Path(folder) / "aws.log", "w+") as log:
@@ -926,6 +944,8 @@ def main():
             say(f"{1 + len(deployment.nested)} stacks with {len(deployment.functions)} functions")
             key, account = operate(aws, resources, outputs)
             say("an account with its key, and stations")
+            if tests == "--serve":
+                return serve(deployment, key)
             api = Api(aws, outputs["ApiUrl"], key)
             check_edges(api)
             fleet, driver, vehicle, station = check_objects(api)
