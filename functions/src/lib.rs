@@ -171,6 +171,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(reports::retrieve),
         route!(reservations::cancel),
         route!(reservations::create),
+        route!(reservations::find),
         route!(reservations::list),
         route!(reservations::retrieve),
         route!(reservations::update),
@@ -245,12 +246,12 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::Confirm {
             tenant,
             reservation,
-            wish,
+            request,
         } => Box::pin(reservations::confirm::handle(
             app,
             tenant,
             reservation,
-            wish.as_deref(),
+            request.as_deref(),
         )),
         Message::Expire {
             tenant,

@@ -27,6 +27,7 @@ mod payment_methods;
 mod policies;
 mod recovery;
 mod reports;
+mod reservation_candidates;
 mod reservations;
 mod runner;
 mod samples;

@@ -141,7 +141,10 @@ pub fn reachable(route: &Route) -> BTreeSet<Kind> {
 
 /// Whether a route takes `expand[]`.
 pub fn is_taken(route: &Route) -> bool {
-    let whole = !matches!(route.shows, Shows::Deleted(_) | Shows::Lines);
+    let whole = !matches!(
+        route.shows,
+        Shows::Deleted(_) | Shows::Lines | Shows::Candidates
+    );
     whole && members(route.shows.kind()).next().is_some()
 }
 
@@ -163,7 +166,9 @@ impl Wanted {
         for path in paths {
             let members = match route.shows {
                 Shows::Page(_) => path.strip_prefix("data."),
-                Shows::Object(_) | Shows::Deleted(_) | Shows::Lines => Some(path),
+                Shows::Object(_) | Shows::Deleted(_) | Shows::Lines | Shows::Candidates => {
+                    Some(path)
+                }
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;
@@ -248,7 +253,7 @@ pub async fn expand(
     wanted: &Wanted,
 ) -> Result<()> {
     let size = Size::of(answer)?;
-    let mut found = Reference {
+    let mut found = Expansion {
         store,
         tenant,
         objects: HashMap::new(),
@@ -305,7 +310,7 @@ fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
 }
 
 /// What an expansion has read so far.
-struct Reference<'a> {
+struct Expansion<'a> {
     store: &'a Store,
     tenant: &'a Tenant,
     objects: HashMap<Id, Expanded>,
@@ -329,7 +334,7 @@ enum Sources<'a> {
     Read(BTreeMap<Id, usize>),
 }
 
-impl Reference<'_> {
+impl Expansion<'_> {
     /// Reads what these objects name, and what that names in turn.
     fn gather<'b>(
         &'b mut self,
