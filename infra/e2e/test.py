@@ -282,6 +282,9 @@ def check_console(api, origin):
     status, _, headers = api.send("GET", "/v1/fleets", headers={"Origin": origin})
     assert status == 200 and headers["Access-Control-Allow-Origin"] == origin, dict(headers)
     assert "service-request-id" in headers["Access-Control-Expose-Headers"].lower(), dict(headers)
+    # The document allows every origin where it is not behind an API Gateway that allows one.
+    _, _, headers = api.send("GET", "/v1/openapi.json", headers={"Origin": origin})
+    assert headers.get_all("Access-Control-Allow-Origin") == [origin], dict(headers)
     for foreign in ("http://127.0.0.1:1", "https://evil.example", "null"):
         for method, more in (("OPTIONS", asked), ("GET", {})):
             _, _, headers = api.send(method, "/v1/fleets", headers={"Origin": foreign, **more})
