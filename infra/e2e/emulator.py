@@ -75,7 +75,11 @@ iam_evaluator.enforce = enforce_row
 def with_schedule_group(service, method, path, headers, body, *more):
     arn = resource_arn(service, method, path, headers, body, *more)
     if service == "scheduler" and ":schedule/default/" in arn:
-        group = json.loads(body or b"{}").get("GroupName", "default")
+        # In the body, but for the deletion of a schedule, which has it in the query.
+        asked = more[0] if more and isinstance(more[0], dict) else {}
+        named = asked.get("groupName")
+        named = named[0] if isinstance(named, list) and named else named
+        group = json.loads(body or b"{}").get("GroupName") or named or "default"
         arn = arn.replace(":schedule/default/", f":schedule/{group}/")
     return arn
 
