@@ -246,12 +246,12 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::Confirm {
             tenant,
             reservation,
-            wish,
+            request,
         } => Box::pin(reservations::confirm::handle(
             app,
             tenant,
             reservation,
-            wish.as_deref(),
+            request.as_deref(),
         )),
         Message::Expire {
             tenant,

@@ -67,37 +67,39 @@ async fn serve() -> Result<(), Error> {
         }
         bootstrap::NAME => {
             let handle = async |event: LambdaEvent<Bootstrap>| {
-                bootstrap::handle(&app, event.payload).await.map_err(told)
+                bootstrap::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         set_status::NAME => {
             let handle = async |event: LambdaEvent<SetStatus>| {
-                set_status::handle(&app, event.payload).await.map_err(told)
+                set_status::handle(&app, event.payload)
+                    .await
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         export::NAME => {
             let handle = async |event: LambdaEvent<Export>| {
-                export::handle(&app, event.payload).await.map_err(told)
+                export::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         erase::NAME => {
             let handle = async |event: LambdaEvent<Erase>| {
-                erase::handle(&app, event.payload).await.map_err(told)
+                erase::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         reencrypt::NAME => {
             let handle = async |event: LambdaEvent<Reencrypt>| {
-                reencrypt::handle(&app, event.payload).await.map_err(told)
+                reencrypt::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         import::NAME => {
             let handle = async |event: LambdaEvent<Import>| {
-                import::handle(&app, event.payload).await.map_err(told)
+                import::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -106,7 +108,7 @@ async fn serve() -> Result<(), Error> {
             let handle = async |event: LambdaEvent<Manage>| {
                 manage::handle(&app, event.payload, own_url)
                     .await
-                    .map_err(told)
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -123,7 +125,7 @@ async fn serve() -> Result<(), Error> {
             let handle = async |event: LambdaEvent<gateway::Event>| {
                 gateway::answer(router.clone(), event.payload, trace_of(&event.context))
                     .await
-                    .map_err(told)
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -226,7 +228,7 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
 }
 
 /// The error of an operator's invocation, which is returned and logged.
-fn told(error: shared::Error) -> Error {
+fn logged(error: shared::Error) -> Error {
     tracing::error!(%error, "an invocation failed");
     error.into()
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/reservations`: the reservations, newest first. Filters: `driver`, `vehicle`, `status`, `created[gte]`, `created[gt]`,
+//! `GET /v1/reservations`: lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`, `created[gte]`, `created[gt]`,
 //! `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it is updated, at most 98 days before it
 //! ends, so `created` bounds what a calendar has to read.
 

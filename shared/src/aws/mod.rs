@@ -323,8 +323,8 @@ fn per_work(suffix: &str) -> HashMap<Work, String> {
         )
     };
     Work::ALL
-        .into_iter()
-        .filter_map(|work| Some((work, variable(&name(work))?)))
+        .iter()
+        .filter_map(|work| Some((*work, variable(&name(*work))?)))
         .collect()
 }
 

@@ -13,6 +13,7 @@ use aws_smithy_types::body::SdkBody;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Method, Request, header};
 use futures::future::BoxFuture;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
@@ -256,17 +257,17 @@ fn keys_of(listed: &[u8]) -> Result<Vec<String>> {
     }
 }
 
-/// A key as it stands in an address. S3 reads every byte but these as written.
+/// What S3 reads as written in the path of an address; every other byte is escaped.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
+
+/// A key as it is written in an address.
 fn escaped(key: &str) -> String {
-    let mut escaped = String::with_capacity(key.len());
-    for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
+    utf8_percent_encode(key, ESCAPED).to_string()
 }
 
 #[cfg(test)]

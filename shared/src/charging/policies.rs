@@ -19,8 +19,9 @@ use crate::origin::Mode;
 use crate::window::{Window, joined};
 
 /// A rule of a policy, by its name in `rules`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Rule {
     AllowedOperators,
     DeniedOperators,
@@ -31,13 +32,7 @@ pub enum Rule {
 
 impl Rule {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AllowedOperators => "allowed_operators",
-            Self::DeniedOperators => "denied_operators",
-            Self::Geofences => "geofences",
-            Self::MaxPricePerKwh => "max_price_per_kwh",
-            Self::TimeWindows => "time_windows",
-        }
+        self.into()
     }
 
     fn broken(self) -> &'static str {

@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 
 use super::auth::{KeyRing, Principal, authenticate};
 use super::body::MAX_BODY;
-use super::errors::{self, Failure};
+use super::errors::{self, ErrorExtension};
 use super::expand::{self, Wanted};
 use super::query::Query;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
@@ -161,8 +161,8 @@ async fn admitted(
     let admitted = edge
         .rates
         .admit(&edge.store, &authenticated.principal.lineage, edge.now());
-    let standing = match function_scope::within(function_scope::EVERY_REQUEST, admitted).await {
-        Ok(standing) => standing,
+    let rate_limit = match function_scope::within(function_scope::EVERY_REQUEST, admitted).await {
+        Ok(status) => status,
         Err(error) => return error.into_response(),
     };
     let (parts, body) = request.into_parts();
@@ -182,7 +182,7 @@ async fn admitted(
         }
         Err(error) => error.into_response(),
     };
-    response.extensions_mut().insert(standing);
+    response.extensions_mut().insert(rate_limit);
     response
 }
 
@@ -395,8 +395,8 @@ async fn run(
 fn failure(response: &Response) -> Option<&Arc<Error>> {
     response
         .extensions()
-        .get::<Failure>()
-        .map(|Failure(error)| error)
+        .get::<ErrorExtension>()
+        .map(|ErrorExtension(error)| error)
 }
 
 /// After a failure with an idempotency key: what the first request with the key was answered goes before what this one
@@ -448,8 +448,8 @@ fn finish(
     let error = unmatched
         .map(Arc::new)
         .or_else(|| failure(&response).cloned());
-    let standing = response.extensions().get::<RateLimitStatus>().copied();
-    let standing = standing.unwrap_or_else(|| edge.rates.standing(tenant, edge.now()));
+    let rate_limit = response.extensions().get::<RateLimitStatus>().copied();
+    let rate_limit = rate_limit.unwrap_or_else(|| edge.rates.status(tenant, edge.now()));
     let rendered = response
         .extensions()
         .get::<Rendered>()
@@ -489,9 +489,9 @@ fn finish(
     };
     set("service-request-id", request.to_string());
     set(version::HEADER, rendered);
-    set("ratelimit-limit", standing.limit.to_string());
-    set("ratelimit-remaining", standing.remaining.to_string());
-    set("ratelimit-reset", standing.reset.to_string());
+    set("ratelimit-limit", rate_limit.limit.to_string());
+    set("ratelimit-remaining", rate_limit.remaining.to_string());
+    set("ratelimit-reset", rate_limit.reset.to_string());
     set("cache-control", "no-store".into());
     response
 }

@@ -253,7 +253,7 @@ pub async fn expand(
     wanted: &Wanted,
 ) -> Result<()> {
     let size = Size::of(answer)?;
-    let mut found = Reference {
+    let mut found = Expansion {
         store,
         tenant,
         objects: HashMap::new(),
@@ -310,7 +310,7 @@ fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
 }
 
 /// What an expansion has read so far.
-struct Reference<'a> {
+struct Expansion<'a> {
     store: &'a Store,
     tenant: &'a Tenant,
     objects: HashMap<Id, Expanded>,
@@ -334,7 +334,7 @@ enum Sources<'a> {
     Read(BTreeMap<Id, usize>),
 }
 
-impl Reference<'_> {
+impl Expansion<'_> {
     /// Reads what these objects name, and what that names in turn.
     fn gather<'b>(
         &'b mut self,

@@ -15,7 +15,8 @@ pub const PATIENCE: Duration = Duration::from_millis(2_500);
 /// seconds after which API Gateway and Lambda end the request.
 pub const CHARGE_PATIENCE: Duration = Duration::from_secs(28);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Method {
     Get,
     Post,
@@ -24,11 +25,7 @@ pub enum Method {
 
 impl Method {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Delete => "DELETE",
-        }
+        self.into()
     }
 }
 

@@ -64,20 +64,21 @@ pub trait Schedules: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum Message {
-    /// Try to confirm a pending reservation, or look whether the connector of a confirmed one is still in order.
+    /// Try to confirm a pending reservation, or check whether the connector of a confirmed one is still in order.
     Confirm {
         tenant: Tenant,
         reservation: Id,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        wish: Option<Box<ReservationRequest>>,
+        /// What the attempt can read at the same time as the reservation. The alias is in messages of earlier releases.
+        #[serde(default, alias = "wish", skip_serializing_if = "Option::is_none")]
+        request: Option<Box<ReservationRequest>>,
     },
-    /// Look whether the vehicle of a confirmed reservation came.
+    /// Expire a confirmed reservation whose vehicle has not arrived.
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
     StopSession { tenant: Tenant, session: Id },
-    /// Take the fee of a reservation that is over.
+    /// Charge the fee of a reservation that is over.
     ChargeFee { tenant: Tenant, reservation: Id },
-    /// Take the charge for a session that has ended.
+    /// Charge the payment method of a session that has ended.
     SettleSession { tenant: Tenant, session: Id },
     /// Make one attempt to deliver an event.
     Deliver {
@@ -86,11 +87,11 @@ pub enum Message {
         endpoint: Id,
         attempt: u32,
     },
-    /// Make the file of a pending report.
+    /// Generate the file of a pending report.
     GenerateReport { tenant: Tenant, report: Id },
     /// Process an invoice that is overdue, or whose payment was interrupted.
     CheckInvoice { tenant: Tenant, invoice: Id },
-    /// Give back what a charge took.
+    /// Send a pending refund, or finish a top-up.
     SettleTransaction { tenant: Tenant, transaction: Id },
     /// Pull what has changed at a charging network.
     SyncNetwork { mode: Mode, network: Id },
@@ -110,12 +111,13 @@ pub enum Message {
         kind: TokenType,
         uid: String,
     },
-    /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
+    /// Draft the invoice and create the report of a fleet whose billing or reporting period is over.
     BillFleet { tenant: Tenant, fleet: Id },
 }
 
 /// The queues: one per function that works on messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Work {
     ConfirmReservation,
     ExpireReservation,
@@ -131,35 +133,11 @@ pub enum Work {
 }
 
 impl Work {
-    pub const ALL: [Work; 11] = [
-        Self::ConfirmReservation,
-        Self::ExpireReservation,
-        Self::StopSession,
-        Self::SettleSession,
-        Self::DeliverWebhook,
-        Self::GenerateReport,
-        Self::CheckInvoice,
-        Self::SettleTransaction,
-        Self::BillFleet,
-        Self::SyncNetwork,
-        Self::OperateNetwork,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name of the function.
     pub const fn function(self) -> &'static str {
-        match self {
-            Self::ConfirmReservation => "confirm-reservation",
-            Self::ExpireReservation => "expire-reservation",
-            Self::StopSession => "stop-session",
-            Self::SettleSession => "settle-session",
-            Self::DeliverWebhook => "deliver-webhook",
-            Self::GenerateReport => "generate-report",
-            Self::CheckInvoice => "check-invoice",
-            Self::SettleTransaction => "settle-transaction",
-            Self::BillFleet => "bill-fleet",
-            Self::SyncNetwork => "sync-network",
-            Self::OperateNetwork => "operate-network",
-        }
+        self.into_str()
     }
 }
 

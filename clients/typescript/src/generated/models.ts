@@ -174,7 +174,7 @@ export type FleetPreferences = Schemas["FleetPreferences"];
 
 export type FleetPreferencesInput = Schemas["FleetPreferencesInput"];
 
-/** Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+/** Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
  * sessions and attachments. */
 export type FleetStatus = Schemas["FleetStatus"];
 

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List accounts
-         * @description The accounts the caller's account has made, newest first.
+         * @description Lists the accounts the caller's account has made, newest first.
          */
         get: operations["listAccounts"];
         put?: never;
@@ -81,7 +81,7 @@ export interface paths {
         };
         /**
          * List API keys
-         * @description The keys of the caller's account and mode, newest first, without their secrets.
+         * @description Lists the keys of the caller's account and mode, newest first, without their secrets.
          */
         get: operations["listApiKeys"];
         put?: never;
@@ -125,7 +125,7 @@ export interface paths {
         };
         /**
          * List charging sessions
-         * @description The sessions, newest first, active ones with what they have charged so far. Filters: `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
+         * @description Lists the sessions, newest first, active ones with what they have charged so far. Filters: `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
          */
         get: operations["listChargingSessions"];
         put?: never;
@@ -189,7 +189,7 @@ export interface paths {
         };
         /**
          * List charging stations
-         * @description The stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
+         * @description Lists the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
          */
         get: operations["listChargingStations"];
         put?: never;
@@ -229,7 +229,7 @@ export interface paths {
         };
         /**
          * List drivers
-         * @description The drivers, newest first. Filters: `fleet`, `status`.
+         * @description Lists the drivers, newest first. Filters: `fleet`, `status`.
          */
         get: operations["listDrivers"];
         put?: never;
@@ -381,7 +381,7 @@ export interface paths {
         };
         /**
          * List events
-         * @description The events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with 403.
+         * @description Lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with 403.
          */
         get: operations["listEvents"];
         put?: never;
@@ -441,13 +441,13 @@ export interface paths {
         };
         /**
          * List fleets
-         * @description The fleets, newest first. Filter: `status`.
+         * @description Lists the fleets, newest first. Filter: `status`.
          */
         get: operations["listFleets"];
         put?: never;
         /**
          * Create a fleet
-         * @description Makes a fleet.
+         * @description Creates a fleet.
          */
         post: operations["createFleet"];
         delete?: never;
@@ -476,7 +476,7 @@ export interface paths {
         post: operations["updateFleet"];
         /**
          * Delete a fleet
-         * @description Removes a fleet that has neither vehicles nor drivers nor money any more.
+         * @description Deletes a fleet that has no vehicles, no drivers and an empty wallet.
          */
         delete: operations["deleteFleet"];
         options?: never;
@@ -513,7 +513,7 @@ export interface paths {
         };
         /**
          * List invoices
-         * @description The invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and past their due date.
+         * @description Lists the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and past their due date.
          */
         get: operations["listInvoices"];
         put?: never;
@@ -548,7 +548,7 @@ export interface paths {
         post: operations["updateInvoice"];
         /**
          * Delete an invoice
-         * @description Removes a draft; its sessions can be billed by another invoice.
+         * @description Deletes a draft. Its sessions can be billed by another invoice.
          */
         delete: operations["deleteInvoice"];
         options?: never;
@@ -567,7 +567,7 @@ export interface paths {
         put?: never;
         /**
          * Finalize an invoice
-         * @description Locks a draft's lines and opens it for payment.
+         * @description Finalizes a draft: its lines are final, and it can be paid.
          */
         post: operations["finalizeInvoice"];
         delete?: never;
@@ -585,7 +585,7 @@ export interface paths {
         };
         /**
          * List invoice line items
-         * @description All line items of an invoice, the newest session or reservation first.
+         * @description Lists all line items of an invoice, the newest session or reservation first.
          */
         get: operations["listInvoiceLineItems"];
         put?: never;
@@ -627,7 +627,7 @@ export interface paths {
         put?: never;
         /**
          * Void an invoice
-         * @description Gives an open or uncollectible invoice up; its sessions can be billed by another.
+         * @description Voids an open or uncollectible invoice. Its sessions can be billed by another invoice.
          */
         post: operations["voidInvoice"];
         delete?: never;
@@ -645,7 +645,7 @@ export interface paths {
         };
         /**
          * List payment methods
-         * @description The payment methods, newest first. Filters: `driver` or `fleet`, their owner.
+         * @description Lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner.
          */
         get: operations["listPaymentMethods"];
         put?: never;
@@ -697,13 +697,13 @@ export interface paths {
         };
         /**
          * List policies
-         * @description The policies, newest first. Filter: `status`.
+         * @description Lists the policies, newest first. Filter: `status`.
          */
         get: operations["listPolicies"];
         put?: never;
         /**
          * Create a policy
-         * @description Makes a policy, for fleets, drivers and vehicles to name.
+         * @description Creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`.
          */
         post: operations["createPolicy"];
         delete?: never;
@@ -732,7 +732,7 @@ export interface paths {
         post: operations["updatePolicy"];
         /**
          * Delete a policy
-         * @description Removes a policy that no fleet, driver or vehicle names.
+         * @description Deletes a policy that no fleet, driver or vehicle refers to.
          */
         delete: operations["deletePolicy"];
         options?: never;
@@ -749,7 +749,7 @@ export interface paths {
         };
         /**
          * List reports
-         * @description The reports, newest first. Filter: `status`.
+         * @description Lists the reports, newest first. Filter: `status`.
          */
         get: operations["listReports"];
         put?: never;
@@ -793,13 +793,13 @@ export interface paths {
         };
         /**
          * List reservations
-         * @description The reservations, newest first. Filters: `driver`, `vehicle`, `status`.
+         * @description Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`.
          */
         get: operations["listReservations"];
         put?: never;
         /**
          * Create a reservation
-         * @description Takes a wish for a charging window; it is confirmed later.
+         * @description Creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`.
          */
         post: operations["createReservation"];
         delete?: never;
@@ -881,7 +881,7 @@ export interface paths {
         };
         /**
          * List transactions
-         * @description The transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
+         * @description Lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
          */
         get: operations["listTransactions"];
         put?: never;
@@ -941,7 +941,7 @@ export interface paths {
         };
         /**
          * List vehicles
-         * @description The vehicles, newest first. Filters: `fleet`, `driver`, `status`.
+         * @description Lists the vehicles, newest first. Filters: `fleet`, `driver`, `status`.
          */
         get: operations["listVehicles"];
         put?: never;
@@ -976,7 +976,7 @@ export interface paths {
         post: operations["updateVehicle"];
         /**
          * Delete a vehicle
-         * @description Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry.
+         * @description Deletes a vehicle and its telemetry. It must have no open reservation and no active session.
          */
         delete: operations["deleteVehicle"];
         options?: never;
@@ -993,13 +993,13 @@ export interface paths {
         };
         /**
          * Retrieve a vehicle telemetry
-         * @description Shows the last reading of a vehicle.
+         * @description Shows the telemetry of a vehicle.
          */
         get: operations["retrieveVehicleTelemetry"];
         put?: never;
         /**
          * Update a vehicle telemetry
-         * @description Takes a reading of a vehicle, in whole or in part.
+         * @description Updates the telemetry of a vehicle. Members that are left out are kept.
          */
         post: operations["updateVehicleTelemetry"];
         delete?: never;
@@ -1017,13 +1017,13 @@ export interface paths {
         };
         /**
          * List webhook endpoints
-         * @description The webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets.
+         * @description Lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets.
          */
         get: operations["listWebhookEndpoints"];
         put?: never;
         /**
          * Create a webhook endpoint
-         * @description Registers an address that events are delivered to. The key has to be allowed to read the objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number.
+         * @description Creates a webhook endpoint. The key has to be allowed to read the objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number.
          */
         post: operations["createWebhookEndpoint"];
         delete?: never;
@@ -1052,7 +1052,7 @@ export interface paths {
         post: operations["updateWebhookEndpoint"];
         /**
          * Delete a webhook endpoint
-         * @description Removes an endpoint; what was still to be delivered to it is given up.
+         * @description Deletes a webhook endpoint. Its pending deliveries are abandoned.
          */
         delete: operations["deleteWebhookEndpoint"];
         options?: never;
@@ -1069,7 +1069,7 @@ export interface paths {
         };
         /**
          * List webhook endpoint deliveries
-         * @description Every attempt of the last 30 days to deliver to this endpoint, newest first.
+         * @description Lists every attempt of the last 30 days to deliver to this endpoint, newest first.
          */
         get: operations["listWebhookEndpointDeliveries"];
         put?: never;
@@ -1111,7 +1111,7 @@ export interface paths {
         put?: never;
         /**
          * Test a webhook endpoint
-         * @description Sends a `ping` to this endpoint alone, whatever it subscribed to.
+         * @description Sends a `ping` event to this endpoint only, whatever events it is subscribed to.
          */
         post: operations["testWebhookEndpoint"];
         delete?: never;
@@ -3411,7 +3411,7 @@ export interface components {
             report_frequency?: components["schemas"]["ReportFrequency"];
         };
         /**
-         * @description Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+         * @description Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
          *     sessions and attachments.
          * @enum {string}
          */

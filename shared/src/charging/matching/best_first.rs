@@ -23,7 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{ConnectorKind, Outline, operator_checksum};
-use super::score::{Merits, POINTS_PER_MINOR_UNIT, Price};
+use super::score::{Merits, POINTS_PER_MINOR_UNIT, PricePerKwh};
 use super::{Candidate, MatchRequest};
 use crate::charging::calendar::CalendarOwner;
 use crate::charging::geo::distance_meters;
@@ -97,7 +97,7 @@ struct Unread {
 #[derive(Debug, Clone, Copy)]
 struct Prospect {
     base: i64,
-    price: Option<Price>,
+    price: Option<PricePerKwh>,
 }
 
 /// A candidate in its best window.
@@ -204,8 +204,8 @@ impl Prospect {
 }
 
 impl Prices {
-    fn lower(prices: &mut BTreeMap<Currency, i64>, price: Option<Price>) {
-        if let Some(Price {
+    fn lower(prices: &mut BTreeMap<Currency, i64>, price: Option<PricePerKwh>) {
+        if let Some(PricePerKwh {
             currency,
             minor_units,
         }) = price

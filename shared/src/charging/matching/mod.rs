@@ -2,7 +2,7 @@
 //!
 //! Terms. A *candidate* is a connector that passes every filter but the calendars. A *pair* is a candidate and a window for
 //! which it can be booked. The *preferred window* is `ideal_start` to `ideal_end`, or for a confirmed reservation that is
-//! matched again the window that was confirmed, because that is what the driver was told. The *shift* of a window is the
+//! matched again the window that was confirmed, because the driver was notified of that one. The *shift* of a window is the
 //! number of minutes between its start and that of the preferred window.
 //!
 //! Life cycle. An attempt to confirm a reservation
@@ -79,7 +79,7 @@ struct Candidate {
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
     /// The price per kWh, unless it is unknown.
-    price: Option<score::Price>,
+    price: Option<score::PricePerKwh>,
     /// All but the shift and the surcharge.
     merits: Merits,
 }

@@ -882,8 +882,8 @@ class FleetPreferencesInput(TypedDict):
 
 
 FleetStatus = Literal["active", "suspended", "archived"]
-"""Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new
-reservations, sessions and attachments.
+"""Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
+sessions and attachments.
 """
 
 class FleetTopUpParams(TypedDict):
