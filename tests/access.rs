@@ -24,7 +24,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use shared::deployment::Need;
 use shared::function_scope::{self, EVERY_CHANGE, EVERY_REQUEST};
-use shared::http::{Method, Route, expand};
+use shared::http::{Route, expand};
 use shared::store::access::Rows;
 use shared::{Id, Kind};
 
@@ -137,7 +137,7 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
         (Some(endpoint), _) => {
             let mut granted = of_scope(name)?;
             granted.extend(of_scope(EVERY_REQUEST).unwrap_or_default());
-            if endpoint.route.method != Method::Get {
+            if !endpoint.route.only_reads() {
                 granted.extend(of_scope(EVERY_CHANGE).unwrap_or_default());
             }
             granted.extend(expansions(&endpoint.route));
@@ -385,6 +385,17 @@ struct Recording {
     calls: BTreeSet<(&'static str, Access)>,
 }
 
+/// The first of these accesses that a policy with these permissions refuses.
+pub fn first_refused<'a>(granted: &BTreeSet<Access>, asked: &'a [Access]) -> Option<&'a Access> {
+    let mut asked = asked.iter();
+    asked.find(|access| !granted.iter().any(|one| one.allows(access)))
+}
+
+/// Whether calls are recorded, so that none is refused.
+pub fn is_recording() -> bool {
+    SEEN.is_some()
+}
+
 /// Records the call of a function, or says why its role does not allow it.
 fn check(function: &'static str, operation: &str, request: &Value) -> Result<(), String> {
     let calls = of_call(operation, request);
@@ -408,10 +419,7 @@ fn check(function: &'static str, operation: &str, request: &Value) -> Result<(),
     let Some(granted) = granted else {
         return Ok(());
     };
-    let missing = calls
-        .iter()
-        .find(|access| !granted.iter().any(|one| one.allows(access)));
-    match missing {
+    match first_refused(granted, &calls) {
         None => Ok(()),
         Some(access) => Err(format!(
             "{function} may not {access}: {FILE} does not have it. Run this test with {RECORD}=1, then `cargo run -p generate access template`"
