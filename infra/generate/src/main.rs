@@ -135,7 +135,11 @@ async fn main() -> std::io::Result<ExitCode> {
                 let difference = first_difference(&present, rendered);
                 out_of_date.push((path.clone(), file.name(), difference));
             } else {
-                std::fs::write(root().join(path), rendered)?;
+                let file = root().join(path);
+                if let Some(folder) = file.parent() {
+                    std::fs::create_dir_all(folder)?;
+                }
+                std::fs::write(file, rendered)?;
                 writeln!(std::io::stdout(), "wrote {path}")?;
             }
         }
