@@ -38,9 +38,15 @@ pub async fn handle(
     if let Some(vehicle) = &vehicle {
         app.store.get::<Vehicle>(tenant, vehicle).await?;
     }
-    filter.extend(driver.map(|driver| ("driver", driver.to_string())));
-    filter.extend(vehicle.map(|vehicle| ("vehicle", vehicle.to_string())));
-    let partition = Partition::Kind { tenant, kind };
+    let partition = match (&vehicle, &driver) {
+        (Some(vehicle), driver) => {
+            let driver = driver.as_ref();
+            filter.extend(driver.map(|driver| ("driver", driver.to_string())));
+            Partition::Vehicle { tenant, vehicle }
+        }
+        (None, Some(driver)) => Partition::Driver { tenant, driver },
+        (None, None) => Partition::Kind { tenant, kind },
+    };
     let found = app
         .store
         .list::<Reservation>(partition, &page_request, filter)
