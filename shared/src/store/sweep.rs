@@ -58,7 +58,7 @@ impl Store {
             .client
             .query()
             .table_name(&self.table)
-            .index_name("next_action")
+            .index_name("due")
             .key_condition_expression("next_pk = :pk AND next_at < :before")
             .expression_attribute_values(":pk", s(&name))
             .expression_attribute_values(":before", s(moment.to_string()))
