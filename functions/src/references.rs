@@ -12,7 +12,7 @@ use shared::models::stored::Stored;
 use shared::money::Currency;
 use shared::origin::{Origin, Tenant};
 use shared::store::keys::Partition;
-use shared::store::list::PageRequest;
+use shared::store::list::{Among, PageRequest};
 use shared::store::row::ById;
 use shared::time::DAY;
 use shared::{App, Code, Error, Id, Kind};
@@ -148,15 +148,17 @@ pub async fn unused_payment_method(
         let message = format!("The payment method is the default of {named}.");
         return Err(Error::conflict(message, param));
     }
-    let filter = vec![
-        ("status", SessionStatus::Active.as_str().to_owned()),
-        (Kind::PaymentMethod.name(), method.id.to_string()),
-    ];
     let kind = Kind::ChargingSession;
     let partition = Partition::Kind { tenant, kind };
-    if let Some(session) = app.store.newest_id(partition, kind, filter).await? {
-        let message = format!("The session {session} pays with it.");
-        return Err(Error::conflict(message, param));
+    for status in [SessionStatus::Active, SessionStatus::Pending] {
+        let filter = vec![
+            ("status", status.as_str().to_owned()),
+            (Kind::PaymentMethod.name(), method.id.to_string()),
+        ];
+        if let Some(session) = app.store.newest_id(partition, kind, filter).await? {
+            let message = format!("The session {session} pays with it.");
+            return Err(Error::conflict(message, param));
+        }
     }
     unreserved(app, tenant, Kind::PaymentMethod, &method.id).await
 }
@@ -295,7 +297,7 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
 /// ends it may come late.
 const UNDER_WAY: i64 = 2 * DAY;
 
-/// The active session of a driver or vehicle, if there is one.
+/// The session of a driver or vehicle that is pending or active, if there is one.
 pub async fn charging(
     app: &App,
     origin: &Origin,
@@ -315,15 +317,17 @@ pub async fn charging(
             kind: session,
         },
     };
-    let filter = vec![
-        ("status", SessionStatus::Active.as_str().to_owned()),
-        (kind.name(), id.to_string()),
-    ];
     let mut page_request = PageRequest::first(1);
     page_request.range.0 = Id::first_number(origin.now.plus_millis(-UNDER_WAY));
+    let open = [SessionStatus::Active, SessionStatus::Pending].map(SessionStatus::as_str);
+    let among = Among {
+        member: "status",
+        values: &open,
+    };
+    let filter = vec![(kind.name(), id.to_string())];
     let found = app
         .store
-        .list::<ChargingSession>(partition, &page_request, filter)
+        .list_among::<ChargingSession>(partition, &page_request, filter, among)
         .await?;
     Ok(found.rows.into_iter().next().map(|row| row.object.id))
 }

@@ -35,6 +35,7 @@ macro_rules! kinds {
 
 kinds! {
     Account "account" "acct_",
+    Adjustment "adjustment" "adj_",
     ApiKey "api_key" "key_",
     ChargingSession "charging_session" "cs_",
     ChargingStation "charging_station" "chst_",

@@ -69,7 +69,8 @@ impl Work {
                 reservation,
             } => of(tenant, reservation),
             Message::StopSession { tenant, session }
-            | Message::SettleSession { tenant, session } => of(tenant, session),
+            | Message::SettleSession { tenant, session }
+            | Message::OperateSession { tenant, session } => of(tenant, session),
             Message::Deliver { tenant, event, .. } => of(tenant, event),
             Message::GenerateReport { tenant, report } => of(tenant, report),
             Message::CheckInvoice { tenant, invoice } => of(tenant, invoice),
@@ -82,7 +83,7 @@ impl Work {
                 (None, Some(network.clone()))
             }
             Message::ApplyResult { command, .. } => (None, Some(command.clone())),
-            Message::ApplyTariff { .. } => (None, None),
+            Message::ApplyTariff { .. } | Message::ApplyReceived { .. } => (None, None),
         };
         Self {
             at,

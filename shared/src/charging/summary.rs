@@ -31,7 +31,7 @@ pub struct Summary {
 
 #[derive(Debug, Clone, Default)]
 struct Totals {
-    by_status: [i64; 4],
+    by_status: [i64; 5],
     fees: i64,
     /// What of the gross amount is reservation fees.
     fees_gross: i64,
@@ -266,7 +266,7 @@ impl Summary {
     /// Counts a session, if the report covers it.
     pub fn add(&mut self, stored: &Stored<ChargingSession>) {
         let (session, internal) = (&stored.object, &stored.internal);
-        if !self.parameters.covers(session) {
+        if !self.parameters.covers(stored) {
             return;
         }
         let group = self.parameters.group_by.map(|grouping| match grouping {
@@ -460,6 +460,7 @@ fn place(status: SessionStatus) -> usize {
         SessionStatus::Completed => 1,
         SessionStatus::Cancelled => 2,
         SessionStatus::Failed => 3,
+        SessionStatus::Pending => 4,
     }
 }
 
