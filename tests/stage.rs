@@ -9,11 +9,11 @@ use axum::http::Request;
 use functions::stream::{relay, sweep};
 use futures::future::BoxFuture;
 use serde_json::Value;
-use shared::app::Settings;
 use shared::error::Result;
 use shared::ports::files::Files;
 use shared::ports::payments::Providers;
 use shared::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
+use shared::settings::Settings;
 use shared::{App, Tenant, Timestamp};
 use tower::ServiceExt as _;
 
@@ -112,7 +112,7 @@ impl Stage {
             outside.files,
             Settings {
                 slack: UNHURRIED,
-                ..parts.settings.clone()
+                ..Settings::clone(&parts.settings)
             },
         );
         Self {

@@ -221,12 +221,13 @@ pub fn deployment_named(name: &str) -> Option<Deployment> {
 fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
     let mut router = Router::new();
     for Endpoint { route, handler, .. } in endpoints {
-        let admitted = handler.route_layer(from_fn_with_state((app.clone(), route), edge::admit));
+        let admitted =
+            handler.route_layer(from_fn_with_state((app.edge.clone(), route), edge::admit));
         router = router.route(route.path, admitted);
     }
     router
         .with_state(app.clone())
-        .layer(from_fn_with_state(app, edge::around))
+        .layer(from_fn_with_state(app.edge.clone(), edge::around))
 }
 
 /// Works on a message.

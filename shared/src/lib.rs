@@ -5,20 +5,22 @@
 //! - [`ocpi`]: OCPI objects and their mapping to ours. Pure.
 //! - [`store`]: the table: keys, access patterns, transactions, idempotency.
 //! - [`http`]: the edge: authentication, errors, pages, versions, rate limit, extractors.
-//! - [`events`]: the outbox, event rendering, webhook signatures and targets.
+//! - [`webhooks`]: signatures of webhooks, and what follows from an attempt to deliver one. Pure.
 //! - [`deployment`]: the size and permissions of a function, from which the template is generated.
 //! - [`encryption`]: encryption of secrets that rows hold.
+//! - [`settings`]: what differs from one deployment to the next.
+//! - [`outbound`]: the HTTP client of requests to addresses that others have given, and [`targets`] the addresses it may call.
 //! - [`ocpi_client`]: the client of other platforms over OCPI.
 //! - [`ports`]: what is needed from outside besides the table; [`aws`] is those ports on AWS, [`stripe`] payments in live mode.
 
 pub mod app;
 pub mod aws;
+pub mod cache;
 pub mod charging;
 pub mod deployment;
 pub mod encryption;
 pub mod environment;
 pub mod error;
-pub mod events;
 pub mod fields;
 pub mod function_scope;
 pub mod http;
@@ -30,13 +32,17 @@ pub mod ocpi;
 pub mod ocpi_client;
 pub mod operation;
 pub mod origin;
+pub mod outbound;
 pub mod ports;
 pub mod response;
+pub mod settings;
 pub mod size;
 pub mod store;
 pub mod stripe;
+pub mod targets;
 pub mod time;
 pub mod version;
+pub mod webhooks;
 pub mod window;
 
 pub use app::App;

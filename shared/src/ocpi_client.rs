@@ -14,12 +14,12 @@ use crate::app::App;
 use crate::error::{Error, Result};
 use crate::fields::text::WebUrl;
 use crate::id::{Id, Kind};
-use crate::models::webhook_endpoint::Targets;
 use crate::ocpi::credentials::CredentialsToken;
 use crate::ocpi::envelope::{Received, StatusCode};
 use crate::ocpi::page::next_link;
 use crate::ocpi::party::PartyId;
 use crate::ocpi::reader;
+use crate::targets::Targets;
 
 /// How long a request may take in all.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -171,7 +171,7 @@ impl Platform<'_> {
         body: Option<&Value>,
     ) -> Result<(Value, Option<String>), Failure> {
         let url = checked(url, self.app.settings.targets).map_err(Failure::Address)?;
-        let client = self.app.sender.client();
+        let client = self.app.outbound.client();
         let client = client.map_err(|error| Failure::Unreachable(error.to_string()))?;
         let mut request = client
             .request(method, url)

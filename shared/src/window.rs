@@ -59,4 +59,44 @@ impl Window {
             until: self.until.plus_millis(millis),
         }
     }
+
+    /// The parts of the window that none of these windows covers, in order.
+    pub fn without(self, others: &[Window]) -> Vec<Window> {
+        let mut busy: Vec<&Window> = others
+            .iter()
+            .filter(|other| other.overlaps(&self))
+            .collect();
+        busy.sort_by_key(|busy| busy.from);
+        let mut free = Vec::new();
+        let mut from = self.from;
+        for busy in busy {
+            if from < busy.from {
+                free.push(Window {
+                    from,
+                    until: busy.from,
+                });
+            }
+            from = from.max(busy.until);
+        }
+        if from < self.until {
+            free.push(Window {
+                from,
+                until: self.until,
+            });
+        }
+        free
+    }
+}
+
+/// The same time in as few windows as possible, in order.
+pub fn joined(mut windows: Vec<Window>) -> Vec<Window> {
+    windows.sort_by_key(|window| window.from);
+    windows.dedup_by(|next, window| {
+        let touches = next.from <= window.until;
+        if touches {
+            window.until = window.until.max(next.until);
+        }
+        touches
+    });
+    windows
 }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use shared::app::Settings;
 use shared::aws::{self, SystemClock};
+use shared::settings::Settings;
 use shared::store::Store;
 use tests::TestApp;
 use tokio::io::AsyncReadExt as _;
@@ -47,7 +47,7 @@ async fn a_hung_table_is_a_503_in_good_time() {
         parts.files.clone(),
         Settings {
             slack: 1,
-            ..parts.settings.clone()
+            ..Settings::clone(&parts.settings)
         },
     );
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))

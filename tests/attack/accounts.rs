@@ -1,9 +1,9 @@
 //! Suspended and closed accounts, and what an account may have and send together with the accounts below it.
 
 use serde_json::{Value, json};
-use shared::app::Quotas;
 use shared::http::Method;
 use shared::origin::Mode;
+use shared::settings::Quotas;
 use shared::{Error, Id};
 use tests::recorder::Recorder;
 use tests::samples::one_of_each;

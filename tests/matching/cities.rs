@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use shared::charging::calendar::CalendarOwner;
 use shared::charging::matching::best_first::{BestFirst, IndexedStation, Match, Step};
 use shared::charging::matching::outline::Outline;
-use shared::charging::matching::{self, MatchRequest, MatchSummary};
+use shared::charging::matching::{self, MatchRequest};
 use shared::charging::policies::{Limits, PolicyContext};
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::DriverPreferences;
 use shared::models::policy::Policy;
-use shared::models::reservation::Reservation;
+use shared::models::reservation::{MatchSummary, Reservation};
 use shared::models::vehicle::ConnectorType;
 use shared::window::Window;
 use shared::{Id, Kind, Mode, Timestamp};
@@ -239,7 +239,7 @@ impl City {
             limits: &Limits::new(&policies, &context),
             mode: Mode::Test,
         };
-        let circle = reservation.location.circle();
+        let circle = shared::charging::search::Circle::from(reservation.location);
         let place = shared::charging::search::Place::Circle(circle);
         let in_radius = stations
             .iter()

@@ -29,6 +29,6 @@ pub async fn handle(
         tx.check_key(&context.key, context.now())?;
     }
     let response = tx.commit(response).await?;
-    app.keys.forget_key(&row.internal.hash);
+    app.edge.keys.forget_key(&row.internal.hash);
     Ok(response)
 }

@@ -59,7 +59,7 @@ pub fn router(app: App) -> Router {
 
 /// `GET /v1/openapi.json`
 async fn document(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
-    let shown = DOCUMENT.replace(PLACEHOLDER, &base_url(&app, &headers));
+    let shown = DOCUMENT.replace(PLACEHOLDER, &base_url(&app.settings, &headers));
     (
         [
             (header::CONTENT_TYPE, "application/json"),

@@ -2,11 +2,12 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::charging::estimate::estimate;
 use shared::charging::policies::{PolicyContext, judge};
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_station::Connector;
-use shared::models::estimation::{Estimation, NewEstimation};
+use shared::models::estimation::NewEstimation;
 use shared::models::fleet::Fleet;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
@@ -49,7 +50,7 @@ pub async fn handle(
         };
         judge(&rules, &plan)
     };
-    let estimation = Estimation::new(new, &station, &vehicle, preferred, judge, context.now())?;
+    let estimation = estimate(new, &station, &vehicle, preferred, judge, context.now())?;
     let response = context.respond(&estimation)?;
     let mut tx = app.store.begin(&context.origin);
     tx.create(&mut Stored::new(estimation))?;

@@ -51,7 +51,7 @@ async fn create(
         before => put(before, body.clone()),
     })
     .await?;
-    let url = OwnUrls(&base_url(&app, &headers)).module(version, names::CDRS);
+    let url = OwnUrls(&base_url(&app.settings, &headers)).module(version, names::CDRS);
     let (country, party_id) = (id.owner.country_code(), id.owner.party_id());
     Ok(Reply::stored(matches!(stored, Update::New(_)))
         .with_header("location", below(&url, &[country, party_id, &id.id])))

@@ -42,7 +42,7 @@ async fn retrieve(
 ) -> Result {
     Reply::data(&handshake::own_credentials(
         &app,
-        &base_url(&app, &headers),
+        &base_url(&app.settings, &headers),
         &platform.token,
     ))
 }
@@ -65,7 +65,7 @@ async fn register(
         &app,
         platform,
         version,
-        &base_url(&app, &headers),
+        &base_url(&app.settings, &headers),
         credentials,
     )
     .await
@@ -87,7 +87,7 @@ async fn renew(
         &app,
         platform,
         version,
-        &base_url(&app, &headers),
+        &base_url(&app.settings, &headers),
         credentials,
     )
     .await

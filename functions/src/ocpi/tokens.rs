@@ -49,7 +49,7 @@ async fn list(
         .tokens(party.mode, times, query.offset, query.limit)
         .await?;
     let tokens: Vec<_> = tokens.into_iter().map(|one| one.token).collect();
-    let url = OwnUrls(&base_url(&app, &headers)).module(version, names::TOKENS);
+    let url = OwnUrls(&base_url(&app.settings, &headers)).module(version, names::TOKENS);
     let reply = Reply::data(&tokens)?
         .with_header("x-total-count", total.to_string())
         .with_header("x-limit", MAX_LIMIT.to_string());

@@ -21,7 +21,7 @@ pub fn module() -> Module {
 
 /// Lists the versions.
 async fn list(State(app): State<App>, _: Platform, headers: HeaderMap) -> Result {
-    Reply::data(&OwnUrls(&base_url(&app, &headers)).list())
+    Reply::data(&OwnUrls(&base_url(&app.settings, &headers)).list())
 }
 
 /// Lists the endpoints of a version.
@@ -31,5 +31,5 @@ async fn retrieve(
     InVersion(version): InVersion,
     headers: HeaderMap,
 ) -> Result {
-    Reply::data(&OwnUrls(&base_url(&app, &headers)).details(version))
+    Reply::data(&OwnUrls(&base_url(&app.settings, &headers)).details(version))
 }

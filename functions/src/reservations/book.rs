@@ -1,8 +1,7 @@
 //! Booking the best match, for an attempt to confirm. [`shared::charging::matching`] describes how it is chosen.
 
 use shared::charging::calendar::CalendarOwner;
-use shared::charging::matching::MatchSummary;
-use shared::models::reservation::{FailedReason, Reservation};
+use shared::models::reservation::{FailedReason, MatchSummary, Reservation};
 use shared::models::stored::Stored;
 use shared::origin::Origin;
 use shared::store::calendars::{Booked, CalendarHold};

@@ -2,14 +2,14 @@
 //! whose connector is out of order.
 
 use shared::charging::matching::best_first::IndexedStation;
-use shared::charging::matching::{self, MatchRequest, MatchSummary};
+use shared::charging::matching::{self, MatchRequest};
 use shared::charging::policies::{Limits, PolicyContext};
 use shared::deployment::Deployment;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{
-    FailedReason, Reservation, ReservationRequest, ReservationStatus,
+    FailedReason, MatchSummary, Reservation, ReservationRequest, ReservationStatus,
 };
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
@@ -104,7 +104,7 @@ async fn look(app: &App, tenant: &Tenant, wish: ReservationRequest) -> Result<Se
     let ids = [&wish.driver, &wish.vehicle].into_iter().chain(&wish.fleet);
     let (mut found, stations) = tokio::try_join!(
         app.store.find_together(tenant, ids),
-        app.store.indexed_stations(tenant, wish.location.circle()),
+        app.store.indexed_stations(tenant, wish.location.into()),
     )?;
     let driver = found.take::<Driver>(&wish.driver)?;
     let vehicle = found.take::<Vehicle>(&wish.vehicle)?;

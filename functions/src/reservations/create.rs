@@ -59,7 +59,7 @@ pub async fn handle(
     let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
     let plan = PolicyContext {
         station: None,
-        area: Some(reservation.object.location.circle()),
+        area: Some(reservation.object.location.into()),
         windows: &matching::windows(&reservation.object, context.now()),
         currency,
         zone: &Fleet::zone(fleet.as_ref()),

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use shared::charging::calendar::CalendarOwner;
+use shared::charging::matching::MatchRequest;
 use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
-use shared::charging::matching::{MatchRequest, MatchSummary};
 use shared::models::charging_station::ChargingStation;
+use shared::models::reservation::MatchSummary;
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;

@@ -1,2 +1,3 @@
+pub mod changes;
 pub mod relay;
 pub mod sweep;

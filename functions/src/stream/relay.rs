@@ -1,12 +1,12 @@
 //! `relay-stream`: turns what changed in the table into events, deliveries and schedules.
 
 use shared::deployment::{Deployment, Need};
-use shared::events::relay;
-pub use shared::events::relay::StreamRecord;
 use shared::function_scope;
 use shared::store::access::Rows;
 use shared::{App, Error, Kind};
 
+use super::changes;
+pub use super::changes::StreamRecord;
 use crate::function::{Function, Trigger};
 
 /// The name of the function.
@@ -17,7 +17,7 @@ pub const NAME: &str = "relay-stream";
 /// # Errors
 /// The change has to be relayed again: the table or a queue cannot be reached.
 pub async fn handle(app: &App, change: &StreamRecord) -> Result<(), Error> {
-    function_scope::within(NAME, relay::relay(app, change)).await
+    function_scope::within(NAME, changes::relay(app, change)).await
 }
 
 pub const FUNCTION: Function = Function {

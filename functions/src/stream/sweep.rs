@@ -1,12 +1,12 @@
 //! `sweep`: finds pending work whose trigger was lost, and sends it again.
 
 use shared::deployment::{Deployment, Need};
-use shared::events::relay::resend;
 use shared::function_scope;
 use shared::store::access::Rows;
 use shared::time::MINUTE;
 use shared::{App, Error, Kind, Timestamp};
 
+use super::changes::resend;
 use crate::function::{Function, Trigger};
 
 /// The name of the function.

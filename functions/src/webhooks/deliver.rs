@@ -1,10 +1,17 @@
-//! `deliver-webhook`: makes one attempt to deliver an event to an endpoint.
+//! `deliver-webhook`: makes one attempt to deliver an event to an endpoint. [`shared::webhooks`] describes deliveries.
 
-use shared::Kind;
 use shared::deployment::{Deployment, Need};
-pub use shared::events::deliver::deliver as handle;
+use shared::models::event::{DeliveryState, Event};
+use shared::models::stored::Stored;
+use shared::models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
+use shared::models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
+use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::access::Rows;
+use shared::time::{MINUTE, Timestamp};
+use shared::webhooks::attempt::{DeliveryOutcome, retry_after_millis};
+use shared::webhooks::signature;
+use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
 
@@ -14,3 +21,234 @@ pub const FUNCTION: Function = Function::worker(
         .writing(&[Rows::Of(Kind::Event), Rows::Of(Kind::WebhookEndpoint)])
         .needing(&[Need::EncryptionKeys]),
 );
+
+/// How long a claimed attempt may take before it counts as lost, in milliseconds.
+const CLAIM: i64 = MINUTE;
+
+/// How often the health of an endpoint is written that other deliveries change at the same time.
+const TRIES: u32 = 8;
+
+/// How much of a response is read, and how much of that is kept, in bytes.
+const READ: usize = 64 * 1024;
+const KEEP: usize = 4 * 1024;
+
+/// The event in the version of the endpoint it goes to.
+fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Event {
+    let (versions, version) = (&app.settings.versions, &receiver.api_version);
+    let mut rendered = event.object.clone();
+    rendered
+        .data
+        .downgrade(versions, &event.internal.shape, version);
+    rendered.api_version = version.min(&event.internal.shape).clone();
+    rendered
+}
+
+/// Makes one attempt, unless it was claimed before or the delivery is closed.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached: the message is then delivered again.
+pub async fn handle(
+    app: &App,
+    tenant: &Tenant,
+    event: &Id,
+    endpoint: &Id,
+    attempt: u32,
+) -> Result<(), Error> {
+    let now = app.now();
+    let origin = Origin::background(tenant.clone(), now);
+    let receiver = known_endpoint(app, tenant, endpoint).await?;
+    let claimed = app
+        .store
+        .claim_attempt(&origin, event, endpoint, attempt, now.plus_millis(CLAIM))
+        .await?;
+    let Some(event) = claimed else {
+        return Ok(());
+    };
+    let enabled = receiver
+        .as_ref()
+        .filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
+    let outcome = match enabled {
+        Some(receiver) => {
+            let rendered = rendered(app, &event, &receiver.object);
+            send(app, receiver, &rendered, now).await
+        }
+        None => DeliveryOutcome {
+            response: "the endpoint is disabled or deleted".into(),
+            ..DeliveryOutcome::default()
+        },
+    };
+    let concluded = app.now();
+    if enabled.is_some() {
+        let delay = (attempt == 1).then(|| now.millis_since(event.object.created));
+        let metrics = &app.settings.metrics;
+        metrics.delivered(concluded, outcome.succeeded(), outcome.latency_ms, delay);
+    }
+    let delivery = outcome.delivery(enabled.is_some(), attempt, concluded, jitter()?);
+    let log = WebhookDelivery {
+        id: WebhookDelivery::id_of(&event.object.id, endpoint, attempt, now),
+        object: Kind::WebhookDelivery,
+        attempt,
+        created: now,
+        event: event.object.id.clone(),
+        event_type: event.object.kind,
+        latency: outcome.latency_ms,
+        next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
+        response: outcome.response.clone(),
+        response_status: outcome.status,
+        status: match outcome.succeeded() {
+            true => DeliveryStatus::Succeeded,
+            false => DeliveryStatus::Failed,
+        },
+        webhook_endpoint: endpoint.clone(),
+    };
+    // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
+    if let Some(receiver) = enabled {
+        record_outcome(app, &origin, receiver, &outcome, concluded).await?;
+    }
+    app.store
+        .conclude_attempt(&origin, &event, endpoint, &delivery, &log)
+        .await
+}
+
+fn jitter() -> Result<f64, Error> {
+    let mut random = [0; 4];
+    getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(f64::from(u32::from_be_bytes(random)) / f64::from(u32::MAX) * 0.4 - 0.2)
+}
+
+/// Updates the health of the endpoint.
+async fn record_outcome(
+    app: &App,
+    origin: &Origin,
+    known: &Stored<WebhookEndpoint>,
+    outcome: &DeliveryOutcome,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if !known.clone().record_outcome(outcome, now) {
+        return Ok(());
+    }
+    let id = &known.object.id;
+    for _ in 0..TRIES {
+        let Some(mut row) = app
+            .store
+            .find::<WebhookEndpoint>(&origin.tenant, id)
+            .await?
+        else {
+            return Ok(());
+        };
+        if !row.record_outcome(outcome, now) {
+            return Ok(());
+        }
+        let mut tx = app.store.begin(origin);
+        tx.save(&mut row)?;
+        app.webhook_endpoints
+            .remove(&(origin.tenant.clone(), id.clone()));
+        match tx.commit_without_response().await {
+            // Another delivery has changed the health meanwhile.
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// The endpoint, as it was read a few seconds ago at most.
+async fn known_endpoint(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
+    let place = (tenant.clone(), id.clone());
+    let now = app.now();
+    if let Some(known) = app.webhook_endpoints.get(&place, now) {
+        return Ok(Some(known));
+    }
+    let row = app.store.find::<WebhookEndpoint>(tenant, id).await?;
+    if let Some(row) = &row {
+        app.webhook_endpoints.insert(place, row.clone(), now);
+    }
+    Ok(row)
+}
+
+/// Sends an event. An error on the way is an outcome, too.
+async fn send(
+    app: &App,
+    receiver: &Stored<WebhookEndpoint>,
+    event: &Event,
+    now: Timestamp,
+) -> DeliveryOutcome {
+    let started = tokio::time::Instant::now();
+    let mut outcome = match post(app, receiver, event, now).await {
+        Ok(outcome) => outcome,
+        Err(error) => DeliveryOutcome {
+            response: error,
+            ..DeliveryOutcome::default()
+        },
+    };
+    outcome.latency_ms = started.elapsed().as_millis() as u64;
+    outcome
+}
+
+async fn post(
+    app: &App,
+    receiver: &Stored<WebhookEndpoint>,
+    event: &Event,
+    now: Timestamp,
+) -> Result<DeliveryOutcome, String> {
+    let internal = &receiver.internal;
+    let receiver = &receiver.object;
+    let url = receiver.url.parts().ok_or("the URL cannot be read")?;
+    if !app.settings.targets.allow_url(&url) {
+        return Err("the URL is not a public address".into());
+    }
+    let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
+    let client = app.outbound.client().map_err(|error| error.to_string())?;
+    let mut request = client.post(url).header("content-type", "application/json");
+    let secrets: Vec<_> = [&receiver.secret]
+        .into_iter()
+        .chain(internal.previous_secrets(now))
+        .collect();
+    for (name, value) in signature::headers(
+        &event.id,
+        &body,
+        &secrets,
+        receiver.signature_timestamp,
+        now,
+    ) {
+        request = request.header(name, value);
+    }
+    let mut answer = request
+        .body(body)
+        .send()
+        .await
+        .map_err(|error| chain(&error))?;
+    let retry_after = answer
+        .headers()
+        .get("retry-after")
+        .and_then(|value| value.to_str().ok());
+    let retry_after = retry_after.and_then(|text| retry_after_millis(text, now));
+    let mut read = Vec::new();
+    while read.len() < READ {
+        match answer.chunk().await {
+            Ok(Some(chunk)) => read.extend_from_slice(&chunk),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    read.truncate(KEEP);
+    let response = String::from_utf8_lossy(&read).into_owned();
+    Ok(DeliveryOutcome {
+        status: Some(answer.status().as_u16()),
+        retry_after,
+        response,
+        latency_ms: 0,
+    })
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}

@@ -3,6 +3,7 @@
 /// The parts of `shared/src`, from the lowest to the highest. All of `functions` comes after them.
 const PARTS: &[&[&str]] = &[
     &[
+        "cache",
         "encryption",
         "environment",
         "error",
@@ -18,14 +19,13 @@ const PARTS: &[&[&str]] = &[
         "window",
     ],
     &["fields"],
-    &["metrics", "models"],
-    &["charging", "ocpi"],
-    &["ports"],
+    &["metrics", "models", "targets"],
+    &["charging", "ocpi", "webhooks"],
+    &["ports", "settings"],
     &["store"],
     &["deployment"],
     &["http"],
-    &["app", "aws", "stripe"],
-    &["events", "ocpi_client"],
+    &["app", "aws", "ocpi_client", "outbound", "stripe"],
 ];
 
 /// How high a file is in the order; nothing for the root of a library, which only lists its modules.

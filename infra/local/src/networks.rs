@@ -25,7 +25,7 @@ pub async fn manage(
     let managed = async {
         check_json(&headers)?;
         let manage: Manage = shared::http::body::read(&body, None)?;
-        manage::handle(&app, manage, Some(&base_url(&app, &headers))).await
+        manage::handle(&app, manage, Some(&base_url(&app.settings, &headers))).await
     };
     managed.await.map(Json).map_err(|error| shown(&app, &error))
 }

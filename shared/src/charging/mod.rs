@@ -2,6 +2,7 @@
 
 pub mod calendar;
 pub mod cells;
+pub mod estimate;
 pub mod geo;
 pub mod matching;
 pub mod opening_hours;

@@ -4,10 +4,9 @@ use jiff::ToSpan as _;
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 
-use super::search::{joined, without};
 use crate::models::charging_station::{ChargingStation, Range, Weekday};
 use crate::time::Timestamp;
-use crate::window::Window;
+use crate::window::{Window, joined};
 
 /// Whether the station is open all the time from the window's start to its end.
 pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
@@ -40,7 +39,7 @@ pub fn open_spans(station: &ChargingStation, window: &Window) -> Vec<Window> {
     };
     let closed: Vec<Window> = spans(&station.availability.exceptional_closings).collect();
     open.into_iter()
-        .flat_map(|span| without(span, &closed))
+        .flat_map(|span| span.without(&closed))
         .collect()
 }
 

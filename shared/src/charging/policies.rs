@@ -9,14 +9,14 @@ use utoipa::ToSchema;
 
 use super::geo::distance_meters;
 use super::opening_hours;
-use super::search::{Circle, joined};
+use super::search::Circle;
 use crate::error::{Code, Error};
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::models::policy::{DayOfWeek, Policy, PolicyMode, PriceCap, Rules, TimeWindow};
 use crate::money::Currency;
 use crate::origin::Mode;
-use crate::window::Window;
+use crate::window::{Window, joined};
 
 /// A rule of a policy, by its name in `rules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]

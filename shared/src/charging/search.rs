@@ -10,9 +10,10 @@ use crate::id::Id;
 use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Point, Range, StationStatus,
 };
+use crate::models::reservation::Area;
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
-use crate::window::Window;
+use crate::window::{Window, joined};
 
 /// The longest way along which stations are sought, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;
@@ -53,6 +54,15 @@ pub enum Place {
 pub struct Circle {
     pub center: Point,
     pub meters: u32,
+}
+
+impl From<Area> for Circle {
+    fn from(area: Area) -> Self {
+        Self {
+            center: area.center(),
+            meters: area.radius,
+        }
+    }
 }
 
 /// Where a station stands in the order of a search.
@@ -188,50 +198,13 @@ pub fn free_ranges(
     let free = in_order.flat_map(|connector| {
         let busy = busy(connector);
         open.iter()
-            .flat_map(move |span| without(*span, &busy))
+            .flat_map(move |span| span.without(&busy))
             .collect::<Vec<_>>()
     });
     joined(free.collect())
         .into_iter()
         .map(|Window { from, until }| Range { from, until })
         .collect()
-}
-
-/// What is left of a span.
-pub(super) fn without(span: Window, busy: &[Window]) -> Vec<Window> {
-    let mut busy: Vec<&Window> = busy.iter().filter(|busy| busy.overlaps(&span)).collect();
-    busy.sort_by_key(|busy| busy.from);
-    let mut free = Vec::new();
-    let mut from = span.from;
-    for busy in busy {
-        if from < busy.from {
-            free.push(Window {
-                from,
-                until: busy.from,
-            });
-        }
-        from = from.max(busy.until);
-    }
-    if from < span.until {
-        free.push(Window {
-            from,
-            until: span.until,
-        });
-    }
-    free
-}
-
-/// The same time in as few spans as possible, in order.
-pub(super) fn joined(mut spans: Vec<Window>) -> Vec<Window> {
-    spans.sort_by_key(|span| span.from);
-    spans.dedup_by(|next, span| {
-        let touches = next.from <= span.until;
-        if touches {
-            span.until = span.until.max(next.until);
-        }
-        touches
-    });
-    spans
 }
 
 #[cfg(test)]

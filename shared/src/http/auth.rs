@@ -6,18 +6,16 @@
 //! revocation and a change of an account's status hold on every instance after that at the latest, whatever was made
 //! within that minute, and most requests read nothing. Nothing is copied from accounts to keys, so no key can be missed.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
-
 use axum::http::{HeaderMap, header};
 
-use crate::app::App;
+use crate::cache::TtlCache;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountStatus};
 use crate::models::api_key::{ActingKey, ApiKey, Secret};
 use crate::models::stored::Stored;
 use crate::origin::Tenant;
+use crate::store::Store;
 use crate::time::{MINUTE, Timestamp};
 use crate::version::CURRENT;
 
@@ -50,9 +48,6 @@ pub struct Principal {
     pub account_mismatch: bool,
 }
 
-/// What was read, with when.
-type Known<K, V> = HashMap<K, (Timestamp, V)>;
-
 /// What authentication needs of an account.
 #[derive(Debug, Clone)]
 struct KnownAccount {
@@ -79,10 +74,18 @@ struct Lineage {
 }
 
 /// Keys and accounts as they were read.
-#[derive(Default)]
 pub struct KeyRing {
-    keys: Mutex<Known<String, Option<Stored<ApiKey>>>>,
-    accounts: Mutex<Known<Id, KnownAccount>>,
+    keys: TtlCache<String, Option<Stored<ApiKey>>>,
+    accounts: TtlCache<Id, KnownAccount>,
+}
+
+impl Default for KeyRing {
+    fn default() -> Self {
+        Self {
+            keys: TtlCache::new(BELIEVED, MAX_ENTRIES),
+            accounts: TtlCache::new(BELIEVED, MAX_ENTRIES),
+        }
+    }
 }
 
 /// Authenticates a request.
@@ -90,7 +93,12 @@ pub struct KeyRing {
 /// # Errors
 /// 401 for a key that is missing, malformed, unknown, expired or revoked, or whose account, or an account above that, is
 /// closed.
-pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Result<Principal> {
+pub async fn authenticate(
+    store: &Store,
+    keys: &KeyRing,
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Result<Principal> {
     let header = headers.get(header::AUTHORIZATION).ok_or_else(|| {
         Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>.")
     })?;
@@ -102,12 +110,12 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
     let (secret, own) = key.ok_or_else(|| {
         Error::unauthenticated("This is not an API key, or it has a typing error.")
     })?;
-    let key = app.keys.key(app, &own, &secret, now).await?;
+    let key = keys.key(store, &own, &secret, now).await?;
     let key = key.filter(|key| !key.object.is_expired(now));
     let key = key.ok_or_else(|| {
         Error::unauthenticated("This API key does not exist, has expired or was revoked.")
     })?;
-    let lineage = app.keys.lineage(app, &own, now).await?;
+    let lineage = keys.lineage(store, &own, now).await?;
     if lineage.status == AccountStatus::Closed {
         return Err(Error::unauthenticated(
             "The account of this API key is closed.",
@@ -128,16 +136,25 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Res
     };
     if let Some(header) = headers.get(ACT_IN) {
         let account = Id::from(header.to_str().unwrap_or_default());
-        act_in(app, &mut principal, account, now).await?;
+        act_in(store, keys, &mut principal, account, now).await?;
     }
     Ok(principal)
 }
 
 /// Lets a request act in the account that `Service-Account` names: the key's own, or a child of it that is not closed.
-async fn act_in(app: &App, principal: &mut Principal, id: Id, now: Timestamp) -> Result<()> {
+async fn act_in(
+    store: &Store,
+    keys: &KeyRing,
+    principal: &mut Principal,
+    id: Id,
+    now: Timestamp,
+) -> Result<()> {
     let own = principal.tenant.account.clone();
     let known = match id.is(Kind::Account) {
-        true => app.keys.account(app, &principal.tenant, &id, now).await?,
+        true => {
+            let account = keys.account(store, &principal.tenant, &id, now);
+            account.await?
+        }
         false => None,
     };
     let is_child = |known: &KnownAccount| {
@@ -164,29 +181,29 @@ fn bearer(header: &str) -> Option<&str> {
 impl KeyRing {
     async fn key(
         &self,
-        app: &App,
+        store: &Store,
         tenant: &Tenant,
         secret: &Secret,
         now: Timestamp,
     ) -> Result<Option<Stored<ApiKey>>> {
         let hash = secret.hash();
-        if let Some(known) = remembered(&self.keys, &hash, now) {
+        if let Some(known) = self.keys.get(&hash, now) {
             return Ok(known);
         }
-        let (key, account) = app.store.api_key(tenant, secret).await?;
+        let (key, account) = store.api_key(tenant, secret).await?;
         if let Some(account) = account {
             let known = KnownAccount::from(account);
-            remember(&self.accounts, tenant.account.clone(), known, now);
+            self.accounts.insert(tenant.account.clone(), known, now);
         }
         if key
             .as_ref()
             .is_some_and(|key| key.object.is_use_worth_noting(now))
-            && let Err(error) = app.store.note_use(tenant, secret, now).await
+            && let Err(error) = store.note_use(tenant, secret, now).await
         {
             // The hour of last use is a courtesy: the request goes on without it.
             tracing::warn!(account.id = %tenant.account, %error, "the use of a key was not noted");
         }
-        remember(&self.keys, hash, key.clone(), now);
+        self.keys.insert(hash, key.clone(), now);
         Ok(key)
     }
 
@@ -194,32 +211,32 @@ impl KeyRing {
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn version(&self, app: &App, tenant: &Tenant, now: Timestamp) -> Result<String> {
-        let account = self.account(app, tenant, &tenant.account, now).await?;
+    pub async fn version(&self, store: &Store, tenant: &Tenant, now: Timestamp) -> Result<String> {
+        let account = self.account(store, tenant, &tenant.account, now).await?;
         Ok(account.map_or_else(|| CURRENT.to_owned(), |account| account.version))
     }
 
     /// Forgets an account whose status was changed, so that the change holds at once on this instance.
     pub fn forget_account(&self, id: &Id) {
-        forget(&self.accounts, id);
+        self.accounts.remove(id);
     }
 
     /// Forgets a key that was revoked, so that the revocation holds at once on this instance.
     pub fn forget_key(&self, hash: &str) {
-        forget(&self.keys, hash);
+        self.keys.remove(hash);
     }
 
     /// An account and the accounts above it.
     ///
     /// # Errors
     /// 401 if one of them does not exist.
-    async fn lineage(&self, app: &App, tenant: &Tenant, now: Timestamp) -> Result<Lineage> {
+    async fn lineage(&self, store: &Store, tenant: &Tenant, now: Timestamp) -> Result<Lineage> {
         let (mut tenants, mut status) = (Vec::new(), AccountStatus::Active);
         let mut next = Some(tenant.account.clone());
         while let Some(id) = next
             && tenants.len() < MAX_LINEAGE
         {
-            let account = self.account(app, tenant, &id, now).await?;
+            let account = self.account(store, tenant, &id, now).await?;
             let account = account.ok_or_else(|| {
                 Error::unauthenticated("The account of this API key does not exist.")
             })?;
@@ -235,63 +252,19 @@ impl KeyRing {
 
     async fn account(
         &self,
-        app: &App,
+        store: &Store,
         context: &Tenant,
         id: &Id,
         now: Timestamp,
     ) -> Result<Option<KnownAccount>> {
-        if let Some(known) = remembered(&self.accounts, id, now) {
+        if let Some(known) = self.accounts.get(id, now) {
             return Ok(Some(known));
         }
-        let Some(row) = app.store.find::<Account>(context, id).await? else {
+        let Some(row) = store.find::<Account>(context, id).await? else {
             return Ok(None);
         };
         let known = KnownAccount::from(row);
-        remember(&self.accounts, id.clone(), known.clone(), now);
+        self.accounts.insert(id.clone(), known.clone(), now);
         Ok(Some(known))
     }
-}
-
-fn remembered<K, Q, V>(entries: &Mutex<Known<K, V>>, key: &Q, now: Timestamp) -> Option<V>
-where
-    K: std::hash::Hash + Eq + std::borrow::Borrow<Q>,
-    Q: std::hash::Hash + Eq + ?Sized,
-    V: Clone,
-{
-    let entries = entries
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let (since, value) = entries.get(key)?;
-    (0..BELIEVED)
-        .contains(&now.millis_since(*since))
-        .then(|| value.clone())
-}
-
-fn forget<K, Q, V>(entries: &Mutex<Known<K, V>>, key: &Q)
-where
-    K: std::hash::Hash + Eq + std::borrow::Borrow<Q>,
-    Q: std::hash::Hash + Eq + ?Sized,
-{
-    let mut entries = entries
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    entries.remove(key);
-}
-
-fn remember<K: std::hash::Hash + Eq, V>(
-    entries: &Mutex<Known<K, V>>,
-    key: K,
-    value: V,
-    now: Timestamp,
-) {
-    let mut entries = entries
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    if entries.len() >= MAX_ENTRIES {
-        entries.retain(|_, (since, _)| now.millis_since(*since) < BELIEVED);
-        if entries.len() >= MAX_ENTRIES {
-            entries.clear();
-        }
-    }
-    entries.insert(key, (now, value));
 }

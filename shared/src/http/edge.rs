@@ -15,25 +15,53 @@ use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
-use super::auth::{Principal, authenticate};
+use super::auth::{KeyRing, Principal, authenticate};
 use super::body::MAX_BODY;
 use super::errors::{self, Failure};
 use super::expand::{self, Wanted};
 use super::query::Query;
-use super::rate_limit::RateLimitStatus;
+use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
 use super::route::{Method, PATIENCE, Route};
-use crate::app::App;
 use crate::error::{Error, Result};
 use crate::function_scope;
 use crate::id::{Id, Kind};
 use crate::models::api_key::ActingKey;
-use crate::models::webhook_endpoint::Targets;
 use crate::origin::{Idempotency, Origin, Tenant};
+use crate::ports::Clock;
+use crate::settings::Settings;
+use crate::store::Store;
+use crate::targets::Targets;
+use crate::time::Timestamp;
 use crate::version;
 
 /// How often a request is tried that collides with concurrent changes.
 const TRIES: usize = 6;
+
+/// What the edge needs: the table, the clock, the settings, and what it remembers of earlier requests.
+pub struct Edge {
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    pub settings: Arc<Settings>,
+    pub keys: KeyRing,
+    pub rates: RateLimiter,
+}
+
+impl Edge {
+    pub fn new(store: Store, clock: Arc<dyn Clock>, settings: Arc<Settings>) -> Self {
+        Self {
+            store,
+            clock,
+            keys: KeyRing::default(),
+            rates: RateLimiter::new(settings.rates),
+            settings,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
 
 /// A request whose key was checked.
 #[derive(Clone)]
@@ -58,8 +86,8 @@ pub struct Correlation {
 
 /// Middleware around the router: the request id, authentication, the headers of every response, the rendering of errors, and
 /// one log line per request. Every line that is logged on the way has the ids of the request.
-pub async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
-    let id = Id::new(Kind::Request, app.now());
+pub async fn around(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+    let id = Id::new(Kind::Request, edge.now());
     let correlation = request.extensions().get::<Correlation>().cloned();
     let Correlation {
         gateway_request,
@@ -67,18 +95,18 @@ pub async fn around(State(app): State<App>, request: Request, next: Next) -> Res
     } = correlation.unwrap_or_default();
     // A span of the highest level, so that it is there whatever level of lines is logged.
     let span = tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
-    identified(app, request, next, id).instrument(span).await
+    identified(edge, request, next, id).instrument(span).await
 }
 
-async fn identified(app: App, mut request: Request, next: Next, id: Id) -> Response {
-    let now = app.now();
+async fn identified(edge: Arc<Edge>, mut request: Request, next: Next, id: Id) -> Response {
+    let now = edge.now();
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let base_url = base_url(&app, request.headers());
+    let base_url = base_url(&edge.settings, request.headers());
     let mut tenant = None;
-    let authenticated = authenticate(&app, request.headers(), now);
+    let authenticated = authenticate(&edge.store, &edge.keys, request.headers(), now);
     let authenticated = function_scope::within(function_scope::EVERY_REQUEST, authenticated);
-    let authenticated = timeout(PATIENCE * app.settings.slack, authenticated).await;
+    let authenticated = timeout(PATIENCE * edge.settings.slack, authenticated).await;
     let response = match authenticated.unwrap_or_else(|_| Err(too_long())) {
         Err(error) => error.into_response(),
         Ok(principal) => {
@@ -92,7 +120,7 @@ async fn identified(app: App, mut request: Request, next: Next, id: Id) -> Respo
             next.run(request).await
         }
     };
-    let response = finish(&app, response, &id, tenant.as_ref(), &base_url);
+    let response = finish(&edge, response, &id, tenant.as_ref(), &base_url);
     let status = response.status().as_u16();
     let duration_ms = started.elapsed().as_millis() as u64;
     let account = tenant
@@ -108,15 +136,15 @@ fn too_long() -> Error {
 
 /// Middleware around each handler: the time limit of its route.
 pub async fn admit(
-    State((app, route)): State<(App, Route)>,
+    State((edge, route)): State<(Arc<Edge>, Route)>,
     request: Request,
     next: Next,
 ) -> Response {
     let Some(authenticated) = request.extensions().get::<AuthenticatedRequest>().cloned() else {
         return Error::internal("a route outside the edge").into_response();
     };
-    let until = authenticated.started + route.patience * app.settings.slack;
-    let answered = admitted(app, route, authenticated, request, next);
+    let until = authenticated.started + route.patience * edge.settings.slack;
+    let answered = admitted(edge, route, authenticated, request, next);
     let answered = function_scope::within(route.name, answered);
     let answered = timeout_at(until, answered).await;
     answered.unwrap_or_else(|_| too_long().into_response())
@@ -124,22 +152,22 @@ pub async fn admit(
 
 /// Rate limit, authorization and idempotency around the handler.
 async fn admitted(
-    app: App,
+    edge: Arc<Edge>,
     route: Route,
     authenticated: AuthenticatedRequest,
     request: Request,
     next: Next,
 ) -> Response {
-    let standing = match app
+    let standing = match edge
         .rates
-        .admit(&app.store, &authenticated.principal.lineage, app.now())
+        .admit(&edge.store, &authenticated.principal.lineage, edge.now())
         .await
     {
         Ok(standing) => standing,
         Err(error) => return error.into_response(),
     };
     let (parts, body) = request.into_parts();
-    let mut response = match prepare(&app, route, authenticated, &parts, body).await {
+    let mut response = match prepare(&edge, route, authenticated, &parts, body).await {
         Ok(Prepared {
             context,
             query,
@@ -148,8 +176,8 @@ async fn admitted(
             version,
         }) => {
             let (tenant, key) = (context.tenant().clone(), context.key.clone());
-            let response = run(&app, context, query, parts, body, next).await;
-            let mut response = show(&app, &tenant, route, &key, response, &wanted, &version).await;
+            let response = run(&edge, context, query, parts, body, next).await;
+            let mut response = show(&edge, &tenant, route, &key, response, &wanted, &version).await;
             response.extensions_mut().insert(Rendered(version));
             response
         }
@@ -171,7 +199,7 @@ struct Prepared {
 
 /// Checks everything that does not depend on the handler, and reads the body.
 async fn prepare(
-    app: &App,
+    edge: &Edge,
     route: Route,
     authenticated: AuthenticatedRequest,
     parts: &Parts,
@@ -186,7 +214,7 @@ async fn prepare(
     if authenticated.principal.account_mismatch {
         return Err(Error::not_found(Kind::Account).at("Service-Account"));
     }
-    let version = asked_version(app, &parts.headers, &authenticated.principal.version)?;
+    let version = asked_version(edge, &parts.headers, &authenticated.principal.version)?;
     let bytes = axum::body::to_bytes(body, MAX_BODY).await;
     let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
     let idempotency = match route.method {
@@ -195,11 +223,11 @@ async fn prepare(
     };
     let origin = Origin {
         tenant: authenticated.principal.tenant,
-        now: app.now(),
+        now: edge.now(),
         request: Some(authenticated.request),
         idempotency,
     };
-    let base_url = base_url(app, &parts.headers);
+    let base_url = base_url(&edge.settings, &parts.headers);
     let key = authenticated.principal.key;
     let read = || {
         let mut known = route.query.to_vec();
@@ -212,9 +240,9 @@ async fn prepare(
     };
     let (query, wanted) = match read() {
         Ok(read) => read,
-        Err(error) => return Err(recalled(app, &origin, error).await),
+        Err(error) => return Err(recalled(edge, &origin, error).await),
     };
-    let body = upgraded(app, &route, bytes, &version)?;
+    let body = upgraded(edge, &route, bytes, &version)?;
     let context = RequestContext {
         origin,
         key,
@@ -232,14 +260,14 @@ async fn prepare(
 }
 
 /// The body in the current API version. A body that is not an object is refused by the handler.
-fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Bytes> {
+fn upgraded(edge: &Edge, route: &Route, body: Bytes, version: &str) -> Result<Bytes> {
     if version == version::CURRENT {
         return Ok(body);
     }
     let Ok(Value::Object(mut members)) = serde_json::from_slice(&body) else {
         return Ok(body);
     };
-    app.settings
+    edge.settings
         .versions
         .upgrade(route.name, &mut members, version);
     serde_json::to_vec(&members)
@@ -249,7 +277,7 @@ fn upgraded(app: &App, route: &Route, body: Bytes, version: &str) -> Result<Byte
 
 /// Renders a successful response as requested: with expanded objects, and in an older API version.
 async fn show(
-    app: &App,
+    edge: &Edge,
     tenant: &Tenant,
     route: Route,
     key: &ActingKey,
@@ -267,14 +295,14 @@ async fn show(
             .await
             .map_err(Error::internal)?;
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
-        match expand::expand(app, tenant, key, &mut answer, wanted).await {
+        match expand::expand(&edge.store, tenant, key, &mut answer, wanted).await {
             // The request has had its effect, which an error would hide. The response keeps the ids.
             Err(error) if route.method != Method::Get => {
                 tracing::warn!(%error, "an answer was not expanded");
             }
             expanded => expanded?,
         }
-        app.settings
+        edge.settings
             .versions
             .downgrade(&mut answer, version::CURRENT, version);
         serde_json::to_vec(&answer).map_err(Error::internal)
@@ -290,9 +318,9 @@ async fn show(
 }
 
 /// The error, unless the idempotency key was used with other parameters, which takes precedence.
-async fn recalled(app: &App, origin: &Origin, error: Error) -> Error {
+async fn recalled(edge: &Edge, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
-        Some(idempotency) => app
+        Some(idempotency) => edge
             .store
             .recall(origin, idempotency)
             .await
@@ -303,12 +331,12 @@ async fn recalled(app: &App, origin: &Origin, error: Error) -> Error {
 }
 
 /// The version of a request: the one its header asks for, else the account's.
-fn asked_version(app: &App, headers: &HeaderMap, default: &str) -> Result<String> {
+fn asked_version(edge: &Edge, headers: &HeaderMap, default: &str) -> Result<String> {
     let Some(header) = headers.get(version::HEADER) else {
         return Ok(default.to_owned());
     };
     let asked = header.to_str().unwrap_or_default();
-    app.settings.versions.existing(asked, "Service-Version")?;
+    edge.settings.versions.existing(asked, "Service-Version")?;
     Ok(asked.to_owned())
 }
 
@@ -343,7 +371,7 @@ fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idemp
 
 /// Runs the handler, repeats it after a collision with a concurrent change, and stores the response of a failed request.
 async fn run(
-    app: &App,
+    edge: &Edge,
     context: RequestContext,
     query: Query,
     parts: Parts,
@@ -359,7 +387,7 @@ async fn run(
         let response = next.clone().run(request).await;
         let contended = failure(&response).is_some_and(|error| matches!(**error, Error::Contended));
         if !contended || attempt == TRIES {
-            return settle(app, &origin, &base_url, response).await;
+            return settle(edge, &origin, &base_url, response).await;
         }
         tokio::time::sleep(Duration::from_millis(5 * attempt as u64)).await;
     }
@@ -375,7 +403,7 @@ fn failure(response: &Response) -> Option<&Arc<Error>> {
 
 /// After a failure with an idempotency key: what the first request with the key was answered goes before what this one
 /// found out, and an answer without effect is stored when it will not change by itself.
-async fn settle(app: &App, origin: &Origin, base_url: &str, response: Response) -> Response {
+async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response) -> Response {
     let (Some(idempotency), Some(error)) = (&origin.idempotency, failure(&response)) else {
         return response;
     };
@@ -388,12 +416,12 @@ async fn settle(app: &App, origin: &Origin, base_url: &str, response: Response) 
                 .clone()
                 .unwrap_or_else(|| Id::new(Kind::Request, origin.now));
             let answer = errors::answer(error, &request, base_url);
-            app.store
+            edge.store
                 .remember(origin, idempotency, answer)
                 .await
                 .map(|answer| answer.replayed.then_some(answer))
         }
-        400 | 403 => app.store.recall(origin, idempotency).await,
+        400 | 403 => edge.store.recall(origin, idempotency).await,
         _ => return response,
     };
     match settled {
@@ -405,7 +433,7 @@ async fn settle(app: &App, origin: &Origin, base_url: &str, response: Response) 
 
 /// Gives a response its shape and the headers every response carries.
 fn finish(
-    app: &App,
+    edge: &Edge,
     response: Response,
     request: &Id,
     tenant: Option<&Tenant>,
@@ -420,7 +448,7 @@ fn finish(
         .map(Arc::new)
         .or_else(|| failure(&response).cloned());
     let standing = response.extensions().get::<RateLimitStatus>().copied();
-    let standing = standing.unwrap_or_else(|| app.rates.standing(tenant, app.now()));
+    let standing = standing.unwrap_or_else(|| edge.rates.standing(tenant, edge.now()));
     let rendered = response
         .extensions()
         .get::<Rendered>()
@@ -429,7 +457,7 @@ fn finish(
     let mut response = match error {
         None => response,
         Some(error) => {
-            app.settings.metrics.refused(app.now(), &error);
+            edge.settings.metrics.refused(edge.now(), &error);
             if let Error::Internal(_) | Error::Unavailable(_) | Error::PaymentInterrupted { .. } =
                 &*error
             {
@@ -475,8 +503,8 @@ fn is_json(response: &Response) -> bool {
 }
 
 /// The address the client uses: the configured one, else the host it asked, over https but for local runs.
-pub fn base_url(app: &App, headers: &HeaderMap) -> String {
-    if let Some(configured) = &app.settings.base_url {
+pub fn base_url(settings: &Settings, headers: &HeaderMap) -> String {
+    if let Some(configured) = &settings.base_url {
         return configured.clone();
     }
     let plausible = |host: &&str| {
@@ -488,7 +516,7 @@ pub fn base_url(app: &App, headers: &HeaderMap) -> String {
         .and_then(|host| host.to_str().ok())
         .filter(plausible)
         .unwrap_or("localhost");
-    let scheme = if app.settings.targets == Targets::Public {
+    let scheme = if settings.targets == Targets::Public {
         "https"
     } else {
         "http"

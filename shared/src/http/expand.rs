@@ -16,7 +16,6 @@ use serde_json::Value;
 
 use super::query::Query;
 use super::route::{Route, Shows};
-use crate::app::App;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
@@ -32,6 +31,7 @@ use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::origin::Tenant;
 use crate::size::Size;
+use crate::store::Store;
 use crate::store::row::ById;
 
 /// The query name.
@@ -219,7 +219,7 @@ fn refuse(message: String) -> Error {
 /// 400 `unsupported_expand_value` if the answer would show more than 1,000 expanded objects or be larger than 5 MB;
 /// `Unavailable` if DynamoDB cannot be reached. The answer is unchanged then.
 pub async fn expand(
-    app: &App,
+    store: &Store,
     tenant: &Tenant,
     key: &ActingKey,
     answer: &mut Value,
@@ -227,7 +227,7 @@ pub async fn expand(
 ) -> Result<()> {
     let size = Size::of(answer)?;
     let mut found = Reference {
-        app,
+        store,
         tenant,
         objects: HashMap::new(),
         shown: 0,
@@ -284,7 +284,7 @@ fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
 
 /// What an expansion has read so far.
 struct Reference<'a> {
-    app: &'a App,
+    store: &'a Store,
     tenant: &'a Tenant,
     objects: HashMap<Id, Expanded>,
     /// How many objects the answer will show in place of ids.
@@ -356,7 +356,7 @@ impl Reference<'_> {
             .partition(|id| self.objects.contains_key(id));
         self.measure(&known, ids)?;
         for some in unknown.chunks(AT_ONCE) {
-            let found = objects_of(self.app, self.tenant, kind, some.to_vec()).await?;
+            let found = objects_of(self.store, self.tenant, kind, some.to_vec()).await?;
             for (id, object) in found {
                 let size = Size::of(&object)?;
                 self.objects.insert(id, Expanded { object, size });
@@ -430,17 +430,17 @@ fn put(place: &mut Value, deeper: &Wanted, found: &HashMap<Id, Expanded>) {
 }
 
 async fn objects_of(
-    app: &App,
+    store: &Store,
     tenant: &Tenant,
     kind: Kind,
     ids: Vec<Id>,
 ) -> Result<HashMap<Id, Value>> {
     async fn of<T: ById + Serialize>(
-        app: &App,
+        store: &Store,
         tenant: &Tenant,
         ids: Vec<Id>,
     ) -> Result<HashMap<Id, Value>> {
-        let rows = app.store.get_all::<T>(tenant, &ids).await?;
+        let rows = store.get_all::<T>(tenant, &ids).await?;
         let shown = rows.into_iter().map(|row| {
             let value = serde_json::to_value(&row.object).map_err(Error::internal)?;
             Ok((row.object.id().clone(), value))
@@ -449,7 +449,7 @@ async fn objects_of(
     }
     match kind {
         Kind::Account => {
-            let rows = app.store.get_all::<Account>(tenant, &ids).await?;
+            let rows = store.get_all::<Account>(tenant, &ids).await?;
             let shown = rows.into_iter().map(|row| {
                 let account = row.seen_in(tenant.mode);
                 let value = serde_json::to_value(&account).map_err(Error::internal)?;
@@ -457,15 +457,15 @@ async fn objects_of(
             });
             shown.collect()
         }
-        Kind::ChargingSession => of::<ChargingSession>(app, tenant, ids).await,
-        Kind::ChargingStation => of::<ChargingStation>(app, tenant, ids).await,
-        Kind::Driver => of::<Driver>(app, tenant, ids).await,
-        Kind::Event => of::<Event>(app, tenant, ids).await,
-        Kind::Fleet => of::<Fleet>(app, tenant, ids).await,
-        Kind::PaymentMethod => of::<PaymentMethod>(app, tenant, ids).await,
-        Kind::Policy => of::<Policy>(app, tenant, ids).await,
-        Kind::Vehicle => of::<Vehicle>(app, tenant, ids).await,
-        Kind::VehicleTelemetry => of::<VehicleTelemetry>(app, tenant, ids).await,
+        Kind::ChargingSession => of::<ChargingSession>(store, tenant, ids).await,
+        Kind::ChargingStation => of::<ChargingStation>(store, tenant, ids).await,
+        Kind::Driver => of::<Driver>(store, tenant, ids).await,
+        Kind::Event => of::<Event>(store, tenant, ids).await,
+        Kind::Fleet => of::<Fleet>(store, tenant, ids).await,
+        Kind::PaymentMethod => of::<PaymentMethod>(store, tenant, ids).await,
+        Kind::Policy => of::<Policy>(store, tenant, ids).await,
+        Kind::Vehicle => of::<Vehicle>(store, tenant, ids).await,
+        Kind::VehicleTelemetry => of::<VehicleTelemetry>(store, tenant, ids).await,
         other => Err(Error::internal(format!("{other:?} is expanded nowhere"))),
     }
 }

@@ -1,13 +1,15 @@
 //! Lists: what a request asks for, and the page it gets.
 
-use axum::extract::{FromRequestParts, OriginalUri};
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts, OriginalUri};
 use axum::http::request::Parts;
 use serde::Serialize;
 
+use super::edge::Edge;
 use super::page_token::{Binding, PagePosition};
 use super::query::Query;
 use super::request_context::RequestContext;
-use crate::app::App;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
@@ -34,10 +36,13 @@ struct ListBody<T> {
     previous_page_url: Option<String>,
 }
 
-impl FromRequestParts<App> for ListQuery {
+impl<S: Send + Sync> FromRequestParts<S> for ListQuery
+where
+    Arc<Edge>: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let query = parts.extensions.get::<Query>().cloned().unwrap_or_default();
         let path = parts
             .extensions
@@ -60,7 +65,10 @@ impl FromRequestParts<App> for ListQuery {
             path,
             limit,
             page,
-            page_secret: app.settings.page_secret()?.to_owned(),
+            page_secret: Arc::<Edge>::from_ref(state)
+                .settings
+                .page_secret()?
+                .to_owned(),
         })
     }
 }

@@ -12,34 +12,9 @@ use std::sync::Mutex;
 
 use crate::error::{Error, Result};
 use crate::origin::{Mode, Tenant};
+use crate::settings::Rates;
 use crate::store::Store;
 use crate::time::Timestamp;
-
-/// Requests per second, by mode. A bucket holds twice that.
-#[derive(Debug, Clone, Copy)]
-pub struct Rates {
-    pub test: u32,
-    pub live: u32,
-}
-
-impl Default for Rates {
-    fn default() -> Self {
-        Self {
-            test: 25,
-            live: 100,
-        }
-    }
-}
-
-impl Rates {
-    fn of(self, mode: Mode) -> i64 {
-        i64::from(match mode {
-            Mode::Test => self.test,
-            Mode::Live => self.live,
-        })
-        .max(1)
-    }
-}
 
 /// The content of the `RateLimit-…` headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use crate::fields::patch::{Change, Patch};
 use crate::fields::text::{Description, Text, WebUrl};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
+use crate::targets::Targets;
 use crate::time::{DAY, HOUR, Timestamp};
 
 /// How many endpoints an account may have in one mode.
@@ -422,51 +423,6 @@ fn some(events: Distinct<Subscription>) -> Result<Vec<Subscription>> {
         true => Err(Error::invalid("enabled_events", "must not be empty")),
         false => Ok(events.into()),
     }
-}
-
-/// Which addresses deliveries may go to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Targets {
-    /// Public hosts over https.
-    Public,
-    /// Those, and this machine itself over either scheme: for local runs.
-    PublicAndLoopback,
-}
-
-impl Targets {
-    /// Checks the URL of an endpoint as far as that is possible without resolving its host. The addresses behind a name
-    /// are checked at each delivery.
-    ///
-    /// # Errors
-    /// 400 with the parameter `url` if the address is not public, or not `https`.
-    pub fn check(self, url: &WebUrl) -> Result<()> {
-        let Some(url) = url.parts() else {
-            return Err(Error::invalid("url", "expected an absolute https URL"));
-        };
-        let loopback = match url.host() {
-            Some(url::Host::Domain(name)) => is_localhost(name),
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
-        if loopback && self == Self::PublicAndLoopback {
-            return Ok(());
-        }
-        if url.scheme() != "https" {
-            return Err(Error::invalid("url", "must be an https address"));
-        }
-        if loopback || !self.allow_url(&url) {
-            let message = "must not name a internal, loopback or otherwise special IP address";
-            return Err(Error::invalid("url", message));
-        }
-        Ok(())
-    }
-}
-
-/// `localhost` and the names below it stand for the machine itself (RFC 6761).
-fn is_localhost(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    name == "localhost" || name.ends_with(".localhost")
 }
 
 #[cfg(test)]

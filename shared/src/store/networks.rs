@@ -5,7 +5,6 @@
 //! never moves them, so that it writes no index entry.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put};
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use super::keys::{Key, Partition};
 use super::row::{ById, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, number, row, s, string};
+use crate::cache::TtlCache;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_station::{ChargingStation, ConnectorStatus};
@@ -845,9 +845,15 @@ const BELIEVED: i64 = MINUTE;
 /// How many networks are remembered.
 const MAX_KNOWN: usize = 1_000;
 
-/// Networks as they were read, by the hashes of their tokens, with when.
-#[derive(Debug, Default)]
-pub struct KnownNetworks(Mutex<HashMap<String, (Timestamp, Stored<Network>)>>);
+/// Networks as they were read, by the hashes of their tokens.
+#[derive(Debug)]
+pub struct KnownNetworks(TtlCache<String, Stored<Network>>);
+
+impl Default for KnownNetworks {
+    fn default() -> Self {
+        Self(TtlCache::new(BELIEVED, MAX_KNOWN))
+    }
+}
 
 impl KnownNetworks {
     /// The network that authenticates with the token that has this hash, if the token is valid and the network is not revoked.
@@ -861,35 +867,21 @@ impl KnownNetworks {
         hash: &str,
         now: Timestamp,
     ) -> Result<Option<Stored<Network>>> {
-        let known = self.lock().get(hash).cloned();
-        if let Some((since, network)) = known
-            && (0..BELIEVED).contains(&now.millis_since(since))
-        {
+        if let Some(network) = self.0.get(hash, now) {
             return Ok(Some(network));
         }
         let network = store.network_of_token(mode, hash).await?;
         let network = network.filter(|network| network.object.status != NetworkStatus::Revoked);
-        let mut known = self.lock();
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
         match &network {
-            Some(network) => known.insert(hash.to_owned(), (now, network.clone())),
-            None => known.remove(hash),
-        };
+            Some(network) => self.0.insert(hash.to_owned(), network.clone(), now),
+            None => self.0.remove(hash),
+        }
         Ok(network)
     }
 
     /// Forgets a network, which was changed.
     pub fn forget(&self, network: &Id) {
-        self.lock()
-            .retain(|_, (_, known)| known.object.id != *network);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Timestamp, Stored<Network>)>> {
-        self.0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0.remove_if(|known| known.object.id == *network);
     }
 }
 

@@ -58,14 +58,13 @@ pub fn params(route: &Route) -> String {
 }
 
 /// Types whose names are clear only beside the module that they are in, and their names in the document.
-const CLEARER: [(&str, &str); 9] = [
+const CLEARER: [(&str, &str); 8] = [
     ("Breach", "PolicyWarning"),
     ("Contact", "AccountContact"),
     ("Grouping", "ReportGrouping"),
     ("Information", "VehicleInformation"),
     ("LineType", "LineItemType"),
     ("Range", "AvailabilityRange"),
-    ("Refused", "MatchRefusals"),
     ("Rule", "PolicyRule"),
     ("Rules", "PolicyRules"),
 ];

@@ -24,11 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{ConnectorKind, Outline, operator_checksum};
 use super::score::{Merits, POINTS_PER_MINOR_UNIT, Price};
-use super::{Assignment, Candidate, MatchRequest, MatchSummary};
+use super::{Candidate, MatchRequest};
 use crate::charging::calendar::CalendarOwner;
 use crate::charging::geo::distance_meters;
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, Point};
+use crate::models::reservation::{Assignment, MatchSummary};
 use crate::money::Currency;
 use crate::window::Window;
 

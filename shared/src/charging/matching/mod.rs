@@ -13,7 +13,7 @@
 //!
 //! Filters, in this order: the station is active and the EVSE can be reserved; the connector is of the vehicle's type; it is
 //! in order; its price is within the driver's cap; the station is open for the whole window; policies in enforcement allow
-//! it; the calendars of the EVSE and of the vehicle are free. A station counts in [`Refused`] at the first filter that none
+//! it; the calendars of the EVSE and of the vehicle are free. A station counts in [`MatchRefusals`] at the first filter that none
 //! of its connectors passes. A station that could not have been better than the chosen one may stay unread, or its calendars
 //! may; then it counts as not considered.
 //!
@@ -33,9 +33,6 @@ pub mod score;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
 use self::score::{Merits, SpeedClass, energy_price};
 use super::calendar::CalendarOwner;
 use super::geo::distance_meters;
@@ -46,7 +43,7 @@ use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
 use crate::models::driver::DriverPreferences;
-use crate::models::reservation::{LEAD, Reservation, ReservationStatus};
+use crate::models::reservation::{LEAD, MatchRefusals, Reservation, ReservationStatus};
 use crate::models::vehicle::ConnectorType;
 use crate::origin::Mode;
 use crate::time::{MINUTE, Timestamp};
@@ -57,58 +54,6 @@ const STEP: i64 = 5 * MINUTE;
 
 /// How late an attempt that is due when a window begins may be made, in milliseconds.
 const LATE: i64 = MINUTE;
-
-/// A connector and the window for which it is reserved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Assignment {
-    pub station: Id,
-    /// The EVSE of the connector.
-    pub evse: String,
-    pub connector: String,
-    pub window: Window,
-}
-
-/// What the last attempt to confirm found: how many stations are in the radius, and how many of them each filter refused.
-/// The stations in the radius that are not counted in `refused` are those that could be booked, the one chosen included.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MatchSummary {
-    /// Stations at most `location.radius` metres away from `location`. Stations that their operator does not publish are not
-    /// counted.
-    pub stations_in_radius: u32,
-    pub refused: Refused,
-}
-
-/// How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
-/// JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
-/// station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
-/// considered every station, and the counts say why each was refused. If it found a connector, the stations that could not be
-/// better are `not_considered`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Refused {
-    /// The station is not connected to a charging network, in live mode. This filter is applied before the others.
-    #[serde(default)]
-    pub not_connected: u32,
-    /// The station is not `active`, or none of its EVSEs can be reserved.
-    pub not_reservable: u32,
-    /// No reservable connector has the vehicle's `charging_standard`.
-    pub connector_type: u32,
-    /// Every such connector is `faulted`, `unavailable` or `unknown`.
-    pub out_of_order: u32,
-    /// Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another currency. In live
-    /// mode also: its price is unknown.
-    pub price: u32,
-    /// The station is not open for the whole of any window.
-    pub closed: u32,
-    /// A policy in enforcement forbids the station, its price, or every window in which it is open.
-    #[serde(default)]
-    pub policy: u32,
-    /// In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging.
-    pub booked: u32,
-    /// The attempt did not finish examining the station, because none of its connectors could have a lower score than the
-    /// one chosen: the station is further away, more expensive or less preferred. Or every window has begun already.
-    #[serde(default)]
-    pub not_considered: u32,
-}
 
 /// What a reservation asks for, and the rules that apply to it.
 #[derive(Debug, Clone, Copy)]
@@ -226,7 +171,7 @@ enum Filter {
 
 impl Filter {
     /// The count of the stations that the filter refused.
-    fn count_in(self, refused: &mut Refused) -> &mut u32 {
+    fn count_in(self, refused: &mut MatchRefusals) -> &mut u32 {
         match self {
             Self::NotReservable => &mut refused.not_reservable,
             Self::ConnectorType => &mut refused.connector_type,
@@ -330,6 +275,7 @@ mod tests {
     use super::best_first::{BestFirst, IndexedStation, Match, Step};
     use super::*;
     use crate::models::driver::{ChargingSpeed, Driver};
+    use crate::models::reservation::{Assignment, MatchSummary};
     use crate::money::Currency;
     use crate::ocpi;
     use serde_json::json;
@@ -494,7 +440,7 @@ mod tests {
         }
         let (found, summary) = ranking(&request, &closed, 1, |_| Vec::new());
         assert_eq!(found.len(), 1);
-        let want = Refused {
+        let want = MatchRefusals {
             not_connected: 0,
             not_reservable: 2,
             connector_type: 1,

@@ -1,32 +1,50 @@
-//! Where deliveries may go: public addresses only, judged after resolving, so that a webhook cannot be aimed at what
-//! lies behind our own doors. Sources: the IANA special-purpose address registries for IPv4 and IPv6.
+//! The addresses that requests to other parties may go to: webhooks, and charging networks. They are public addresses only,
+//! checked after a name is resolved, so that no request can be aimed at what lies behind our own doors. Sources: the IANA
+//! special-purpose address registries for IPv4 and IPv6.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use crate::error::{Error, Result};
+use crate::fields::text::WebUrl;
 
-use crate::models::webhook_endpoint::Targets;
-
-/// Resolves names for deliveries. A name with any address that is refused is refused as a whole, and the connection goes
-/// to the addresses just checked.
-#[derive(Debug, Clone, Copy)]
-pub struct Resolver(pub Targets);
-
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let targets = self.0;
-        Box::pin(async move {
-            let found: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if !found.iter().all(|address| targets.allow(address.ip())) {
-                return Err("the host has an address that is not public".into());
-            }
-            Ok(Box::new(found.into_iter()) as Addrs)
-        })
-    }
+/// Which addresses requests may go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Targets {
+    /// Public hosts over https.
+    Public,
+    /// Those, and this machine itself over either scheme: for local runs.
+    PublicAndLoopback,
 }
 
 impl Targets {
+    /// Checks the URL of an endpoint as far as that is possible without resolving its host. The addresses behind a name
+    /// are checked at each delivery.
+    ///
+    /// # Errors
+    /// 400 with the parameter `url` if the address is not public, or not `https`.
+    pub fn check(self, url: &WebUrl) -> Result<()> {
+        let Some(url) = url.parts() else {
+            return Err(Error::invalid("url", "expected an absolute https URL"));
+        };
+        let loopback = match url.host() {
+            Some(url::Host::Domain(name)) => is_localhost(name),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        if loopback && self == Self::PublicAndLoopback {
+            return Ok(());
+        }
+        if url.scheme() != "https" {
+            return Err(Error::invalid("url", "must be an https address"));
+        }
+        if loopback || !self.allow_url(&url) {
+            let message = "must not name a internal, loopback or otherwise special IP address";
+            return Err(Error::invalid("url", message));
+        }
+        Ok(())
+    }
+
     /// Whether a delivery may go to this address.
     pub fn allow(self, address: IpAddr) -> bool {
         let address = unwrapped(address);
@@ -42,6 +60,12 @@ impl Targets {
             None => false,
         }
     }
+}
+
+/// `localhost` and the names below it stand for the machine itself (RFC 6761).
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// The IPv4 address inside a mapped (`::ffff:0:0/96`) or translated (NAT64, `64:ff9b::/96`) one.

@@ -7,32 +7,32 @@ use futures::future::BoxFuture;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
 
-use crate::app::App;
-use crate::charging::calendar::CalendarOwner;
-use crate::error::{Error, Result};
-use crate::id::{Id, Kind};
-use crate::models::charging_session::{ChargingSession, SessionStatus};
-use crate::models::charging_station::{ChargingStation, Connector, StationInternal};
-use crate::models::driver::Driver;
-use crate::models::event::{
+use shared::App;
+use shared::charging::calendar::CalendarOwner;
+use shared::error::{Error, Result};
+use shared::id::{Id, Kind};
+use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::charging_station::{ChargingStation, Connector, StationInternal};
+use shared::models::driver::Driver;
+use shared::models::event::{
     Cause, Delivery, DeliveryState, Event, EventInternal, EventRequest, EventType,
 };
-use crate::models::fleet::Fleet;
-use crate::models::invoice::Invoice;
-use crate::models::policy::Policy;
-use crate::models::report::Report;
-use crate::models::reservation::{Reservation, ReservationStatus};
-use crate::models::stored::Stored;
-use crate::models::transaction::Transaction;
-use crate::models::vehicle::Vehicle;
-use crate::models::webhook_endpoint::WebhookEndpoint;
-use crate::ocpi::network::NetworkStatus;
-use crate::ocpi::object::Module;
-use crate::origin::{Mode, Origin, Tenant};
-use crate::ports::{FailedChange, Message};
-use crate::store::keys;
-use crate::store::sweep::Waiting;
-use crate::time::Timestamp;
+use shared::models::fleet::Fleet;
+use shared::models::invoice::Invoice;
+use shared::models::policy::Policy;
+use shared::models::report::Report;
+use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::stored::Stored;
+use shared::models::transaction::Transaction;
+use shared::models::vehicle::Vehicle;
+use shared::models::webhook_endpoint::WebhookEndpoint;
+use shared::ocpi::network::NetworkStatus;
+use shared::ocpi::object::Module;
+use shared::origin::{Mode, Origin, Tenant};
+use shared::ports::{FailedChange, Message};
+use shared::store::keys;
+use shared::store::sweep::Waiting;
+use shared::time::Timestamp;
 
 /// One record of the stream: a row before and after.
 #[derive(Debug, Clone, Default)]
@@ -184,7 +184,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
     let cause = Cause {
         request: read::<EventRequest>(new, "request")?,
         at,
-        version: app.keys.version(app, tenant, app.now()).await?,
+        version: app.edge.keys.version(&app.store, tenant, app.now()).await?,
     };
     for kind in announced {
         let event = Event::of(
@@ -264,7 +264,11 @@ async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord)
             read(new, "object")?.ok_or_else(|| Error::permanent("an event without content"))?;
         let deliveries = deliveries(app, tenant, &event).await?;
         let origin = Origin::background(tenant.clone(), app.now());
-        let version = app.keys.version(app, tenant, origin.now).await?;
+        let version = app
+            .edge
+            .keys
+            .version(&app.store, tenant, origin.now)
+            .await?;
         let plan = app
             .store
             .plan_deliveries(&origin, id, &deliveries, &version);
@@ -574,7 +578,11 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let origin = Origin::background(tenant.clone(), app.now());
             let Some(planned) = &row.internal.deliveries else {
                 let deliveries = deliveries(app, tenant, &row.object).await?;
-                let version = app.keys.version(app, tenant, origin.now).await?;
+                let version = app
+                    .edge
+                    .keys
+                    .version(&app.store, tenant, origin.now)
+                    .await?;
                 app.store
                     .plan_deliveries(&origin, id, &deliveries, &version)
                     .await?;

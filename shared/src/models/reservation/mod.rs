@@ -2,9 +2,12 @@
 //!
 //! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled.
 
+mod assignment;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use self::assignment::{Assignment, MatchRefusals, MatchSummary};
 use super::body::RequestBody;
 use super::charging_station::Point;
 use super::check_size;
@@ -13,8 +16,6 @@ use super::event_type::EventType;
 use super::stored::{Object, Stored};
 use super::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
 use super::vehicle::{ConnectorType, Vehicle};
-use crate::charging::matching::{Assignment, MatchSummary};
-use crate::charging::search::Circle;
 use crate::error::{Code, Error, Result};
 use crate::fields::metadata::{Metadata, MetadataChange};
 use crate::fields::patch::{Change, Patch};
@@ -720,13 +721,6 @@ impl Area {
         Point {
             latitude: self.latitude,
             longitude: self.longitude,
-        }
-    }
-
-    pub fn circle(&self) -> Circle {
-        Circle {
-            center: self.center(),
-            meters: self.radius,
         }
     }
 
