@@ -19,6 +19,7 @@ mod import_stations;
 mod invoices;
 mod layout;
 mod money;
+mod network_sessions;
 mod ocpi;
 mod openapi;
 mod pages;

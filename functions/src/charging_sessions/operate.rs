@@ -57,8 +57,8 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         SessionStatus::Pending => return start(app, &origin, row, &network).await,
         SessionStatus::Active => {
             let lasts = origin.now.millis_since(row.object.session_started);
-            if lasts >= LONGEST && network.stop.is_none() {
-                row.ask_stop(origin.now);
+            if lasts >= LONGEST && row.ask_stop(origin.now) {
+                return send_stop(app, &origin, row, &network).await;
             }
         }
         SessionStatus::Completed => {

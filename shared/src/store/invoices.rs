@@ -519,17 +519,23 @@ impl UnitOfWork<'_> {
     }
 }
 
-/// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. One that this invoice
-/// has claimed already stays.
+/// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. The adjustments of a
+/// session stay together, so that a corrected price is not billed before the wrong one is credited. Those that this invoice has claimed
+/// already stay.
 fn leave_credits(billed: &mut Vec<Billable>) {
     let due =
         |billed: &[Billable]| -> i64 { billed.iter().map(|one| one.line.amount - one.paid).sum() };
+    let is_open = |one: &Billable| one.what.is(Kind::Adjustment) && one.claimed_by.is_none();
     while due(billed) < 0 {
-        let is_credit = |one: &Billable| one.line.amount < 0 && one.claimed_by.is_none();
-        let Some(place) = billed.iter().position(is_credit) else {
+        let mut sums: BTreeMap<Option<Id>, i64> = BTreeMap::new();
+        for one in billed.iter().filter(|one| is_open(one)) {
+            *sums.entry(one.line.charging_session.clone()).or_default() += one.line.amount;
+        }
+        let credited = sums.into_iter().find(|(_, sum)| *sum < 0);
+        let Some((session, _)) = credited else {
             return;
         };
-        billed.remove(place);
+        billed.retain(|one| !is_open(one) || one.line.charging_session != session);
     }
 }
 
