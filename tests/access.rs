@@ -1,11 +1,32 @@
 //! What each function calls of the table, as `infra/access.json` has it: the roles of functions are made from that file.
+//!
+//! Tests run on a connection that knows which function makes a call (`shared::function_scope`). With the variable
+//! `RECORD_ACCESS` it records the calls in `target/access`, from which `cargo run -p generate access` writes the file. Without
+//! it, a call that the function's role would not allow is refused as AWS refuses it. So a test fails if a permission is missing,
+//! and `cargo run -p generate access -- --all --check`, after all tests were recorded, if one is left over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{LazyLock, Mutex};
 
+use aws_sdk_dynamodb::config::SharedHttpClient;
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_runtime_api::http::StatusCode;
+use functions::function::Trigger;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use shared::deployment::Need;
+use shared::function_scope::{self, EVERY_CHANGE, EVERY_REQUEST};
+use shared::http::{Method, Route, expand};
+use shared::store::access::Rows;
+use shared::{Id, Kind};
 
 /// The file, relative to the repository.
 pub const FILE: &str = "infra/access.json";
@@ -89,5 +110,356 @@ pub fn read(path: &Path) -> std::io::Result<Recorded> {
         Ok(text) => serde_json::from_slice(&text).map_err(std::io::Error::other),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Recorded::new()),
         Err(error) => Err(error),
+    }
+}
+
+/// Writes recorded calls to a file.
+///
+/// # Panics
+/// They have no JSON representation, which every one has.
+pub fn render(recorded: &Recorded) -> String {
+    serde_json::to_string_pretty(recorded).expect("JSON") + "\n"
+}
+
+/// What a function may call of the table: what it was seen to call, and what follows from its route. None if nothing was
+/// recorded for it yet.
+///
+/// - Around the handler of every route there are authentication and the rate limit, and idempotency records where it changes
+///   something.
+/// - A route that takes `expand[]` reads objects of every kind that it can show in place of an id.
+/// - A function that scans the table deals with rows of every kind, of which tests have a few: it may do what it was seen to do
+///   with all rows that its deployment names.
+pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
+    let of_scope = |scope: &str| recorded.get(scope).cloned();
+    let endpoint = functions::endpoint_named(name);
+    let other = functions::FUNCTIONS.iter().find(|one| one.name == name);
+    match (endpoint, other.map(|one| one.trigger)) {
+        (Some(endpoint), _) => {
+            let mut granted = of_scope(name)?;
+            granted.extend(of_scope(EVERY_REQUEST).unwrap_or_default());
+            if endpoint.route.method != Method::Get {
+                granted.extend(of_scope(EVERY_CHANGE).unwrap_or_default());
+            }
+            granted.extend(expansions(&endpoint.route));
+            Some(granted)
+        }
+        (None, Some(Trigger::Pages)) => Some(BTreeSet::new()),
+        // It serves every route by path, and no request gets as far as a handler.
+        (None, Some(Trigger::Otherwise)) => of_scope(EVERY_REQUEST),
+        (None, Some(_)) => {
+            let seen = of_scope(name)?;
+            let deployment = functions::deployment_named(name)?;
+            Some(match deployment.needs.contains(&Need::ScanTable) {
+                true => widened(&seen, deployment.writes),
+                false => seen,
+            })
+        }
+        (None, None) => of_scope(name),
+    }
+}
+
+/// The reads that expansions take.
+fn expansions(route: &Route) -> impl Iterator<Item = Access> {
+    let kinds = expand::reachable(route).into_iter();
+    let patterns = kinds.flat_map(|kind| Rows::Of(kind).patterns());
+    patterns.map(|keys| Access {
+        action: "BatchGetItem".into(),
+        place: Place::Table,
+        keys,
+    })
+}
+
+/// The same actions on rows of the table, for all patterns of these groups of rows.
+fn widened(seen: &BTreeSet<Access>, groups: &[Rows]) -> BTreeSet<Access> {
+    let declared: Vec<String> = groups.iter().flat_map(|rows| rows.patterns()).collect();
+    let widen = |access: &Access| {
+        let covered = declared.iter().any(|pattern| fits(pattern, &access.keys));
+        match covered && !access.is_read() {
+            true => declared.iter().map(|pattern| access.on(pattern)).collect(),
+            false => vec![access.clone()],
+        }
+    };
+    seen.iter().flat_map(widen).collect()
+}
+
+impl Access {
+    /// Whether it leaves the rows as they are.
+    pub fn is_read(&self) -> bool {
+        ["BatchGetItem", "GetItem", "Query", "Scan"].contains(&self.action.as_str())
+    }
+
+    fn on(&self, pattern: &str) -> Self {
+        Self {
+            keys: pattern.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a policy that grants this access allows the other one.
+    fn allows(&self, other: &Self) -> bool {
+        self.action == other.action && self.place == other.place && fits(&self.keys, &other.keys)
+    }
+}
+
+/// Whether a pattern of IAM fits a text.
+pub fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
+            (0..=text.len()).any(|at| text.is_char_boundary(at) && fits(rest, &text[at..]))
+        }),
+    }
+}
+
+/// What IAM checks of a call of the table.
+///
+/// # Panics
+/// The call is none that the service makes.
+pub fn of_call(operation: &str, request: &Value) -> Vec<Access> {
+    let mut found = Vec::new();
+    let mut note = |action: &str, place: &Place, key: &str| {
+        found.extend(patterns_of(key).into_iter().map(|keys| Access {
+            action: action.to_owned(),
+            place: place.clone(),
+            keys,
+        }));
+    };
+    let pk = |row: &Value| row["pk"]["S"].as_str().map(str::to_owned);
+    match operation {
+        "GetItem" | "UpdateItem" | "DeleteItem" => {
+            note(
+                operation,
+                &Place::Table,
+                &pk(&request["Key"]).expect("a key"),
+            );
+        }
+        "PutItem" => note(
+            operation,
+            &Place::Table,
+            &pk(&request["Item"]).expect("a key"),
+        ),
+        "Query" => {
+            let place = request["IndexName"].as_str();
+            let place = place.map_or(Place::Table, |name| Place::Index(name.to_owned()));
+            let condition = request["KeyConditionExpression"]
+                .as_str()
+                .expect("a condition");
+            let (_, value) = condition.split_once('=').expect("a partition key");
+            let value = value.split_whitespace().next().expect("a value");
+            let value = &request["ExpressionAttributeValues"][value]["S"];
+            note(operation, &place, value.as_str().expect("a partition key"));
+        }
+        "Scan" => found.push(Access {
+            action: operation.to_owned(),
+            place: Place::Table,
+            keys: "*".to_owned(),
+        }),
+        "BatchGetItem" | "BatchWriteItem" => {
+            for asked in request["RequestItems"]
+                .as_object()
+                .expect("tables")
+                .values()
+            {
+                let keys = asked["Keys"].as_array().into_iter().flatten();
+                let keys = keys.filter_map(pk);
+                let writes = asked.as_array().into_iter().flatten();
+                let writes = writes.filter_map(|write| {
+                    pk(&write["PutRequest"]["Item"]).or_else(|| pk(&write["DeleteRequest"]["Key"]))
+                });
+                keys.chain(writes)
+                    .for_each(|key| note(operation, &Place::Table, &key));
+            }
+        }
+        "TransactWriteItems" | "TransactGetItems" => {
+            for item in request["TransactItems"].as_array().expect("items") {
+                for (kind, part) in item.as_object().expect("a part") {
+                    let key = pk(&part["Key"]).or_else(|| pk(&part["Item"]));
+                    note(&format!("{kind}Item"), &Place::Table, &key.expect("a key"));
+                }
+            }
+        }
+        other => panic!("tests/access.rs does not know the operation {other}"),
+    }
+    found
+}
+
+/// The patterns of IAM for keys like this one, of the table or of an index: ids, dates and what clients choose are left open,
+/// and so is the mode.
+pub fn patterns_of(key: &str) -> Vec<String> {
+    let mut parts: Vec<&str> = key.split('#').collect();
+    let mut heads = vec![""];
+    match parts[0] {
+        "live" | "test" => {
+            heads = vec!["live#", "test#"];
+            parts.remove(0);
+        }
+        // `acct_*#` covers the mode as well.
+        account if Id::from(account).is(Kind::Account) && parts.len() > 2 => {
+            heads = vec!["acct_*#"];
+            parts.drain(..2);
+        }
+        _ => {}
+    }
+    let mut pattern: Vec<String> = Vec::new();
+    for part in parts {
+        let is_word = |part: &str| {
+            !part.is_empty()
+                && part
+                    .bytes()
+                    .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+        };
+        let before = pattern.last().map_or("", String::as_str);
+        // What follows a word is a name, but for `OCPI#OBJECT` and the like.
+        let is_open = before == "*" || (is_word(before) && before != "OCPI");
+        let letters = part.find(|c: char| !c.is_ascii_lowercase() && c != '_');
+        pattern.push(match letters {
+            _ if is_open => "*".to_owned(),
+            _ if is_word(part) => part.to_owned(),
+            None if !part.is_empty() => part.to_owned(),
+            Some(end) if end > 0 => format!("{}*", &part[..end]),
+            _ => "*".to_owned(),
+        });
+        if pattern.ends_with(&["*".to_owned(), "*".to_owned()]) {
+            pattern.pop();
+        }
+    }
+    let pattern = pattern.join("#");
+    heads
+        .iter()
+        .map(|head| format!("{head}{pattern}"))
+        .collect()
+}
+
+/// The variable with which tests record the calls of functions, instead of refusing those that `infra/access.json` does not
+/// have.
+const RECORD: &str = "RECORD_ACCESS";
+
+/// The folder of the recordings, relative to the repository: one file per process, with a function and an access on each line.
+pub const RECORDINGS: &str = "target/access";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The calls that tests have recorded.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn recordings() -> std::io::Result<Recorded> {
+    let mut recorded = Recorded::new();
+    let folder = root().join(RECORDINGS);
+    let files = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(recorded),
+        files => files?,
+    };
+    for file in files {
+        for line in std::fs::read_to_string(file?.path())?.lines() {
+            let (function, access) = line.split_once(' ').unwrap_or((line, ""));
+            let access = access.parse().map_err(std::io::Error::other)?;
+            recorded
+                .entry(function.to_owned())
+                .or_default()
+                .insert(access);
+        }
+    }
+    Ok(recorded)
+}
+
+/// What functions may call, by their names, as far as it has been asked for.
+static GRANTED: LazyLock<Mutex<HashMap<&'static str, Option<BTreeSet<Access>>>>> =
+    LazyLock::new(Mutex::default);
+
+/// The calls that this process has recorded, and where it writes them.
+static SEEN: LazyLock<Option<Mutex<Recording>>> = LazyLock::new(|| {
+    std::env::var_os(RECORD)?;
+    let folder = root().join(RECORDINGS);
+    std::fs::create_dir_all(&folder).expect("the folder of recordings");
+    let path = folder.join(format!("{}.txt", std::process::id()));
+    let file = std::fs::File::create(path).expect("a recording");
+    let calls = BTreeSet::new();
+    Some(Mutex::new(Recording { file, calls }))
+});
+
+struct Recording {
+    file: std::fs::File,
+    calls: BTreeSet<(&'static str, Access)>,
+}
+
+/// Records the call of a function, or says why its role does not allow it.
+fn check(function: &'static str, operation: &str, request: &Value) -> Result<(), String> {
+    let calls = of_call(operation, request);
+    if let Some(seen) = &*SEEN {
+        let mut seen = seen.lock().expect("the recording");
+        for access in calls {
+            let line = format!("{function} {access}\n");
+            if seen.calls.insert((function, access)) {
+                seen.file.write_all(line.as_bytes()).expect("the recording");
+            }
+        }
+        return Ok(());
+    }
+    let mut granted_before = GRANTED.lock().expect("the permissions");
+    let granted = granted_before.entry(function).or_insert_with(|| {
+        static RECORDED: LazyLock<Recorded> =
+            LazyLock::new(|| read(&root().join(FILE)).expect("infra/access.json"));
+        granted(&RECORDED, function)
+    });
+    // Nothing was recorded for the function so far.
+    let Some(granted) = granted else {
+        return Ok(());
+    };
+    let missing = calls
+        .iter()
+        .find(|access| !granted.iter().any(|one| one.allows(access)));
+    match missing {
+        None => Ok(()),
+        Some(access) => Err(format!(
+            "{function} may not {access}: {FILE} does not have it. Run this test with {RECORD}=1, then `cargo run -p generate access template`"
+        )),
+    }
+}
+
+/// The connections of the service to its table, on which every function may do what its role allows on AWS, and no more. With
+/// the variable `RECORD_ACCESS`, what functions do is recorded instead.
+pub fn guarded(inner: SharedHttpClient) -> SharedHttpClient {
+    SharedHttpClient::new(Guarded(inner))
+}
+
+#[derive(Debug)]
+struct Guarded(SharedHttpClient);
+
+impl HttpClient for Guarded {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        SharedHttpConnector::new(GuardedLine(self.0.http_connector(settings, components)))
+    }
+}
+
+#[derive(Debug)]
+struct GuardedLine(SharedHttpConnector);
+
+impl HttpConnector for GuardedLine {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        // What belongs to no function is done by a test or by the runner.
+        let Some(function) = function_scope::current() else {
+            return self.0.call(request);
+        };
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default();
+        let body = request.body().bytes().unwrap_or_default();
+        let body: Value = serde_json::from_slice(body).expect("JSON");
+        match check(function, operation, &body) {
+            Ok(()) => self.0.call(request),
+            Err(message) => {
+                drop(std::io::stderr().write_all(format!("{message}\n").as_bytes()));
+                let refused = serde_json::json!({"__type": "com.amazon.coral.service#AccessDeniedException", "Message": message});
+                let status = StatusCode::try_from(400).expect("a status");
+                let response = HttpResponse::new(status, refused.to_string().into());
+                HttpConnectorFuture::ready(Ok(response))
+            }
+        }
     }
 }

@@ -15,6 +15,8 @@ use aws_smithy_runtime_api::http::StatusCode;
 use shared::store::{Store, client};
 use tokio::sync::Notify;
 
+use crate::access;
+
 /// Times the limits of Lambda: under faults, no time-out must decide what happens, lest a seed replay otherwise.
 pub const UNHURRIED: u32 = 100;
 
@@ -126,7 +128,7 @@ pub fn store(url: &str, table: &str) -> Store {
     let config = shared::aws::config();
     let mut settings = client::tuned(&config, UNHURRIED);
     settings.set_endpoint_url(Some(url.to_owned()));
-    let inner = config.http_client().expect("a client");
+    let inner = access::guarded(config.http_client().expect("a client"));
     settings.set_http_client(Some(SharedHttpClient::new(Faulty(inner))));
     Store::new(
         aws_sdk_dynamodb::Client::from_conf(settings.build()),

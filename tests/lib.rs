@@ -146,6 +146,8 @@ impl TestApp {
             // The tests' own clients of the table have the credentials of the environment, or its stand-in.
             access_key: Some(access_key()),
             versions: Default::default(),
+            encryption_keys: None,
+            table_http: shared::aws::config().http_client().map(access::guarded),
         };
         change(&mut options);
         let running = Self::run(options).await;

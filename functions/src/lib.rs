@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod api_keys;
+pub mod budget;
 pub mod charging_sessions;
 pub mod charging_stations;
 pub mod docs;
@@ -22,6 +23,7 @@ mod references;
 pub mod reports;
 pub mod request_spec;
 pub mod reservations;
+pub mod secrets;
 pub mod stream;
 pub mod transactions;
 pub mod vehicles;
@@ -53,7 +55,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 20] = [
+pub const FUNCTIONS: [Function; 23] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -67,6 +69,9 @@ pub const FUNCTIONS: [Function; 20] = [
     fleets::bill::FUNCTION,
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
+    accounts::export::FUNCTION,
+    accounts::erase::FUNCTION,
+    secrets::reencrypt::FUNCTION,
     charging_stations::import::FUNCTION,
     networks::manage::FUNCTION,
     networks::sync::FUNCTION,
@@ -166,6 +171,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(reports::retrieve),
         route!(reservations::cancel),
         route!(reservations::create),
+        route!(reservations::find),
         route!(reservations::list),
         route!(reservations::retrieve),
         route!(reservations::update),
@@ -240,12 +246,12 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::Confirm {
             tenant,
             reservation,
-            wish,
+            request,
         } => Box::pin(reservations::confirm::handle(
             app,
             tenant,
             reservation,
-            wish.as_deref(),
+            request.as_deref(),
         )),
         Message::Expire {
             tenant,

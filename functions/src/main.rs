@@ -8,12 +8,15 @@ use aws_lambda_events::event::dynamodb::{Event as StreamEvent, EventRecord};
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use functions::accounts::bootstrap::{self, Bootstrap};
+use functions::accounts::erase::{self, Erase};
+use functions::accounts::export::{self, Export};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::docs;
 use functions::gateway;
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
+use functions::secrets::reencrypt::{self, Reencrypt};
 use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
 use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
@@ -64,19 +67,39 @@ async fn serve() -> Result<(), Error> {
         }
         bootstrap::NAME => {
             let handle = async |event: LambdaEvent<Bootstrap>| {
-                bootstrap::handle(&app, event.payload).await.map_err(told)
+                bootstrap::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         set_status::NAME => {
             let handle = async |event: LambdaEvent<SetStatus>| {
-                set_status::handle(&app, event.payload).await.map_err(told)
+                set_status::handle(&app, event.payload)
+                    .await
+                    .map_err(logged)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
+        export::NAME => {
+            let handle = async |event: LambdaEvent<Export>| {
+                export::handle(&app, event.payload).await.map_err(logged)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
+        erase::NAME => {
+            let handle = async |event: LambdaEvent<Erase>| {
+                erase::handle(&app, event.payload).await.map_err(logged)
+            };
+            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+        }
+        reencrypt::NAME => {
+            let handle = async |event: LambdaEvent<Reencrypt>| {
+                reencrypt::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
         import::NAME => {
             let handle = async |event: LambdaEvent<Import>| {
-                import::handle(&app, event.payload).await.map_err(told)
+                import::handle(&app, event.payload).await.map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -85,7 +108,7 @@ async fn serve() -> Result<(), Error> {
             let handle = async |event: LambdaEvent<Manage>| {
                 manage::handle(&app, event.payload, own_url)
                     .await
-                    .map_err(told)
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -102,7 +125,7 @@ async fn serve() -> Result<(), Error> {
             let handle = async |event: LambdaEvent<gateway::Event>| {
                 gateway::answer(router.clone(), event.payload, trace_of(&event.context))
                     .await
-                    .map_err(told)
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
@@ -205,7 +228,7 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
 }
 
 /// The error of an operator's invocation, which is returned and logged.
-fn told(error: shared::Error) -> Error {
+fn logged(error: shared::Error) -> Error {
     tracing::error!(%error, "an invocation failed");
     error.into()
 }
@@ -229,6 +252,15 @@ mod tests {
         let status: SetStatus =
             serde_json::from_str(include_str!("../../events/set-account-status.json")).unwrap();
         assert!(status.account.is(shared::Kind::Account));
+        let export: Export =
+            serde_json::from_str(include_str!("../../events/export-account.json")).unwrap();
+        assert!(export.mode.is_live() && export.cursor.is_none());
+        let erase: Erase =
+            serde_json::from_str(include_str!("../../events/erase-account.json")).unwrap();
+        assert_eq!(erase.account, status.account);
+        let reencrypt: Reencrypt =
+            serde_json::from_str(include_str!("../../events/reencrypt-secrets.json")).unwrap();
+        assert!(reencrypt.cursor.is_none());
         let import: Import =
             serde_json::from_str(include_str!("../../events/import-stations.json")).unwrap();
         assert!(import.key.starts_with("stations/"));

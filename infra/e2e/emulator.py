@@ -4,7 +4,7 @@ metrics up, of which only the first metric is watched, and numbers that come fro
 
 import json
 
-from ministack.core import iam_actions
+from ministack.core import iam_actions, iam_evaluator
 from ministack.services.cloudformation import provisioners
 from ministack.app import main
 
@@ -13,12 +13,8 @@ resource_arn = iam_actions.extract_resource_arn
 
 
 def leading_keys(request):
-    """The partition keys a request of DynamoDB names. A transaction is held to all its keys at once, which is stricter
-    than AWS: there every write is held to its own."""
+    """The partition keys a request of DynamoDB names."""
     keys = [request.get("Key"), request.get("Item")]
-    for item in request.get("TransactItems", []):
-        for write in item.values():
-            keys += [write.get("Key"), write.get("Item")]
     for requests in request.get("RequestItems", {}).values():
         if isinstance(requests, dict):
             keys += requests.get("Keys", [])
@@ -42,6 +38,37 @@ def with_leading_keys(body):
     if keys:
         context["dynamodb:LeadingKeys"] = keys
     return context
+
+
+transaction_checks = iam_actions.dynamodb_transaction_checks
+enforce = iam_evaluator.enforce
+
+
+class Row(str):
+    """The ARN of the table, for the check of one part of a transaction, and the partition key of that part."""
+
+
+def with_rows(action, body, *more):
+    """The checks of a transaction. Each part has one member, so there is one check for each."""
+    checks = transaction_checks(action, body, *more)
+    found = []
+    for (one, arn), item in zip(checks, json.loads(body or b"{}").get("TransactItems", [])):
+        row = Row(arn)
+        row.leading_keys = leading_keys(next(iter(item.values())))
+        found.append((one, row))
+    return found
+
+
+def enforce_row(*args, **named):
+    """Holds each part of a transaction to its own partition key."""
+    row = named.get("resource_arn")
+    if isinstance(row, Row):
+        named["service_context"] = {**(named.get("service_context") or {}), "dynamodb:LeadingKeys": row.leading_keys}
+    return enforce(*args, **named)
+
+
+iam_actions.dynamodb_transaction_checks = with_rows
+iam_evaluator.enforce = enforce_row
 
 
 def with_schedule_group(service, method, path, headers, body, *more):

@@ -123,7 +123,11 @@ class Deployment:
         s3 = aws.client("s3")
         s3.create_bucket(Bucket="artifacts", CreateBucketConfiguration={"LocationConstraint": REGION})
         self.upload("functions.zip")
-        parameters = {"RateTest": "1000", "DeletionProtection": "false", "Architecture": "x86_64"}
+        # The origin of a static host that has the console.
+        self.console = f"http://127.0.0.1:{free_port()}"
+        parameters = {
+            "RateTest": "1000", "DeletionProtection": "false", "Architecture": "x86_64", "Console": self.console,
+        }  # fmt: skip
         if os.uname().machine == "aarch64":
             parameters["Architecture"] = "arm64"
         template, self.nested = stack.root(ROOT / "infra/template.yaml")
@@ -265,6 +269,24 @@ def check_upgrade(aws, deployment, api):
         until("the old version", lambda: limit() == old)
     assert traffic.statuses() == {200}, traffic.answers
     say(f"versions {before}, {after} and {int(after) + 1} and back by alias: {traffic.answers.total()} requests, none failed")
+
+
+def check_console(api, origin):
+    """Pages of the console's origin may call the API, and pages of no other."""
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,idempotency-key"}
+    status, _, headers = api.send("OPTIONS", "/v1/fleets", headers={"Origin": origin, **asked})
+    assert status in (200, 204) and headers["Access-Control-Allow-Origin"] == origin, (status, dict(headers))
+    assert "POST" in headers["Access-Control-Allow-Methods"], dict(headers)
+    assert "idempotency-key" in headers["Access-Control-Allow-Headers"].lower(), dict(headers)
+    status, _, headers = api.send("GET", "/v1/fleets", headers={"Origin": origin})
+    assert status == 200 and headers["Access-Control-Allow-Origin"] == origin, dict(headers)
+    assert "service-request-id" in headers["Access-Control-Expose-Headers"].lower(), dict(headers)
+    for foreign in ("http://127.0.0.1:1", "https://evil.example", "null"):
+        for method, more in (("OPTIONS", asked), ("GET", {})):
+            _, _, headers = api.send(method, "/v1/fleets", headers={"Origin": foreign, **more})
+            allowed = headers.get("Access-Control-Allow-Origin")
+            assert allowed not in (foreign, "*"), f"{foreign} may {method}: {allowed}"
+    say(f"the API allows the console's origin {origin}, and no other")
 
 
 class Api:
@@ -741,6 +763,93 @@ def attempt(table, database, action, pk):
     return True
 
 
+def check_operators(aws, deployment, account):
+    """An account is exported and erased by functions with their own roles: nothing of it is left in the table, the bucket and the
+    scheduler. The secrets of the others are encrypted anew."""
+    functions, database, s3, scheduler = (aws.client(name) for name in ("lambda", "dynamodb", "s3", "scheduler"))
+    table, bucket, group = (deployment.resources[name] for name in ("Table", "Files", "Schedules"))
+
+    def invoke(name, payload):
+        """Invokes a function until it does not return a cursor any more."""
+        for _ in range(100):
+            answer = functions.invoke(FunctionName=f"fleet-{name}:live", Payload=json.dumps(payload).encode())
+            shown = json.loads(answer["Payload"].read())
+            assert "FunctionError" not in answer, f"{name}: {shown}"
+            if shown["cursor"] is None:
+                return shown
+            payload = payload | {"cursor": shown["cursor"]}
+        raise AssertionError(f"{name} never ends")
+
+    def keys(prefix):
+        pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        return [one["Key"] for page in pages for one in page.get("Contents", [])]
+
+    def left(id):
+        pages = database.get_paginator("scan").paginate(TableName=table)
+        rows = [row for page in pages for row in page["Items"] if id in json.dumps(row, default=str)]
+        schedules = scheduler.list_schedules(GroupName=group)["Schedules"]
+        names = {row["pk"]["S"].split("#")[-1] for row in rows}
+        return rows, keys(f"{id}/"), [one["Name"] for one in schedules if one["Name"] in names]
+
+    made = invoke_once(functions, "fleet-bootstrap-account:live", json.loads((ROOT / "events/bootstrap-account.json").read_text()))
+    id, key = made["account"]["id"], made["api_key"]["secret"]
+    api = Api(aws, deployment.outputs["ApiUrl"], key)
+    fleet, driver, vehicle, _ = check_objects(api)
+    reservation = reserve(api, driver, vehicle, 600)["id"]
+    until("the schedule", lambda: reservation in left(id)[2])
+    check_report(api)
+    assert len(keys(f"{id}/")) == 1
+
+    exported = invoke("export-account", {"account": id, "mode": "test", "rows_per_page": 100, "max_pages": 5})
+    lines = [s3.get_object(Bucket=bucket, Key=one)["Body"].read() for one in keys(exported["folder"]) if one.endswith(".jsonl")]
+    objects = [json.loads(line) for part in lines for line in part.splitlines()]
+    assert {fleet, driver, vehicle, reservation} <= {one.get("id") for one in objects}, objects
+    assert len(objects) == exported["objects"], exported
+
+    api.post(f"/v1/reservations/{reservation}/cancel", {})
+    invoke_once(functions, "fleet-set-account-status:live", {"account": id, "status": "closed"})
+    # Five minutes are moved, not waited for.
+    row = {"pk": {"S": f"ACCOUNT#{id}"}, "sk": {"S": "#"}}
+    database.update_item(
+        TableName=table, Key=row, UpdateExpression="SET #object.updated = :then", ExpressionAttributeNames={"#object": "object"},
+        ExpressionAttributeValues={":then": {"S": moment(-6).replace("Z", ".000Z")}},
+    )  # fmt: skip
+    erased = invoke("erase-account", {"account": id, "rows_per_page": 200, "max_pages": 5})
+    assert erased["status"] == "erased" and erased["rows"] > 10 and erased["files"] > 1, erased
+    assert left(id) == ([], [], []), left(id)
+    schedules = [one["Name"] for one in scheduler.list_schedules(GroupName=group)["Schedules"]]
+    assert reservation not in schedules, schedules
+    done = invoke("reencrypt-secrets", {})
+    assert (done["status"], done["unreadable"]) == ("succeeded", {}), done
+    say(f"an account of {exported['objects']} objects was exported and erased: {erased['rows']} rows, {erased['files']} files")
+
+
+def invoke_once(functions, name, payload):
+    answer = functions.invoke(FunctionName=name, Payload=json.dumps(payload).encode())
+    shown = json.loads(answer["Payload"].read())
+    assert "FunctionError" not in answer, f"{name}: {shown}"
+    return shown
+
+
+def may_read(table, database, row):
+    """Whether IAM lets a role read a row of the table, or a partition of an index that is given as INDEX/ATTRIBUTE/KEY."""
+    try:
+        if "/" in row:
+            index, attribute, key = row.split("/")
+            database.query(
+                TableName=table, IndexName=index, KeyConditionExpression=f"{attribute} = :pk",
+                ExpressionAttributeValues={":pk": {"S": key}},
+            )  # fmt: skip
+        elif row == "*":
+            database.scan(TableName=table, Limit=1)
+        else:
+            database.get_item(TableName=table, Key={"pk": {"S": row}, "sk": {"S": "#"}})
+    except ClientError as error:
+        assert error.response["Error"]["Code"] == "AccessDeniedException", error
+        return False
+    return True
+
+
 def check_access(aws, resources, functions, account):
     """The roles themselves, without the functions that have them."""
     identities, tokens, table = aws.client("iam"), aws.client("sts"), resources["Table"]
@@ -769,7 +878,7 @@ def check_access(aws, resources, functions, account):
             reading.append(id)
     for id in reading:
         database = as_role(id)
-        database.get_item(TableName=table, Key={"pk": {"S": rows[0]}, "sk": {"S": "#"}})
+        assert not may_read(table, database, "*"), f"{id} may scan the table"
         for action in WRITES:
             for row in rows:
                 assert not attempt(table, database, action, row), f"{id} may {action} {row}"
@@ -780,6 +889,18 @@ def check_access(aws, resources, functions, account):
     assert allowed == {rows[0], rows[2]}, f"create-fleet may write {allowed}"
     assert not attempt(table, as_role("ShowDocs"), "update_item", f"{prefix}RATE"), "show-docs has no use for the table"
     say("a function that makes fleets may write fleets and idempotency records, nothing else")
+    places = [f"{prefix}flt_1", f"{prefix}inv_1", f"KEY#{account}#1", f"list/list_pk/{prefix}fleet", f"list/list_pk/{prefix}driver"]
+    for id, wanted in {"RetrieveFleet": places[:1], "ListFleets": places[3:4], "RetrieveInvoice": places[1:2]}.items():
+        database = as_role(id)
+        readable = [place for place in places if may_read(table, database, place)]
+        assert readable == wanted, f"{id} may read {readable}"
+    say("functions that read may read their own kind of rows, by their own index, and no others")
+    exporting, erasing = as_role("ExportAccount"), as_role("EraseAccount")
+    assert may_read(table, exporting, "*") and may_read(table, erasing, "*")
+    for action in WRITES:
+        assert not any(attempt(table, exporting, action, row) for row in rows), f"export-account may {action}"
+    erasable = [row for row in rows if attempt(table, erasing, "batch_write_item", row)]
+    assert "test#chst_1" not in erasable and rows[0] in erasable, erasable
 
 
 def check_troubles(aws, resources, log):
@@ -817,6 +938,8 @@ def main():
             Samples(api, account, stations[:-1]).check(receiver.url)
             check_api(aws, outputs, key, tests)
             check_upgrade(aws, deployment, api)
+            check_console(api, deployment.console)
+            check_operators(aws, deployment, account)
             check_access(aws, resources, deployment.functions, account)
             check_troubles(aws, resources, log)
         except BaseException:

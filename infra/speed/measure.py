@@ -384,11 +384,11 @@ def classes(service):
          "charging_standard": "Type2"},
     )  # fmt: skip
     near = {"latitude": 51.507, "longitude": -0.128, "radius": 5000}
-    wish = {
+    reservation_body = {
         "driver": driver, "vehicle": vehicle, "connector_type": ["Type2"], "location": near,
         "ideal_start": moment(3000), "ideal_end": moment(3060),
     }  # fmt: skip
-    reservation = service.post("reservations", wish)
+    reservation = service.post("reservations", reservation_body)
     made = iter(range(1 << 30))
 
     def sending(method, path, body=None):
@@ -401,7 +401,7 @@ def classes(service):
         ("search by place", "list-charging-stations", sending("GET", f"/v1/charging_stations?{place}&limit=10")),
         ("create", "create-fleet", sending("POST", "/v1/fleets", fleet)),
         ("update", "update-fleet", sending("POST", f"/v1/fleets/{first}", {"name": "Day shift"})),
-        ("create a reservation", "create-reservation", sending("POST", "/v1/reservations", wish)),
+        ("create a reservation", "create-reservation", sending("POST", "/v1/reservations", reservation_body)),
     ]
 
 

@@ -35,9 +35,15 @@ pub enum Need {
     ReadTable,
     /// Reads the files of stations.
     ReadStations,
+    /// Lists and deletes the files of accounts.
+    RemoveFiles,
+    /// Deletes schedules.
+    RemoveSchedules,
+    /// Reads every row of the table.
+    ScanTable,
     /// Signs links to the files of reports.
     SignReports,
-    /// Writes the files of reports.
+    /// Writes files of accounts: reports and exports.
     WriteReports,
 }
 

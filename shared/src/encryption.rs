@@ -58,9 +58,9 @@ impl Encrypted {
 
 /// The keys of a deployment. Cloning it is cheap. It does not show its keys when printed for debugging.
 #[derive(Clone, Default)]
-pub struct EncryptionKeys(Arc<[Key]>);
+pub struct EncryptionKeys(Arc<[DerivedKey]>);
 
-struct Key {
+struct DerivedKey {
     /// Eight hexadecimal digits that follow from the master secret.
     id: String,
     key: LessSafeKey,
@@ -75,7 +75,7 @@ impl KeyType for KeyIdLength {
     }
 }
 
-impl Key {
+impl DerivedKey {
     fn derive(master_secret: &str) -> Result<Self> {
         let extracted = Salt::new(HKDF_SHA256, b"fleet-charging").extract(master_secret.as_bytes());
         let mut id = [0; 4];
@@ -115,7 +115,7 @@ impl EncryptionKeys {
                     "ENCRYPTION_KEYS: every key must have at least {MIN_MASTER_SECRET} characters"
                 )));
             }
-            Key::derive(master_secret)
+            DerivedKey::derive(master_secret)
         });
         Ok(Self(keys.collect::<Result<_>>()?))
     }
@@ -134,7 +134,7 @@ impl EncryptionKeys {
     /// # Errors
     /// `Internal` if there are no keys, or the system's source of randomness failed.
     pub fn encrypt(&self, context: &str, text: &str) -> Result<Encrypted> {
-        let Some(Key { id, key }) = self.0.first() else {
+        let Some(DerivedKey { id, key }) = self.0.first() else {
             return Err(no_keys());
         };
         let mut nonce = [0; NONCE_LEN];
@@ -160,7 +160,7 @@ impl EncryptionKeys {
         }
         let malformed = || Error::internal("an encrypted text in a row is malformed");
         let (key_id, encoded) = encrypted.parts().ok_or_else(malformed)?;
-        let Some(Key { key, .. }) = self.0.iter().find(|key| key.id == key_id) else {
+        let Some(DerivedKey { key, .. }) = self.0.iter().find(|key| key.id == key_id) else {
             return Err(Error::internal(format!(
                 "a row holds a text that was encrypted with the key {key_id}, which ENCRYPTION_KEYS does not have"
             )));

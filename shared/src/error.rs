@@ -42,24 +42,23 @@ pub enum Error {
 }
 
 /// The `type` of an error object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 pub enum ErrorType {
+    #[strum(serialize = "invalid_request_error")]
     InvalidRequest,
+    #[strum(serialize = "authentication_error")]
     Authentication,
+    #[strum(serialize = "rate_limit_error")]
     RateLimit,
+    #[strum(serialize = "api_error")]
     Api,
+    #[strum(serialize = "idempotency_error")]
     Idempotency,
 }
 
 impl ErrorType {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid_request_error",
-            Self::Authentication => "authentication_error",
-            Self::RateLimit => "rate_limit_error",
-            Self::Api => "api_error",
-            Self::Idempotency => "idempotency_error",
-        }
+        self.into()
     }
 }
 

@@ -10,6 +10,9 @@ tokio::task_local! {
 /// The scope of what happens to every request before it is known which route it is for: authentication.
 pub const EVERY_REQUEST: &str = "every-request";
 
+/// The scope of what happens around the handler of every request that changes something: idempotency records.
+pub const EVERY_CHANGE: &str = "every-change";
+
 /// Runs a future as a part of the function with that name.
 pub async fn within<F: Future>(function: &'static str, future: F) -> F::Output {
     FUNCTION.scope(function, future).await

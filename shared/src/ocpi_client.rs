@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -271,18 +272,20 @@ fn on_host_of(list: &str, next: &str) -> Result<String, Failure> {
     Ok(url.into())
 }
 
+/// What is escaped in a segment of a path: everything but the unreserved characters of RFC 3986, and `*`.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'*');
+
 /// The address of something below an endpoint.
 pub fn below(endpoint: &str, segments: &[&str]) -> String {
     let mut url = endpoint.trim_end_matches('/').to_owned();
     for segment in segments {
-        let bytes = segment.bytes().map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'*' => {
-                char::from(byte).to_string()
-            }
-            other => format!("%{other:02X}"),
-        });
         url.push('/');
-        url.extend(bytes);
+        url.extend(utf8_percent_encode(segment, ESCAPED));
     }
     url
 }

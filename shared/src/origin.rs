@@ -8,8 +8,22 @@ use crate::id::Id;
 use crate::time::Timestamp;
 
 /// Whether keys, objects and events are for practice or for real.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Mode {
     Test,
     Live,
@@ -17,26 +31,11 @@ pub enum Mode {
 
 impl Mode {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Test => "test",
-            Self::Live => "live",
-        }
+        self.into()
     }
 
     pub fn is_live(self) -> bool {
         self == Self::Live
-    }
-}
-
-impl std::str::FromStr for Mode {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "test" => Ok(Self::Test),
-            "live" => Ok(Self::Live),
-            _ => Err(()),
-        }
     }
 }
 

@@ -63,7 +63,7 @@ struct Given {
 }
 
 #[derive(Debug, Deserialize)]
-struct Method {
+struct StripeMethod {
     #[serde(default)]
     card: Option<CardShown>,
     #[serde(default)]
@@ -227,7 +227,7 @@ impl Stripe {
 
     /// The customer a payment method belongs to, which Stripe requires.
     async fn customer(&self, token: &str) -> Result<Option<String>> {
-        let method = self.get::<Method>(&method_path(token), &[]).await?;
+        let method = self.get::<StripeMethod>(&method_path(token), &[]).await?;
         // Where there is none, the charge will say why.
         Ok(method.and_then(|method| method.customer))
     }
@@ -353,7 +353,7 @@ impl Stripe {
     }
 
     async fn show(&self, token: &str) -> Result<Option<ProviderMethod>> {
-        let method = self.get::<Method>(&method_path(token), &[]).await?;
+        let method = self.get::<StripeMethod>(&method_path(token), &[]).await?;
         Ok(method.map(|method| ProviderMethod {
             card: method.card.map(|card| Card {
                 brand: card.brand,

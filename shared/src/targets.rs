@@ -18,7 +18,7 @@ pub enum Targets {
 
 impl Targets {
     /// Checks the URL of an endpoint as far as that is possible without resolving its host. The addresses behind a name
-    /// are checked at each delivery.
+    /// are checked at each request.
     ///
     /// # Errors
     /// 400 with the parameter `url` if the address is not public, or not `https`.
@@ -39,19 +39,19 @@ impl Targets {
             return Err(Error::invalid("url", "must be an https address"));
         }
         if loopback || !self.allow_url(&url) {
-            let message = "must not name a internal, loopback or otherwise special IP address";
+            let message = "must not name an internal, loopback or otherwise special IP address";
             return Err(Error::invalid("url", message));
         }
         Ok(())
     }
 
-    /// Whether a delivery may go to this address.
+    /// Whether a request may go to this address.
     pub fn allow(self, address: IpAddr) -> bool {
         let address = unwrapped(address);
         is_public(address) || (self == Self::PublicAndLoopback && address.is_loopback())
     }
 
-    /// Whether a delivery may go to this URL, as far as that is known without resolving a name.
+    /// Whether a request may go to this URL, as far as that is known without resolving a name.
     pub fn allow_url(self, url: &url::Url) -> bool {
         match url.host() {
             Some(url::Host::Ipv4(address)) => self.allow(address.into()),

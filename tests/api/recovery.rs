@@ -104,7 +104,7 @@ async fn a_confirmation_is_told_once_though_every_trigger_on_its_way_was_lost() 
     let message = shared::ports::Message::Confirm {
         tenant: app.alice.tenant(),
         reservation: id.as_str().into(),
-        wish: None,
+        request: None,
     };
     functions::work(app.app(), &message)
         .await

@@ -1,4 +1,4 @@
-//! `/v1/reservations`, from the wish to the confirmation.
+//! `/v1/reservations`, from creation to confirmation.
 
 use std::sync::Arc;
 
@@ -646,7 +646,7 @@ async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
     let message = Message::Confirm {
         tenant,
         reservation: Id::from(id.as_str()),
-        wish: None,
+        request: None,
     };
     functions::work(&late, &message).await.expect("an attempt");
     let failed = app.alice.get(&path).await.body;
@@ -854,7 +854,7 @@ async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
     let message = Message::Confirm {
         tenant,
         reservation: id.clone(),
-        wish: Some(Box::new(row.request())),
+        request: Some(Box::new(row.request())),
     };
     let meter = Meter::default();
     let store = meter.store(&app.running().store_url, &app.running().table);

@@ -31,7 +31,7 @@ async fn every_queue_has_a_sample_message_that_can_be_worked_on() {
         let event: Value = serde_json::from_str(&text(work.function())).expect("JSON");
         let body = event["Records"][0]["body"].as_str().expect("a body");
         let message: Message = serde_json::from_str(body).expect("a message");
-        assert_eq!(message.work(), work);
+        assert_eq!(message.work(), *work);
         functions::work(app.app(), &message)
             .await
             .expect("what is not there needs no work");

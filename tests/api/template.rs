@@ -8,6 +8,7 @@ use serde_json::json;
 use shared::Kind;
 use shared::http::{Method, Route};
 use shared::store::access::Rows;
+use tests::access::fits;
 use tests::recorder::{Call, Recorder};
 use tests::samples::Sample;
 use tests::{Receiver, TestApp};
@@ -74,16 +75,6 @@ async fn every_page_that_is_deployed_is_there() {
     let app = TestApp::start().await;
     for (_, path) in functions::docs::PAGES {
         app.anon.get(path).await.expect(200);
-    }
-}
-
-/// Whether a pattern of IAM fits.
-fn fits(pattern: &str, value: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == value,
-        Some((start, rest)) => value.strip_prefix(start).is_some_and(|value| {
-            (0..=value.len()).any(|at| value.is_char_boundary(at) && fits(rest, &value[at..]))
-        }),
     }
 }
 

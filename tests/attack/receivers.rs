@@ -126,7 +126,7 @@ async fn hostile_receivers_delay_no_other_tenant_and_take_little_memory() {
         ("floods with a body", Habit::FloodsBody, Some(200)),
         ("resets", Habit::Resets, None),
         (
-            "redirects to a internal address",
+            "redirects to an internal address",
             answer("302 Page", "location: http://169.254.169.254/"),
             Some(302),
         ),

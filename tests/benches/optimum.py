@@ -17,23 +17,23 @@ from ortools.sat.python import cp_model
 def choices(instance):
     """Each reservation with the groups that it can have a connector of."""
     size = {(pool["station"], pool["plug"]): pool["connectors"] for pool in instance["pools"]}
-    for wish in instance["reservations"]:
-        groups = [(station, wish["plug"]) for station in wish["stations"]]
-        yield wish, {group: size[group] for group in groups if size[group]}
+    for request in instance["reservations"]:
+        groups = [(station, request["plug"]) for station in request["stations"]]
+        yield request, {group: size[group] for group in groups if size[group]}
 
 
 def best_plan(instance, seconds):
     model = cp_model.CpModel()
     held, size, confirmed = collections.defaultdict(list), {}, []
-    for wish, groups in choices(instance):
+    for request, groups in choices(instance):
         size |= groups
-        start = model.new_int_var(wish["earliest"], wish["latest"], "")
-        model.add_hint(start, wish["earliest"] if wish["start"] is None else wish["start"])
+        start = model.new_int_var(request["earliest"], request["latest"], "")
+        model.add_hint(start, request["earliest"] if request["start"] is None else request["start"])
         chosen = []
         for group in groups:
             chosen.append(model.new_bool_var(""))
-            model.add_hint(chosen[-1], group[0] == wish["station"])
-            interval = model.new_optional_fixed_size_interval_var(start, wish["length"], chosen[-1], "")
+            model.add_hint(chosen[-1], group[0] == request["station"])
+            interval = model.new_optional_fixed_size_interval_var(start, request["length"], chosen[-1], "")
             held[group].append(interval)
         model.add_at_most_one(chosen)
         confirmed += chosen
@@ -51,13 +51,13 @@ def best_plan(instance, seconds):
 def bound(instance):
     solver = pywraplp.Solver.CreateSolver("GLOP")
     held, size, confirmed = collections.defaultdict(list), {}, []
-    for wish, groups in choices(instance):
+    for request, groups in choices(instance):
         size |= groups
         shares = []
         for group in groups:
-            for start in range(wish["earliest"], wish["latest"] + 1):
+            for start in range(request["earliest"], request["latest"] + 1):
                 shares.append(solver.NumVar(0, 1, ""))
-                held[group].append((start, start + wish["length"], shares[-1]))
+                held[group].append((start, start + request["length"], shares[-1]))
         solver.Add(solver.Sum(shares) <= 1)
         confirmed += shares
     for group, windows in held.items():
@@ -73,11 +73,11 @@ def bound(instance):
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         instance = json.load(file)
-    wishes = instance["reservations"]
-    ours = sum(wish["start"] is not None for wish in wishes)
+    requests = instance["reservations"]
+    ours = sum(request["start"] is not None for request in requests)
     found, most = best_plan(instance, float(sys.argv[2] if len(sys.argv) > 2 else 60))
     most = min(most, bound(instance))
-    share = lambda count: f"{count:5} of {len(wishes)}  {100 * count / len(wishes):5.1f} %"
+    share = lambda count: f"{count:5} of {len(requests)}  {100 * count / len(requests):5.1f} %"
     print(f"ours:           {share(ours)}")
     print(f"best plan:      {share(found)}")
     print(f"no plan exceeds {share(most)}")

@@ -124,7 +124,7 @@ impl<'a> Rush<'a> {
             let vehicle = alice.post("/v1/vehicles", vehicle).await.id();
             let who = json!({"driver": crew.driver, "vehicle": vehicle,
                 "connector_type": [plug["charging_standard"]]});
-            let made = alice.post("/v1/reservations", with(wish(dice, day), who));
+            let made = alice.post("/v1/reservations", with(request(dice, day), who));
             ids.push(made.await.id().as_str().into());
         }
         let tenant = alice.tenant();
@@ -162,7 +162,7 @@ impl<'a> Rush<'a> {
                 let message = Message::Confirm {
                     tenant: self.tenant.clone(),
                     reservation: id.clone(),
-                    wish: None,
+                    request: None,
                 };
                 functions::work(&app, &message).await.expect("an attempt");
             }
@@ -187,11 +187,11 @@ impl<'a> Rush<'a> {
         let stations = found.await.expect("the stations").rows.into_iter();
         let stations: Vec<_> = stations.map(|(_, station)| station).collect();
         let pools: Vec<Value> = stations.iter().flat_map(pools).collect();
-        let wishes: Vec<Value> = rows
+        let requests: Vec<Value> = rows
             .iter()
             .map(|row| self.instance(&row.object, &row.internal, &stations))
             .collect();
-        json!({"pools": pools, "reservations": wishes})
+        json!({"pools": pools, "reservations": requests})
     }
 
     /// What a reservation can have, in steps of five minutes, and what it got.
@@ -227,7 +227,7 @@ fn pools(station: &ChargingStation) -> Vec<Value> {
     PLUGS.map(|(plug, ..)| count(plug)).to_vec()
 }
 
-fn wish(dice: &Dice, day: Timestamp) -> Value {
+fn request(dice: &Dice, day: Timestamp) -> Value {
     let (latitude, longitude) = place(dice);
     let rush = RUSHES[dice.below(2) as usize];
     // Two dice: most want to start at the height of the rush, some up to two hours before or after it.
@@ -235,12 +235,12 @@ fn wish(dice: &Dice, day: Timestamp) -> Value {
     let start = rush + steps * GRAIN;
     let end = start + MINUTES[dice.below(6) as usize];
     let at = |minutes: i64| day.plus_seconds(minutes * 60);
-    let wish = json!({"ideal_start": at(start), "ideal_end": at(end), "location": {"latitude": latitude,
+    let request = json!({"ideal_start": at(start), "ideal_end": at(end), "location": {"latitude": latitude,
         "longitude": longitude, "radius": 1_500 + dice.below(2_500)}});
     if dice.percent(50) {
-        return wish;
+        return request;
     }
     let (sooner, later) = (dice.below(7) as i64, 3 + dice.below(16) as i64);
     let slack = json!({"earliest_start": at(start - sooner * GRAIN), "latest_end": at(end + later * GRAIN)});
-    with(wish, slack)
+    with(request, slack)
 }

@@ -177,7 +177,7 @@ impl Bench<'_> {
             let message = Message::Confirm {
                 tenant: tenant.clone(),
                 reservation,
-                wish: Some(Box::new(row.request())),
+                request: Some(Box::new(row.request())),
             };
             self.meter.take();
             let started = Instant::now();
@@ -195,13 +195,13 @@ impl Bench<'_> {
             .post("/v1/vehicles", tests::vehicle(&crew.fleet))
             .await;
         let (latitude, longitude) = near(&self.dice, city(number), 0.05);
-        let wish = with(
+        let request = with(
             self.test.reservation(crew, 20),
             json!({"vehicle": vehicle.id(),
                 "location": {"latitude": latitude, "longitude": longitude, "radius": radius}}),
         );
         alice
-            .post("/v1/reservations", wish)
+            .post("/v1/reservations", request)
             .await
             .id()
             .as_str()

@@ -141,7 +141,7 @@ impl Round {
         let mut tx = store.begin(&origin);
         for _ in 0..RESERVATIONS {
             let vehicle = &vehicles[self.dice.below(VEHICLES) as usize];
-            let new = serde_json::from_value(self.wish(&driver, vehicle, now, place));
+            let new = serde_json::from_value(self.request(&driver, vehicle, now, place));
             let terms = Terms {
                 currency: Currency::USD,
                 fee: 100,
@@ -157,23 +157,29 @@ impl Round {
         made.await.expect("the reservations are stored");
     }
 
-    fn wish(&self, driver: &Driver, vehicle: &Vehicle, now: Timestamp, place: (f64, f64)) -> Value {
+    fn request(
+        &self,
+        driver: &Driver,
+        vehicle: &Vehicle,
+        now: Timestamp,
+        place: (f64, f64),
+    ) -> Value {
         let dice = &self.dice;
         let minutes = |minutes: u64| now.plus_seconds(minutes as i64 * 60);
         let start = 5 + dice.below(7) * 5;
         let end = start + 15 + dice.below(6) * 15;
-        let wish = json!({
+        let request = json!({
             "driver": driver.id, "vehicle": vehicle.id, "connector_type": ["Type2"],
             "ideal_start": minutes(start), "ideal_end": minutes(end),
             "location": {"latitude": place.0, "longitude": place.1, "radius": 1200},
         });
         match dice.below(3) {
-            0 => wish,
-            1 => with(wish, json!({"latest_end": minutes(end + 15)})),
+            0 => request,
+            1 => with(request, json!({"latest_end": minutes(end + 15)})),
             _ => {
                 let earliest = minutes(start.saturating_sub(20).max(1));
                 with(
-                    wish,
+                    request,
                     json!({"earliest_start": earliest, "latest_end": minutes(end + 20)}),
                 )
             }
@@ -213,7 +219,7 @@ impl Round {
         let message = Message::Confirm {
             tenant: self.tenant.clone(),
             reservation: id.clone(),
-            wish: None,
+            request: None,
         };
         for _ in 0..DELIVERIES {
             let work = functions::work(&self.app, &message);

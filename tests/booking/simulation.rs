@@ -181,12 +181,12 @@ impl<'a> Simulation<'a> {
 
     async fn reserve(&mut self) {
         let vehicle = self.stage.one_of(&self.vehicles);
-        let wish = with(
+        let request = with(
             json!({"driver": self.driver, "vehicle": vehicle, "connector_type": ["Type2"],
                 "location": {"latitude": self.latitude, "longitude": 170.0, "radius": 600}}),
             self.window(),
         );
-        let (status, made) = self.stage.post("/v1/reservations", wish).await;
+        let (status, made) = self.stage.post("/v1/reservations", request).await;
         assert_eq!(status, 200, "seed {}: {made}", self.stage.seed);
         let id = made["id"].as_str().expect("an id");
         self.reservations.push(id.to_owned());

@@ -229,7 +229,7 @@ impl City {
         let message = Message::Confirm {
             tenant: self.client.tenant(),
             reservation: Id::from(id(made)),
-            wish: None,
+            request: None,
         };
         functions::work(&self.app, &message)
             .await

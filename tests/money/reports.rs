@@ -54,6 +54,18 @@ impl Files for Shelf {
         Box::pin(async move { found.ok_or_else(|| Error::internal("no such file")) })
     }
 
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        let files = self.files.lock().expect("the files");
+        let keys = files.keys().filter(|key| key.starts_with(prefix)).cloned();
+        let keys = keys.collect();
+        Box::pin(async move { Ok(keys) })
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.files.lock().expect("the files").remove(key);
+        Box::pin(async { Ok(()) })
+    }
+
     fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
         Box::pin(async move { Ok(format!("https://files.example/{key}")) })
     }

@@ -1,4 +1,4 @@
-//! `GET /v1/accounts`: the accounts the caller's account has made, newest first.
+//! `GET /v1/accounts`: lists the accounts the caller's account has made, newest first.
 
 use axum::extract::State;
 use shared::Response;

@@ -2,6 +2,8 @@
 
 pub mod bootstrap;
 pub mod create;
+pub mod erase;
+pub mod export;
 pub mod list;
 pub mod retrieve;
 pub mod set_status;

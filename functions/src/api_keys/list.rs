@@ -1,4 +1,4 @@
-//! `GET /v1/api_keys`: the keys of the caller's account and mode, newest first, without their secrets.
+//! `GET /v1/api_keys`: lists the keys of the caller's account and mode, newest first, without their secrets.
 
 use axum::extract::State;
 use shared::Response;

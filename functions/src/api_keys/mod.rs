@@ -1,4 +1,4 @@
-//! Keys of the account and mode they are made with.
+//! Keys that authenticate requests. A key belongs to one account and one mode.
 
 pub mod create;
 pub mod delete;

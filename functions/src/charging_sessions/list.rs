@@ -1,4 +1,4 @@
-//! `GET /v1/charging_sessions`: the sessions, newest first, active ones with what they have charged so far. Filters:
+//! `GET /v1/charging_sessions`: lists the sessions, newest first, active ones with what they have charged so far. Filters:
 //! `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`,
 //! `created[lt]`.
 

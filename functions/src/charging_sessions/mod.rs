@@ -1,4 +1,4 @@
-//! A vehicle on a connector, from plug-in to the end of the charge.
+//! The charging of a vehicle at a connector, from its start to its end.
 
 pub mod create;
 mod end;

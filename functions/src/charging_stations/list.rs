@@ -1,8 +1,8 @@
-//! `GET /v1/charging_stations`: the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
+//! `GET /v1/charging_stations`: lists the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
 
 use axum::extract::State;
 use shared::Response;
-use shared::charging::geo::Route as Way;
+use shared::charging::geo::Corridor;
 use shared::charging::search::{Circle, LONGEST_ROUTE, Place, Search};
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -119,7 +119,7 @@ fn place(query: &ListQuery) -> Result<Option<Place>, Error> {
     })
 }
 
-fn route(query: &ListQuery) -> Result<Option<Way>, Error> {
+fn route(query: &ListQuery) -> Result<Option<Corridor>, Error> {
     all_or_none(query, &["origin", "destination"])?;
     let (from, to) = (
         query.read("origin", point)?,
@@ -133,7 +133,7 @@ fn route(query: &ListQuery) -> Result<Option<Way>, Error> {
         };
     };
     let meters = meters.unwrap_or(BUFFER);
-    let route = Way { from, to, meters };
+    let route = Corridor { from, to, meters };
     if route.length() > LONGEST_ROUTE {
         return Err(Error::invalid(
             "destination",

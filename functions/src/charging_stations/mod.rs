@@ -1,4 +1,4 @@
-//! Stations, shared by all accounts of a mode.
+//! Charging stations with their connectors and prices. All accounts share them.
 
 pub mod import;
 pub mod list;

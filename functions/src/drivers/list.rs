@@ -1,4 +1,4 @@
-//! `GET /v1/drivers`: the drivers, newest first. Filters: `fleet`, `status`.
+//! `GET /v1/drivers`: lists the drivers, newest first. Filters: `fleet`, `status`.
 
 use axum::extract::State;
 use shared::Response;

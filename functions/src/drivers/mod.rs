@@ -1,4 +1,4 @@
-//! The people who charge. A driver may be attached to several fleets.
+//! People who charge vehicles. A driver may be attached to several fleets.
 
 pub mod attach;
 pub mod create;

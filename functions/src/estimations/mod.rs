@@ -1,4 +1,4 @@
-//! What a charge would cost.
+//! Estimates of the duration and cost of charging.
 
 pub mod create;
 pub mod retrieve;

@@ -1,4 +1,4 @@
-//! `GET /v1/events`: the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key
+//! `GET /v1/events`: lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key
 //! is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with
 //! 403.
 

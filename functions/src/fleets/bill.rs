@@ -1,5 +1,5 @@
 //! `bill-fleet`: when a billing period of a fleet is over, drafts an invoice of the amounts due in each currency, to be
-//! finalized a day later; when a reporting period is over, asks for its report. A period without sessions has neither.
+//! finalized a day later; when a reporting period is over, creates its report. A period without sessions has neither.
 
 use shared::deployment::Deployment;
 use shared::models::fleet::Fleet;

@@ -1,4 +1,4 @@
-//! `POST /v1/fleets`: makes a fleet.
+//! `POST /v1/fleets`: creates a fleet.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! `DELETE /v1/fleets/{id}`: removes a fleet that has neither vehicles nor drivers nor money any more.
+//! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! `GET /v1/fleets`: the fleets, newest first. Filter: `status`.
+//! `GET /v1/fleets`: lists the fleets, newest first. Filter: `status`.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! `DELETE /v1/invoices/{id}`: removes a draft; its sessions can be billed by another invoice.
+//! `DELETE /v1/invoices/{id}`: deletes a draft. Its sessions can be billed by another invoice.
 
 use axum::extract::State;
 use shared::Response;

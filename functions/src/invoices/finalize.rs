@@ -1,4 +1,4 @@
-//! `POST /v1/invoices/{id}/finalize`: locks a draft's lines and opens it for payment.
+//! `POST /v1/invoices/{id}/finalize`: finalizes a draft: its lines are final, and it can be paid.
 
 use axum::extract::State;
 use shared::Response;

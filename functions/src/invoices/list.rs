@@ -1,4 +1,4 @@
-//! `GET /v1/invoices`: the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and
+//! `GET /v1/invoices`: lists the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and
 //! past their due date.
 
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /v1/invoices/{id}/line_items`: all line items of an invoice, the newest session or reservation first.
+//! `GET /v1/invoices/{id}/line_items`: lists all line items of an invoice, the newest session or reservation first.
 
 use axum::extract::State;
 use shared::Response;

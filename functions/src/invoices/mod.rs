@@ -1,4 +1,4 @@
-//! Bills for the sessions of a window of time.
+//! Bills for the charging sessions and reservation fees of a period.
 
 pub mod check;
 pub mod create;

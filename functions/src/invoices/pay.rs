@@ -6,7 +6,7 @@ use shared::deployment::Need;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::{Resource, Scope};
-use shared::models::invoice::{Invoice, Payment};
+use shared::models::invoice::{Invoice, PayInvoice};
 use shared::models::payment_method::PaymentMethod;
 use shared::models::stored::Stored;
 use shared::store::access::Rows;
@@ -37,7 +37,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-    Body(body): Body<Payment>,
+    Body(body): Body<PayInvoice>,
 ) -> Result<Response, Error> {
     let progress = Progress::default();
     let run = || pay(&app, &context, &id, &body, &progress);
@@ -48,7 +48,7 @@ async fn pay(
     app: &App,
     context: &RequestContext,
     id: &Id,
-    body: &Payment,
+    body: &PayInvoice,
     progress: &Progress,
 ) -> Result<Response, Error> {
     let mut row = app.store.load::<Invoice>(context.tenant(), id).await?;

@@ -1,4 +1,4 @@
-//! What becomes of what an invoice bills when it is paid.
+//! Marks the sessions and fees of an invoice as paid, once it is paid.
 
 use shared::models::charging_session::ChargingSession;
 use shared::models::invoice::{Invoice, LineType};

@@ -1,4 +1,4 @@
-//! `POST /v1/invoices/{id}/void`: gives an open or uncollectible invoice up; its sessions can be billed by another.
+//! `POST /v1/invoices/{id}/void`: voids an open or uncollectible invoice. Its sessions can be billed by another invoice.
 
 use axum::extract::State;
 use shared::Response;

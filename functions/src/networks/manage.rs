@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::deployment::{Deployment, Need};
+use shared::function_scope;
 use shared::ocpi::network::{Network, NetworkStatus};
 use shared::ocpi::versions::OwnUrls;
 use shared::origin::Mode;
@@ -112,6 +113,14 @@ pub struct Unmatched {
 /// 400 for an unknown network, an address that may not be called, or a platform that refuses; 409 if the network is not in a state
 /// that allows it; 503 if the platform cannot be reached.
 pub async fn handle(app: &App, manage: Manage, own_url: Option<&str>) -> Result<Managed, Error> {
+    function_scope::within(NAME, manage_networks(app, manage, own_url)).await
+}
+
+async fn manage_networks(
+    app: &App,
+    manage: Manage,
+    own_url: Option<&str>,
+) -> Result<Managed, Error> {
     let now = app.now();
     let own_url = || {
         own_url.ok_or_else(|| {

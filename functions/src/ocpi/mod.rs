@@ -18,8 +18,10 @@ pub mod tokens;
 pub mod versions;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use shared::deployment::{Deployment, Need};
+use shared::function_scope;
 use shared::store::access::Rows;
 use shared::{App, Kind};
 
@@ -71,4 +73,7 @@ pub fn router(app: App) -> Router {
     router
         .with_state(app.clone())
         .layer(from_fn_with_state(app, edge::around))
+        .layer(from_fn(async |request: Request, next: Next| {
+            function_scope::within(NAME, next.run(request)).await
+        }))
 }

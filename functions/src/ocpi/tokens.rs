@@ -7,7 +7,7 @@ use shared::http::edge::base_url;
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::page::{MAX_LIMIT, PageQuery};
 use shared::ocpi::reader::lenient;
-use shared::ocpi::token::{Allowed, AuthorizationInfo, LocationReferences, TokenType};
+use shared::ocpi::token::{AllowedType, AuthorizationInfo, LocationReferences, TokenType};
 use shared::ocpi::versions::{OwnUrls, module as names};
 
 use super::edge::{InVersion, OptionalJson, Party};
@@ -84,13 +84,13 @@ async fn authorize(
     let stored = app.store.token(party.mode, kind, &uid).await?;
     let token = stored.ok_or_else(unknown)?.token;
     let allowed = match token.valid {
-        true => Allowed::Allowed,
-        false => Allowed::Blocked,
+        true => AllowedType::Allowed,
+        false => AllowedType::Blocked,
     };
     Reply::data(&AuthorizationInfo {
         allowed,
         token,
-        location: location.filter(|_| allowed == Allowed::Allowed),
+        location: location.filter(|_| allowed == AllowedType::Allowed),
         authorization_reference: None,
     })
 }

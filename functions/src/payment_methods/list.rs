@@ -1,4 +1,4 @@
-//! `GET /v1/payment_methods`: the payment methods, newest first. Filters: `driver` or `fleet`, their owner.
+//! `GET /v1/payment_methods`: lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner.
 
 use axum::extract::State;
 use shared::Response;

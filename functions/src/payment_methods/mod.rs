@@ -1,4 +1,4 @@
-//! What charges are taken from.
+//! Cards, bank accounts and wallets that are charged.
 
 pub mod create;
 pub mod delete;

@@ -1,4 +1,4 @@
-//! `POST /v1/policies`: makes a policy, for fleets, drivers and vehicles to name.
+//! `POST /v1/policies`: creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`.
 
 use axum::extract::State;
 use shared::Response;

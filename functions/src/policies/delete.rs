@@ -1,4 +1,4 @@
-//! `DELETE /v1/policies/{id}`: removes a policy that no fleet, driver or vehicle names.
+//! `DELETE /v1/policies/{id}`: deletes a policy that no fleet, driver or vehicle refers to.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! `GET /v1/policies`: the policies, newest first. Filter: `status`.
+//! `GET /v1/policies`: lists the policies, newest first. Filter: `status`.
 
 use axum::extract::State;
 use shared::Response;

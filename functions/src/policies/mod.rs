@@ -1,4 +1,4 @@
-//! Rules about operators, places, prices and times.
+//! Rules for charging: operators, areas, prices and times.
 
 mod apply;
 pub mod create;

@@ -1,4 +1,4 @@
-//! `GET /v1/reports`: the reports, newest first. Filter: `status`.
+//! `GET /v1/reports`: lists the reports, newest first. Filter: `status`.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! Files made of sessions, later.
+//! Files with charging data, generated in the background.
 
 pub mod create;
 pub mod generate;

@@ -1,4 +1,4 @@
-//! `settle-session`, of a reservation that is over: takes its fee from its payment method, once.
+//! `settle-session`, of a reservation that is over: charges its fee to its payment method, once.
 
 use shared::models::reservation::Reservation;
 use shared::origin::{Origin, Tenant};

@@ -1,5 +1,5 @@
-//! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to move a confirmed one
-//! whose connector is out of order.
+//! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
+//! one because its connector is out of order.
 
 use shared::charging::matching::best_first::IndexedStation;
 use shared::charging::matching::{self, MatchRequest};
@@ -44,14 +44,14 @@ pub async fn handle(
     app: &App,
     tenant: &Tenant,
     id: &Id,
-    wish: Option<&ReservationRequest>,
+    request: Option<&ReservationRequest>,
 ) -> Result<(), Error> {
     let origin = Origin::background(tenant.clone(), app.now());
-    let mut wish = wish;
+    let mut request = request;
     for _ in 0..MOVES {
-        let (row, seen) = tokio::try_join!(
+        let (row, inputs) = tokio::try_join!(
             app.store.find::<Reservation>(tenant, id),
-            look_ahead(app, tenant, wish.take()),
+            read_inputs_ahead(app, tenant, request.take()),
         )?;
         let Some(row) = row else {
             return Ok(());
@@ -62,11 +62,11 @@ pub async fn handle(
             .is_some_and(|due| due <= origin.now);
         let reserved = row.reserved_window(origin.now);
         let settled = match (row.object.status, reserved) {
-            (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, seen).await?,
+            (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, inputs).await?,
             (_, Some(window)) if due || !row.internal.awaiting_rematch => {
-                match is_kept(app, &origin, &row, window).await? {
-                    true => keep(app, &origin, row).await?,
-                    false => attempt(app, &origin, row, seen).await?,
+                match is_still_possible(app, &origin, &row, window).await? {
+                    true => reinstate(app, &origin, row).await?,
+                    false => attempt(app, &origin, row, inputs).await?,
                 }
             }
             _ => true,
@@ -79,9 +79,9 @@ pub async fn handle(
     Ok(())
 }
 
-/// What an attempt reads before it knows of any station.
-struct Seen {
-    wish: ReservationRequest,
+/// What an attempt reads of the reservation's request, before it reads any station.
+struct Inputs {
+    request: ReservationRequest,
     driver: Option<Driver>,
     vehicle: Option<Vehicle>,
     fleet: Option<Fleet>,
@@ -89,31 +89,37 @@ struct Seen {
     stations: Vec<IndexedStation>,
 }
 
-async fn look_ahead(
+async fn read_inputs_ahead(
     app: &App,
     tenant: &Tenant,
-    wish: Option<&ReservationRequest>,
-) -> Result<Option<Seen>, Error> {
-    match wish {
-        Some(wish) => look(app, tenant, wish.clone()).await.map(Some),
+    request: Option<&ReservationRequest>,
+) -> Result<Option<Inputs>, Error> {
+    match request {
+        Some(request) => read_inputs(app, tenant, request.clone()).await.map(Some),
         None => Ok(None),
     }
 }
 
-async fn look(app: &App, tenant: &Tenant, wish: ReservationRequest) -> Result<Seen, Error> {
-    let ids = [&wish.driver, &wish.vehicle].into_iter().chain(&wish.fleet);
+async fn read_inputs(
+    app: &App,
+    tenant: &Tenant,
+    request: ReservationRequest,
+) -> Result<Inputs, Error> {
+    let ids = [&request.driver, &request.vehicle]
+        .into_iter()
+        .chain(&request.fleet);
     let (mut found, stations) = tokio::try_join!(
         app.store.find_together(tenant, ids),
-        app.store.indexed_stations(tenant, wish.location.into()),
+        app.store.indexed_stations(tenant, request.location.into()),
     )?;
-    let driver = found.take::<Driver>(&wish.driver)?;
-    let vehicle = found.take::<Vehicle>(&wish.vehicle)?;
-    let fleet = match &wish.fleet {
+    let driver = found.take::<Driver>(&request.driver)?;
+    let vehicle = found.take::<Vehicle>(&request.vehicle)?;
+    let fleet = match &request.fleet {
         Some(fleet) => found.take::<Fleet>(fleet)?,
         None => None,
     };
-    Ok(Seen {
-        wish,
+    Ok(Inputs {
+        request,
         driver: driver.map(|row| row.object),
         vehicle: vehicle.map(|row| row.object),
         fleet: fleet.map(|row| row.object),
@@ -122,7 +128,7 @@ async fn look(app: &App, tenant: &Tenant, wish: ReservationRequest) -> Result<Se
 }
 
 /// Whether the reserved connector is still in order and the window can still begin.
-async fn is_kept(
+async fn is_still_possible(
     app: &App,
     origin: &Origin,
     row: &Stored<Reservation>,
@@ -141,8 +147,12 @@ async fn is_kept(
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 
-/// Stops seeking another connector for a reservation whose own is in order again.
-async fn keep(app: &App, origin: &Origin, mut row: Stored<Reservation>) -> Result<bool, Error> {
+/// Ends the search for another connector, because the reserved one is in order again.
+async fn reinstate(
+    app: &App,
+    origin: &Origin,
+    mut row: Stored<Reservation>,
+) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
     if row.internal.awaiting_rematch {
         row.reinstate();
@@ -154,35 +164,40 @@ async fn keep(app: &App, origin: &Origin, mut row: Stored<Reservation>) -> Resul
     }
 }
 
-/// Matches a pending reservation, or a confirmed one whose connector is out of order. True when there is nothing left to look
-/// after.
+/// Matches a pending reservation, or a confirmed one whose connector is out of order. Returns true when nothing is left to do.
 async fn attempt(
     app: &App,
     origin: &Origin,
     row: Stored<Reservation>,
-    seen: Option<Seen>,
+    inputs: Option<Inputs>,
 ) -> Result<bool, Error> {
     let tenant = &origin.tenant;
-    let wish = row.request();
-    let seen = match seen.filter(|seen| seen.wish == wish) {
-        Some(seen) => seen,
-        None => look(app, tenant, wish).await?,
+    let request = row.request();
+    let inputs = match inputs.filter(|inputs| inputs.request == request) {
+        Some(inputs) => inputs,
+        None => read_inputs(app, tenant, request).await?,
     };
-    // What is confirmed stays, whatever becomes of driver and vehicle.
-    let stays = row.object.status == ReservationStatus::Confirmed;
-    let Some(driver) = seen.driver.filter(|driver| stays || driver.is_active()) else {
+    // A confirmed reservation is kept even if its driver or vehicle is deleted or no longer active.
+    let is_confirmed = row.object.status == ReservationStatus::Confirmed;
+    let Some(driver) = inputs
+        .driver
+        .filter(|driver| is_confirmed || driver.is_active())
+    else {
         return record_failure(app, origin, row, FailedReason::DriverUnavailable, None).await;
     };
-    let Some(vehicle) = seen.vehicle.filter(|vehicle| stays || vehicle.is_active()) else {
+    let Some(vehicle) = inputs
+        .vehicle
+        .filter(|vehicle| is_confirmed || vehicle.is_active())
+    else {
         return record_failure(app, origin, row, FailedReason::VehicleUnavailable, None).await;
     };
     let windows = matching::windows(&row.object, origin.now);
-    if windows.is_empty() && !stays && row.object.match_summary.is_some() {
-        // It comes too late. What the attempt before found says why more than that.
+    if windows.is_empty() && !is_confirmed && row.object.match_summary.is_some() {
+        // It is too late. The summary of the previous attempt says why nothing was found.
         let reason = FailedReason::NoAvailableConnectors;
         return record_failure(app, origin, row, reason, None).await;
     }
-    let fleet = match seen.fleet.filter(|fleet| fleet.id == vehicle.fleet) {
+    let fleet = match inputs.fleet.filter(|fleet| fleet.id == vehicle.fleet) {
         Some(fleet) => Some(fleet),
         None => app
             .store
@@ -205,7 +220,7 @@ async fn attempt(
         limits: &Limits::new(&[], &context),
         mode: tenant.mode,
     };
-    let first = first_stations(tenant, &without_policies, &seen.stations);
+    let first = first_stations(tenant, &without_policies, &inputs.stations);
     let (rules, stations) = tokio::try_join!(
         policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
         app.store.published_stations(tenant, &first),
@@ -214,7 +229,7 @@ async fn attempt(
         limits: &Limits::new(&rules, &context),
         ..without_policies
     };
-    let mut matcher = Matcher::new(app, tenant, &request, &seen.stations, 1);
+    let mut matcher = Matcher::new(app, tenant, &request, &inputs.stations, 1);
     matcher.add_stations(&first, stations);
     match book(app, origin, &row, matcher).await? {
         Booking::Settled => Ok(false),

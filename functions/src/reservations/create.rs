@@ -1,4 +1,4 @@
-//! `POST /v1/reservations`: takes a wish for a charging window; it is confirmed later.
+//! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! `expire-reservation`: gives up a confirmed reservation whose vehicle did not come within 15 minutes of its start.
+//! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start.
 
 use shared::deployment::Deployment;
 use shared::models::reservation::{Reservation, ReservationStatus};

@@ -1,4 +1,4 @@
-//! `GET /v1/reservations`: the reservations, newest first. Filters: `driver`, `vehicle`, `status`.
+//! `GET /v1/reservations`: lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`.
 
 use axum::extract::State;
 use shared::Response;

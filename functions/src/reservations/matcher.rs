@@ -1,13 +1,13 @@
 //! Reads the stations and calendars that the search for the best match asks for.
 //! [`shared::charging::matching::best_first`] describes the search.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shared::charging::calendar::CalendarOwner;
 use shared::charging::matching::MatchRequest;
 use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
-use shared::models::charging_station::ChargingStation;
-use shared::models::reservation::MatchSummary;
+use shared::models::charging_station::{ChargingStation, Point};
+use shared::models::reservation::{MatchFilter, MatchSummary};
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
@@ -23,8 +23,19 @@ pub struct Matcher<'a> {
     /// The windows on whose days calendars are read.
     windows: Vec<Window>,
     calendars: Calendars,
-    /// How many stations of the radius are not connected to a network.
-    not_connected: u32,
+    /// The stations of the radius that are not connected to a network.
+    not_connected: &'a [IndexedStation],
+    /// The stations that were read, if they are kept.
+    kept: Option<BTreeMap<Id, ChargingStation>>,
+}
+
+/// A station that a filter refused.
+pub struct RefusedStation<'a> {
+    pub id: Id,
+    pub filter: MatchFilter,
+    /// None for a station that is refused before it is read.
+    pub station: Option<&'a ChargingStation>,
+    pub location: Point,
 }
 
 /// The stations of the radius that are operated, and those that are not connected to a network. The latter are not matched.
@@ -53,7 +64,7 @@ impl<'a> Matcher<'a> {
         app: &'a App,
         tenant: &'a Tenant,
         request: &'a MatchRequest<'a>,
-        stations: &[IndexedStation],
+        stations: &'a [IndexedStation],
         wanted: usize,
     ) -> Self {
         let (stations, not_connected) = connected(tenant, stations);
@@ -64,8 +75,46 @@ impl<'a> Matcher<'a> {
             search: BestFirst::new(request, stations, wanted),
             windows: request.windows.to_vec(),
             calendars: Calendars::default(),
-            not_connected: u32::try_from(not_connected.len()).unwrap_or(u32::MAX),
+            not_connected,
+            kept: None,
         }
+    }
+
+    /// The same, keeping the stations that it reads for [`Self::station`] and [`Self::refused`].
+    #[must_use]
+    pub fn keeping_stations(mut self) -> Self {
+        self.kept = Some(BTreeMap::new());
+        self
+    }
+
+    /// A station that was read and kept.
+    pub fn station(&self, id: &Id) -> Option<&ChargingStation> {
+        self.kept.as_ref()?.get(id)
+    }
+
+    /// The stations that filters refused, as far as they were kept.
+    pub fn refused(&self) -> Vec<RefusedStation<'_>> {
+        let not_connected = self.not_connected.iter().map(|station| RefusedStation {
+            id: station.id.clone(),
+            filter: MatchFilter::NotConnected,
+            station: None,
+            location: station.location,
+        });
+        let read = self
+            .search
+            .refusals()
+            .into_iter()
+            .filter_map(|(id, filter)| {
+                let station = self.station(&id)?;
+                let location = station.location;
+                Some(RefusedStation {
+                    id,
+                    filter,
+                    station: Some(station),
+                    location,
+                })
+            });
+        not_connected.chain(read).collect()
     }
 
     /// Adds stations that were read already: those of the ids `asked` that are published.
@@ -82,6 +131,10 @@ impl<'a> Matcher<'a> {
             match self.search.next() {
                 Step::ReadStations(ids) => {
                     let stations = self.app.store.published_stations(self.tenant, &ids).await?;
+                    if let Some(kept) = &mut self.kept {
+                        let read = stations.iter();
+                        kept.extend(read.map(|station| (station.id.clone(), station.clone())));
+                    }
                     self.search.add_stations(&ids, stations);
                 }
                 Step::ReadCalendars(owners) => self.read_calendars(owners, &[]).await?,
@@ -122,8 +175,9 @@ impl<'a> Matcher<'a> {
     /// How many stations there are, and how many of them each filter refused.
     pub fn summary(&self) -> MatchSummary {
         let mut summary = self.search.summary();
-        summary.stations_in_radius += self.not_connected;
-        summary.refused.not_connected = self.not_connected;
+        let not_connected = u32::try_from(self.not_connected.len()).unwrap_or(u32::MAX);
+        summary.stations_in_radius += not_connected;
+        summary.refused.not_connected = not_connected;
         summary
     }
 

@@ -1,4 +1,4 @@
-//! Wishes for a charging window in an area, confirmed later on a connector.
+//! Requests for a charging window in an area. A reservation is assigned a station and a connector when it is confirmed.
 
 mod book;
 pub mod cancel;
@@ -6,6 +6,7 @@ pub mod charge_fee;
 pub mod confirm;
 pub mod create;
 pub mod expire;
+pub mod find;
 pub mod list;
 pub mod matcher;
 pub mod retrieve;

@@ -1,5 +1,17 @@
-//! The relay: reads what the table's stream says has changed, writes the events those changes stand for, and sends what
-//! is to happen later. It may see a change twice, or late; whatever it does can be done again.
+//! The relay: turns the changes of the table's stream into events, deliveries and scheduled work.
+//!
+//! Terms. A *change* is a record of the stream: a row before and after a write. A row carries the types of the events that its
+//! last write has recorded (`events`), and the moment of its next action (`next_at`).
+//!
+//! Life cycle of a change. The relay writes each recorded event together with a delivery for every subscribed endpoint. An
+//! event's own row comes back over the stream, and the relay sends a message for each delivery that waits. For a row with a
+//! next action it sends a message for that moment, on a queue or by EventBridge Scheduler.
+//!
+//! Invariants. The id of an event follows from its object and the version of the row, so that a change which is relayed twice
+//! writes one event. Every message can be sent twice: its worker checks what is left to do.
+//!
+//! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed goes to the
+//! failure destination. The sweeper finds rows whose message was lost by their next action.
 
 use std::collections::BTreeMap;
 
@@ -402,21 +414,22 @@ async fn relay_station(app: &App, mode: Mode, id: &Id, change: &StreamRecord) ->
         return Ok(());
     }
     let evses = lost.iter().map(|one| CalendarOwner::evse_of(id, one));
-    let promised = app
+    let reserved = app
         .store
         .entries_of(mode, evses.collect(), app.now())
         .await?;
     let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
-    for entry in promised {
+    for entry in reserved {
         if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
-            displace(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;
+            request_rematch(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;
         }
     }
     Ok(())
 }
 
-/// Records it in the reservation, whose change sends the message. If that is lost, the sweeper finds the reservation.
-async fn displace(
+/// Records in a reservation that it needs another connector. The relay of that change sends the message; if the message is
+/// lost, the sweeper finds the reservation.
+async fn request_rematch(
     app: &App,
     tenant: Tenant,
     reservation: &Id,
@@ -507,7 +520,7 @@ fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<
         ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {
             tenant,
             reservation,
-            wish: Some(Box::new(stored.request())),
+            request: Some(Box::new(stored.request())),
         }),
         ReservationStatus::Cancelled
         | ReservationStatus::Completed

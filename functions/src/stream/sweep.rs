@@ -14,7 +14,7 @@ pub const NAME: &str = "sweep";
 
 pub const FUNCTION: Function = Function {
     name: NAME,
-    description: "Sends again what has been lost on the way",
+    description: "Sends lost messages again",
     trigger: Trigger::Rate("rate(1 minute)"),
     deployment: Deployment::in_background()
         .writing(&[Rows::Of(Kind::Event)])
@@ -24,7 +24,7 @@ pub const FUNCTION: Function = Function {
 /// How long work may be overdue before its trigger counts as lost, in milliseconds.
 const GRACE: i64 = 2 * MINUTE;
 
-/// Sends again what has been overdue for two minutes. Says how many rows there were.
+/// Sends the messages of rows again that have been overdue for two minutes. Returns the number of messages.
 pub async fn handle(app: &App) -> Result<usize, Error> {
     let moment = app.now().plus_millis(-GRACE);
     function_scope::within(NAME, before(app, moment)).await

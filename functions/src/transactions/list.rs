@@ -1,4 +1,4 @@
-//! `GET /v1/transactions`: the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
+//! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! Money that moved, or failed to.
+//! Charges, refunds and adjustments, successful or not.
 
 pub mod list;
 pub mod refund;

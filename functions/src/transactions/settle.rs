@@ -1,4 +1,4 @@
-//! `settle-transaction`: sends a pending refund, once. Top-ups whose requests did not finish them come by the same queue.
+//! `settle-transaction`: sends a pending refund, once. The same queue carries top-ups that their requests did not finish.
 
 use shared::deployment::{Deployment, Need};
 use shared::models::transaction::PaymentOutcome;

@@ -1,4 +1,4 @@
-//! `DELETE /v1/vehicles/{id}`: deletes a vehicle that no reservation waits for and that is not charging, with its telemetry.
+//! `DELETE /v1/vehicles/{id}`: deletes a vehicle and its telemetry. It must have no open reservation and no active session.
 
 use axum::extract::State;
 use shared::Response;

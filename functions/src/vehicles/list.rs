@@ -1,4 +1,4 @@
-//! `GET /v1/vehicles`: the vehicles, newest first. Filters: `fleet`, `driver`, `status`.
+//! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `status`.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! Vehicles, each in one fleet.
+//! Vehicles. Each belongs to one fleet.
 
 pub mod create;
 pub mod delete;

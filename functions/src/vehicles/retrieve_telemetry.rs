@@ -1,4 +1,4 @@
-//! `GET /v1/vehicles/{id}/telemetry`: shows the last reading of a vehicle.
+//! `GET /v1/vehicles/{id}/telemetry`: shows the telemetry of a vehicle.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! `POST /v1/vehicles/{id}/telemetry`: takes a reading of a vehicle, in whole or in part.
+//! `POST /v1/vehicles/{id}/telemetry`: updates the telemetry of a vehicle. Members that are left out are kept.
 
 use axum::extract::State;
 use shared::Response;

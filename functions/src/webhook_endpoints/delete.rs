@@ -1,4 +1,4 @@
-//! `DELETE /v1/webhook_endpoints/{id}`: removes an endpoint; what was still to be delivered to it is given up.
+//! `DELETE /v1/webhook_endpoints/{id}`: deletes a webhook endpoint. Its pending deliveries are abandoned.
 
 use axum::extract::State;
 use shared::Response;

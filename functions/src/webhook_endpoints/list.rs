@@ -1,4 +1,4 @@
-//! `GET /v1/webhook_endpoints`: the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked
+//! `GET /v1/webhook_endpoints`: lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked
 //! secrets.
 
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /v1/webhook_endpoints/{id}/deliveries`: every attempt of the last 30 days to deliver to this endpoint, newest first.
+//! `GET /v1/webhook_endpoints/{id}/deliveries`: lists every attempt of the last 30 days to deliver to this endpoint, newest first.
 
 use axum::extract::State;
 use shared::Response;

@@ -1,4 +1,4 @@
-//! Where events are delivered.
+//! URLs to which events are delivered.
 //!
 //! A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
 //! write endpoints.

@@ -1,4 +1,4 @@
-//! `POST /v1/webhook_endpoints/{id}/test`: sends a `ping` to this endpoint alone, whatever it subscribed to.
+//! `POST /v1/webhook_endpoints/{id}/test`: sends a `ping` event to this endpoint only, whatever events it is subscribed to.
 
 use std::collections::BTreeMap;
 

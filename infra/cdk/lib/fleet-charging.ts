@@ -68,6 +68,11 @@ export interface FleetChargingProps {
   readonly reservationFee?: number;
   /** The secret that holds the key of Stripe; without it there are no payments in live mode. */
   readonly stripeSecret?: ISecret;
+  /**
+   * The web console: `"cloudfront"` for a bucket behind CloudFront, to which the output `ConsoleUploadCommand` uploads it, or the
+   * origin of another static host, such as `https://console.example.com`. Without it the API allows no origin (CORS).
+   */
+  readonly console?: "cloudfront" | `https://${string}`;
   readonly logLevel?: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR";
   readonly logRetention?: RetentionDays;
   /** Whether traces are sent to X-Ray. */
@@ -108,6 +113,7 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     MaxEndpoints: text(props.maxEndpoints),
     ReservationFee: text(props.reservationFee),
     StripeSecret: props.stripeSecret?.secretArn,
+    Console: props.console,
     LogLevel: props.logLevel,
     LogRetentionDays: text(props.logRetention),
     Tracing: props.tracing === undefined ? undefined : props.tracing ? "Active" : "PassThrough",
@@ -128,6 +134,8 @@ function conditions(props: FleetChargingProps): Record<string, boolean> {
     Paid: props.stripeSecret !== undefined,
     Told: props.alarmTopic !== undefined,
     Gradual: props.canary !== undefined && props.canary !== "AllAtOnce",
+    ConsoleAllowed: props.console !== undefined,
+    ConsoleHosted: props.console === "cloudfront",
   };
 }
 
@@ -241,6 +249,22 @@ export class FleetCharging extends Construct {
   /** Lets an operator suspend, close and reopen accounts. */
   grantSetAccountStatus(operator: IGrantable): Grant {
     return this.accountStatusFunction.grantInvoke(operator);
+  }
+
+  /** Lets an operator export accounts, and read the exports. */
+  grantExportAccounts(operator: IGrantable): Grant {
+    this.files.grantRead(operator, "acct_*/exports/*");
+    return this.function("export-account").grantInvoke(operator);
+  }
+
+  /** Lets an operator erase closed accounts for good. */
+  grantEraseAccounts(operator: IGrantable): Grant {
+    return this.function("erase-account").grantInvoke(operator);
+  }
+
+  /** Lets an operator encrypt secrets in rows with the first encryption key. */
+  grantReencryptSecrets(operator: IGrantable): Grant {
+    return this.function("reencrypt-secrets").grantInvoke(operator);
   }
 
   /** Lets an operator hand in files of stations and load them. */

@@ -154,6 +154,18 @@ test("the template's conditions do not hold without the props", () => {
   }
 });
 
+test("the API allows the console's origin and no other", () => {
+  const cors = (props: Partial<FleetChargingProps>) => {
+    const { root, template } = synthesized(() => props);
+    template.hasCondition("ConsoleHosted", { "Fn::Equals": [props.console === "cloudfront" ? "true" : "false", "true"] });
+    template.hasCondition("ConsoleAllowed", { "Fn::Equals": [props.console ? "true" : "false", "true"] });
+    return JSON.stringify(root.Resources["Api"]?.Properties["CorsConfiguration"]);
+  };
+  assert.match(cors({ console: "https://console.example.com" }), /"https:\/\/console\.example\.com"/);
+  assert.match(cors({ console: "cloudfront" }), /ConsoleDistribution/);
+  cors({});
+});
+
 test("the table and the files are kept and guarded", () => {
   const { template } = synthesized();
   template.hasResource("AWS::DynamoDB::Table", {

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use shared::function_scope::{EVERY_CHANGE, EVERY_REQUEST};
+use tests::access;
 
-/// Writes the OpenAPI document, the deployment's template and the capacity table.
+/// Writes the OpenAPI document, the deployment's template and the capacity table, and what functions may call of the table.
 #[derive(Parser)]
 #[command(name = "generate")]
 struct Options {
@@ -20,6 +22,9 @@ struct Options {
     /// Write nothing, and fail if a file is out of date
     #[arg(long)]
     check: bool,
+    /// The recordings below target/access are those of all tests: remove permissions from infra/access.json that no test needs
+    #[arg(long)]
+    all: bool,
 }
 
 /// A generated file. The order is that of writing: measuring the capacity validates responses against the document.
@@ -30,6 +35,8 @@ enum File {
     /// clients/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1
     #[value(name = "openapi-3.0")]
     Openapi30,
+    /// infra/access.json: what each function calls of the table, as tests have recorded it
+    Access,
     /// infra/template.yaml and infra/stacks: functions, roles, queues and alarms
     Template,
     /// infra/capacity.md: calls and capacity units of each route
@@ -41,6 +48,7 @@ impl File {
         match self {
             Self::Openapi => "openapi",
             Self::Openapi30 => "openapi-3.0",
+            Self::Access => "access",
             Self::Template => "template",
             Self::Capacity => "capacity",
         }
@@ -48,17 +56,36 @@ impl File {
 
     /// The paths of its files in the repository, and what each should contain. The root stack's template is the present one
     /// with its generated parts replaced.
-    async fn render(self) -> std::io::Result<Vec<(String, String)>> {
+    async fn render(self, options: &Options) -> std::io::Result<Vec<(String, String)>> {
         Ok(match self {
             Self::Openapi => vec![(
                 "functions/src/docs/openapi.json".to_owned(),
                 openapi::render(),
             )],
             Self::Openapi30 => vec![("clients/openapi-3.0.json".to_owned(), openapi::render_3_0())],
+            Self::Access => vec![(access::FILE.to_owned(), recorded_access(options.all)?)],
             Self::Template => template::render(&present("infra/template.yaml")?),
             Self::Capacity => vec![("infra/capacity.md".to_owned(), capacity::render().await)],
         })
     }
+}
+
+/// The file of recorded calls: the present one with what tests have recorded since, or that alone if all tests were recorded.
+/// Functions that are gone are left out.
+fn recorded_access(all: bool) -> std::io::Result<String> {
+    let mut recorded = match all {
+        true => access::Recorded::new(),
+        false => access::read(&root().join(access::FILE))?,
+    };
+    for (function, calls) in access::recordings()? {
+        recorded.entry(function).or_default().extend(calls);
+    }
+    recorded.retain(|name, _| {
+        [EVERY_REQUEST, EVERY_CHANGE].contains(&name.as_str())
+            || functions::endpoint_named(name).is_some()
+            || functions::deployment_named(name).is_some()
+    });
+    Ok(access::render(&recorded))
 }
 
 /// What a file contains now; nothing if it is not there.
@@ -94,7 +121,7 @@ async fn main() -> std::io::Result<ExitCode> {
         if !options.files.is_empty() && !options.files.contains(file) {
             continue;
         }
-        let files = file.render().await?;
+        let files = file.render(&options).await?;
         for (path, rendered) in &files {
             let present = present(path)?;
             if *rendered == present {

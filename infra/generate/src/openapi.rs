@@ -14,7 +14,7 @@ use functions::Endpoint;
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::error::Code;
-use shared::http::{Conditional, Method, Route, Shows, expand};
+use shared::http::{Conditional, Route, Shows, expand};
 use shared::models::event::EventType;
 use shared::version;
 
@@ -105,7 +105,8 @@ currency's smallest unit. Ids are opaque.
 A parent acts inside a child account with the header `Service-Account`. A restricted key does what its scopes allow; \
 `x-scope` of each operation lists the scopes it needs always (`required`) and for some requests (`conditional`), and a \
 missing one is refused with 403 `authentication_error`. Scopes that write include reading. While an account is suspended, \
-its keys and those of all accounts below it only read: every other request is refused with 403 `authentication_error`. \
+its keys and those of all accounts below it only read: operations that need another scope than one that reads are refused with \
+403 `authentication_error`. \
 While it is closed, they are refused with 401, and a parent no longer finds the account with `Service-Account` (404).
 
 **Limits.** The rate of requests is per account and mode, and an account and all accounts below it together send no more than \
@@ -161,7 +162,7 @@ fn summary(route: &Route) -> String {
     let (verb, object) = names::verb_and_object(route);
     let object = object.replace("api", "API").replace('-', " ");
     let article = match (route.shows, object.chars().next()) {
-        (Shows::Page(_) | Shows::Lines, _) => "",
+        (Shows::Page(_) | Shows::Lines | Shows::Candidates, _) => "",
         (_, Some('a' | 'e' | 'i' | 'o' | 'A')) => "an ",
         _ => "a ",
     };
@@ -215,7 +216,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     });
     let mut responses = Map::from_iter([("200".to_owned(), success(route, components))]);
     for (status, codes) in errors::refusals(endpoint) {
-        let error = errors::response(status, &codes, components);
+        let error = errors::response(route, status, &codes, components);
         responses.insert(status.to_string(), error);
     }
     operation["responses"] = Value::Object(responses);
@@ -244,13 +245,17 @@ fn success(route: &Route, components: &mut Components) -> Value {
             "A page of line items.".to_owned(),
             components.page_of_lines(),
         ),
+        Shows::Candidates => (
+            "The candidates, the best first.".to_owned(),
+            components.candidates(),
+        ),
         Shows::Deleted(_) => (
             "The object was deleted.".to_owned(),
             components.deleted(kind),
         ),
     };
     let mut headers = headers_of_every_response();
-    if route.method != Method::Get {
+    if !route.only_reads() {
         headers.extend([header("Idempotent-Replayed")]);
     }
     let name = examples::name(route);
@@ -262,9 +267,9 @@ fn success(route: &Route, components: &mut Components) -> Value {
         "content": {"application/json": {"schema": schema, "examples": {"sample": example}}}})
 }
 
-/// Whether the response to the operation has the warnings of policies.
+/// Whether the object in the response to the operation is shown with the warnings of policies.
 fn is_warned(route: &Route) -> bool {
-    route.refuses.contains(&Code::PolicyBlocked)
+    matches!(route.shows, Shows::Object(_)) && route.refuses.contains(&Code::PolicyBlocked)
 }
 
 /// A word of the interface in a description.
@@ -301,7 +306,7 @@ fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec
             "schema": {"type": "array", "items": {"type": "string"}, "maxItems": 10}}));
     }
     let mut headers = vec!["Service-Version", "Service-Account"];
-    if route.method != Method::Get {
+    if !route.only_reads() {
         headers.push("Idempotency-Key");
     }
     list.extend(

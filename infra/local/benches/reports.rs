@@ -72,6 +72,8 @@ async fn start() -> Running {
         quotas: Default::default(),
         slack: 1,
         access_key: Some("local".into()),
+        encryption_keys: None,
+        table_http: None,
     };
     Running::start(options).await.expect("the service starts")
 }

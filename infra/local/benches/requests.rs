@@ -61,6 +61,8 @@ async fn start(memory: bool) -> Running {
         quotas: Default::default(),
         slack: 1,
         access_key: Some("local".into()),
+        encryption_keys: None,
+        table_http: None,
         by_hand: false,
     };
     Running::start(options).await.expect("the service starts")
@@ -124,14 +126,14 @@ async fn measure(place: &str, running: &Running) {
         "charging_standard": "Type2", "drivers": [driver]});
     let vehicle = post(&client, running, "/v1/vehicles", &vehicle).await;
     let now = running.app.now();
-    let wish = json!({"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"],
+    let request = json!({"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"],
         "ideal_start": now.plus_seconds(86_400), "ideal_end": now.plus_seconds(90_000),
         "location": {"latitude": 51.507, "longitude": -0.128, "radius": 5000}});
     let mut made = String::new();
     let (mut creates, mut retrieves) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {
         let start = Instant::now();
-        made = post(&client, running, "/v1/reservations", &wish).await;
+        made = post(&client, running, "/v1/reservations", &request).await;
         creates.push(start.elapsed());
     }
     let path = format!("/v1/reservations/{made}");
@@ -148,7 +150,7 @@ async fn measure(place: &str, running: &Running) {
         format!("retrieve, {CLIENTS} clients, {place}")
     );
     let writes =
-        load(async |client| drop(post(client, running, "/v1/reservations", &wish).await)).await;
+        load(async |client| drop(post(client, running, "/v1/reservations", &request).await)).await;
     println!(
         "{:<40}{writes:>9.0} requests/s",
         format!("create, {CLIENTS} clients, {place}")

@@ -43,6 +43,7 @@ const FILES: &[File] = &files! {
     "src/forms/schema.js"
     "src/main.js"
     "src/map/basemap.js"
+    "src/map/candidates.js"
     "src/map/clusters.js"
     "src/map/map-view.js"
     "src/map/stations.js"

@@ -80,6 +80,47 @@ impl Downloads {
         files::write_private(&path, &content)
     }
 
+    /// The keys that begin with a prefix.
+    fn keys(&self, prefix: &str) -> std::io::Result<Vec<String>> {
+        let Some(folder) = &self.folder else {
+            let keys = self.memory().keys().cloned().collect::<Vec<_>>();
+            return Ok(keys
+                .into_iter()
+                .filter(|key| key.starts_with(prefix))
+                .collect());
+        };
+        let mut keys = Vec::new();
+        let mut folders = vec![folder.clone()];
+        while let Some(next) = folders.pop() {
+            if !next.is_dir() {
+                continue;
+            }
+            for entry in std::fs::read_dir(&next)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if let Ok(key) = path.strip_prefix(folder) {
+                    keys.push(key.to_string_lossy().replace('\\', "/"));
+                }
+            }
+        }
+        keys.retain(|key| key.starts_with(prefix));
+        Ok(keys)
+    }
+
+    fn remove(&self, key: &str) -> std::io::Result<()> {
+        match &self.folder {
+            None => {
+                self.memory().remove(key);
+                Ok(())
+            }
+            Some(folder) => match std::fs::remove_file(folder.join(key)) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            },
+        }
+    }
+
     fn find(&self, key: &str) -> Option<Vec<u8>> {
         match &self.folder {
             None => self.memory().get(key).cloned(),
@@ -102,6 +143,16 @@ impl Files for Downloads {
         let found = self.find(key);
         let missing = move || Error::internal(format!("there is no file {key}"));
         Box::pin(async move { found.ok_or_else(missing) })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        let keys = self.keys(prefix).map_err(Error::unavailable);
+        Box::pin(async move { keys })
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<()>> {
+        let removed = self.remove(key).map_err(Error::unavailable);
+        Box::pin(async move { removed })
     }
 
     fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
@@ -131,6 +182,7 @@ pub async fn fetch(
     // Only what this process has signed gets here, so the key is one of ours.
     let content_type = match Path::new(&key).extension().and_then(|end| end.to_str()) {
         Some("csv") => "text/csv; charset=utf-8; header=present",
+        Some("jsonl") => "application/x-ndjson",
         _ => "application/json",
     };
     match downloads.find(&key) {

@@ -1,6 +1,7 @@
 //! The local runner: the router of every route, an embedded table, and a queue, a scheduler and a clock in the same
 //! process, behind the ports the functions use on AWS.
 
+mod accounts;
 mod clock;
 mod console;
 mod deliveries;
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_dynamodb::config::SharedHttpClient;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{Next, from_fn_with_state};
@@ -35,7 +37,6 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
-use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::Imported;
 use serde::{Deserialize, Serialize};
 use shared::Response;
@@ -144,6 +145,12 @@ pub struct Options {
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
+    /// For tests: what secrets in rows are encrypted with, as in the variable `ENCRYPTION_KEYS`. None: the keys of the folder.
+    #[arg(skip)]
+    pub encryption_keys: Option<String>,
+    /// For tests: the connections of the service to its table. None: those of [`aws::config`].
+    #[arg(skip)]
+    pub table_http: Option<SharedHttpClient>,
 }
 
 /// The service, running.
@@ -251,6 +258,9 @@ impl Running {
         };
         let mut settings = shared::store::client::tuned(&config, options.slack);
         settings.set_endpoint_url(Some(store_url.clone()));
+        if let Some(http) = &options.table_http {
+            settings.set_http_client(Some(http.clone()));
+        }
         let store = Store::new(
             aws_sdk_dynamodb::Client::from_conf(settings.build()),
             options.table.clone(),
@@ -277,9 +287,10 @@ impl Running {
             Some(known) => known.check(&folder)?,
             None => random()?,
         };
-        let master_secrets = match &mut known {
-            Some(known) => known.master_secrets(&folder)?,
-            None => hex::encode(random()?),
+        let master_secrets = match (&options.encryption_keys, &mut known) {
+            (Some(given), _) => given.clone(),
+            (None, Some(known)) => known.master_secrets(&folder)?,
+            (None, None) => hex::encode(random()?),
         };
         let downloads = Arc::new(Downloads::new(
             folder.path(),
@@ -547,7 +558,6 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
         .route("/_local/clock", get(time).post(advance))
         .route(due::ROUTE, get(due::list))
         .with_state(engine.clone())
-        .route("/_local/account_status", post(set_account_status))
         .route(
             stations::ROUTE,
             post(load_stations).layer(DefaultBodyLimit::max(stations::MAX_BODY)),
@@ -559,6 +569,7 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
                 .layer(from_fn_with_state(engine.clone(), nudge)),
         )
         .with_state(app.clone())
+        .merge(accounts::router(app.clone()))
         .route(requests::ROUTE, get(requests::list).with_state(requests))
         .route(
             downloads::ROUTE,
@@ -579,21 +590,6 @@ async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) 
         engine.nudge();
     }
     response
-}
-
-/// `POST /_local/account_status`: sets the status of an account, as the function `set-account-status` does on AWS.
-async fn set_account_status(
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: axum::body::Bytes,
-) -> Result<Json<shared::models::account::Account>, Response> {
-    let set = async {
-        check_json(&headers)?;
-        let invocation: SetStatus = shared::http::body::read(&body, None)?;
-        set_status::handle(&app, invocation).await
-    };
-    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
-    set.await.map(Json).map_err(shown)
 }
 
 /// `POST /_local/stations`: loads stations from OCPI objects, as the function `import-stations` does on AWS.

@@ -127,4 +127,13 @@ impl Schedules for Timeline {
         );
         Box::pin(async { Ok(()) })
     }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
+        let mut contents = self.lock();
+        contents
+            .due
+            .retain(|_, (known, _)| known.as_deref() != Some(name));
+        drop(contents);
+        Box::pin(async { Ok(()) })
+    }
 }

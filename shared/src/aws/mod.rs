@@ -286,6 +286,24 @@ impl Schedules for Scheduler {
             }
         })
     }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let call = self.client().delete_schedule().name(name);
+            let removed = call.set_group_name(self.group.clone()).send().await;
+            match removed {
+                Err(error)
+                    if error
+                        .as_service_error()
+                        .is_some_and(|error| error.is_resource_not_found_exception()) =>
+                {
+                    Ok(())
+                }
+                Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
+                Ok(_) => Ok(()),
+            }
+        })
+    }
 }
 
 /// The ARN of a queue, whose URL ends with the AWS account and the queue's name. The partition is that of the role.
@@ -305,8 +323,8 @@ fn per_work(suffix: &str) -> HashMap<Work, String> {
         )
     };
     Work::ALL
-        .into_iter()
-        .filter_map(|work| Some((work, variable(&name(work))?)))
+        .iter()
+        .filter_map(|work| Some((*work, variable(&name(*work))?)))
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! S3: the bucket `REPORTS_BUCKET`. Three signed requests, which are all that is wanted of it: the SDK's client for S3 would
+//! S3: the bucket `REPORTS_BUCKET`. Five signed requests, which are all that is wanted of it: the SDK's client for S3 would
 //! be a tenth of the executable.
 
 use std::time::{Duration, SystemTime};
@@ -13,6 +13,10 @@ use aws_smithy_types::body::SdkBody;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Method, Request, header};
 use futures::future::BoxFuture;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::Event;
 use tokio::time::timeout;
 
 use super::{Http, SystemClock, credentials, domain, region};
@@ -115,10 +119,20 @@ impl S3 {
         content_type: Option<&'static str>,
         content: Bytes,
     ) -> Result<Bytes> {
-        let address = self.address(key)?;
+        self.send_to(method, &self.address(key)?, content_type, content)
+            .await
+    }
+
+    async fn send_to(
+        &self,
+        method: Method,
+        address: &str,
+        content_type: Option<&'static str>,
+        content: Bytes,
+    ) -> Result<Bytes> {
         let mut wait = Duration::from_millis(100);
         for attempt in 1.. {
-            let mut request = Request::builder().method(method.clone()).uri(&address);
+            let mut request = Request::builder().method(method.clone()).uri(address);
             if let Some(content_type) = content_type {
                 request = request.header(header::CONTENT_TYPE, content_type);
             }
@@ -182,22 +196,78 @@ impl Files for S3 {
         })
     }
 
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(async move {
+            let bucket = self.address("")?;
+            let address = format!(
+                "{bucket}?list-type=2&prefix={}",
+                escaped(prefix).replace('/', "%2F")
+            );
+            let listed = self
+                .send_to(Method::GET, &address, None, Bytes::new())
+                .await?;
+            keys_of(&listed)
+        })
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let sent = self.send(Method::DELETE, key, None, Bytes::new());
+            sent.await.map(drop)
+        })
+    }
+
     fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
         Box::pin(async move { self.link(key, SystemClock.now()) })
     }
 }
 
-/// A key as it stands in an address. S3 reads every byte but these as written.
-fn escaped(key: &str) -> String {
-    let mut escaped = String::with_capacity(key.len());
-    for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+/// The keys in an answer to `ListObjectsV2`.
+///
+/// # Errors
+/// `Internal` if the answer is no such XML.
+fn keys_of(listed: &[u8]) -> Result<Vec<String>> {
+    let mut reader = Reader::from_reader(listed);
+    let (mut keys, mut key) = (Vec::new(), None);
+    loop {
+        match reader.read_event().map_err(Error::internal)? {
+            Event::Start(tag) if tag.local_name().as_ref() == b"Key" => key = Some(String::new()),
+            Event::Text(text) => {
+                if let Some(key) = &mut key {
+                    key.push_str(&text.decode().map_err(Error::internal)?);
+                }
+            }
+            Event::GeneralRef(reference) => {
+                if let Some(key) = &mut key {
+                    let name = reference.decode().map_err(Error::internal)?;
+                    let character = reference.resolve_char_ref().map_err(Error::internal)?;
+                    match (character, resolve_predefined_entity(&name)) {
+                        (Some(character), _) => key.push(character),
+                        (None, Some(text)) => key.push_str(text),
+                        (None, None) => {
+                            return Err(Error::internal(format!("&{name}; in a list of keys")));
+                        }
+                    }
+                }
+            }
+            Event::End(tag) if tag.local_name().as_ref() == b"Key" => keys.extend(key.take()),
+            Event::Eof => return Ok(keys),
+            _ => {}
         }
     }
-    escaped
+}
+
+/// What S3 reads as written in the path of an address; every other byte is escaped.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
+
+/// A key as it is written in an address.
+fn escaped(key: &str) -> String {
+    utf8_percent_encode(key, ESCAPED).to_string()
 }
 
 #[cfg(test)]
@@ -230,6 +300,19 @@ mod tests {
             signed.contains(&format!("X-Amz-Signature={signature}")),
             "{signed}"
         );
+    }
+
+    #[test]
+    fn the_keys_of_a_list_are_read_with_their_entities() {
+        let listed = b"<?xml version=\"1.0\"?><ListBucketResult><Name>b</Name><Prefix>a/</Prefix><Contents><Key>a/1.csv</Key>\
+            <Size>3</Size></Contents><Contents><Key>a/x&amp;y&#39;s.json</Key></Contents></ListBucketResult>";
+        assert_eq!(keys_of(listed).unwrap(), ["a/1.csv", "a/x&y's.json"]);
+        assert!(
+            keys_of(b"<ListBucketResult></ListBucketResult>")
+                .unwrap()
+                .is_empty()
+        );
+        assert!(keys_of(b"<ListBucketResult><Contents></Wrong>").is_err());
     }
 
     #[test]

@@ -235,7 +235,7 @@ fn merged(mut spans: Vec<Span>, most: usize) -> Vec<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charging::geo::{Route, distance_meters};
+    use crate::charging::geo::{Corridor, distance_meters};
     use crate::charging::search::Circle;
     use proptest::prelude::*;
     use std::f64::consts::TAU;
@@ -396,7 +396,7 @@ mod tests {
         };
         let circle = Circle { center, meters };
         let length = 10f64.powf(3.0 + numbers.next() * 3.3);
-        let route = Route {
+        let route = Corridor {
             from: center,
             to: destination(center, length, numbers.next() * TAU),
             meters: meters.min(30_000),
@@ -465,7 +465,7 @@ mod tests {
                 (2.0 * numbers.next() - 1.0).asin().to_degrees(),
                 numbers.next() * 360.0 - 180.0,
             );
-            let route = Route {
+            let route = Corridor {
                 from,
                 to: destination(from, 1_999_000.0, numbers.next() * TAU),
                 meters: 5_000,

@@ -5,7 +5,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 
 use super::policies::Verdict;
 use super::simulation;
-use super::tariff::{self, Course, Line, Usage};
+use super::tariff::{self, Cost, Course, Line, Usage};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::models::charging_station::{ChargingStation, Connector};
@@ -15,6 +15,42 @@ use crate::models::estimation::{
 use crate::models::vehicle::Vehicle;
 use crate::money::Currency;
 use crate::time::{SECOND, Timestamp};
+
+/// A charge at constant power. The vehicle leaves when it is done: parking time is not included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Charge {
+    /// How long energy flows, in seconds, rounded up.
+    pub seconds: i64,
+    pub cost: Cost,
+}
+
+impl Charge {
+    /// The charge of so many Wh at a connector, from `start` on, at its prices in `currency`. None for a connector without power.
+    pub fn expected(
+        station: &ChargingStation,
+        connector: &Connector,
+        vehicle: &Vehicle,
+        energy: u32,
+        start: Timestamp,
+        currency: Currency,
+    ) -> Option<Self> {
+        let power = simulation::power(connector, vehicle);
+        let millis = simulation::millis_until(power, energy)?;
+        let course = Course {
+            began: start,
+            zone: &station.timezone.rules(),
+            usage: Usage {
+                energy: energy.into(),
+                charging: millis.unsigned_abs(),
+                parking: 0,
+            },
+        };
+        Some(Self {
+            seconds: millis.saturating_add(SECOND - 1) / SECOND,
+            cost: tariff::cost(&connector.pricing, currency, course),
+        })
+    }
+}
 
 /// The estimation for a vehicle at a station. `judge` gives the verdict of the policies for a currency. Without a currency
 /// in the body it is the preferred one if the connector has prices in it.
@@ -53,25 +89,14 @@ pub fn estimate(
     };
     let (level, target) = (new.battery_level, new.battery_target_level);
     let energy = simulation::energy_between(vehicle.battery_capacity, Some(level), target);
-    let millis = simulation::millis_until(simulation::power(connector, vehicle), energy);
-    let millis = millis.ok_or_else(|| {
+    let charge = Charge::expected(station, connector, vehicle, energy, start, currency);
+    let Charge { seconds, cost } = charge.ok_or_else(|| {
         let param = match &new.connector {
             Some(_) => "connector",
             None => "charging_station",
         };
         invalid(param, "the connector has no power")
     })?;
-    let usage = Usage {
-        energy: energy.into(),
-        charging: millis.unsigned_abs(),
-        parking: 0,
-    };
-    let course = Course {
-        began: start,
-        zone: &station.timezone.rules(),
-        usage,
-    };
-    let cost = tariff::cost(pricing, currency, course);
     Ok(Estimation {
         id: Id::new(Kind::Estimation, now),
         object: Kind::Estimation,
@@ -82,7 +107,7 @@ pub fn estimate(
         cost_breakdown: cost.lines.iter().map(line).collect(),
         created: now,
         currency,
-        estimated_duration: millis.saturating_add(SECOND - 1) / SECOND,
+        estimated_duration: seconds,
         estimated_energy_kwh: f64::from(energy) / 1000.0,
         estimated_total_cost: cost.gross,
         policy: verdict(judge(currency, connector)),

@@ -16,14 +16,14 @@ pub fn distance_meters(a: Point, b: Point) -> f64 {
 
 /// The strip to both sides of the shortest way from one point to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Route {
+pub struct Corridor {
     pub from: Point,
     pub to: Point,
     /// How far to either side.
     pub meters: u32,
 }
 
-impl Route {
+impl Corridor {
     /// Metres from one end to the other.
     pub fn length(&self) -> f64 {
         distance_meters(self.from, self.to)

@@ -1,6 +1,7 @@
 //! The domain, pure: geography, opening hours, calendars, matching, charging and what it costs.
 
 pub mod calendar;
+pub mod candidates;
 pub mod cells;
 pub mod estimate;
 pub mod geo;

@@ -19,8 +19,9 @@ use crate::origin::Mode;
 use crate::window::{Window, joined};
 
 /// A rule of a policy, by its name in `rules`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Rule {
     AllowedOperators,
     DeniedOperators,
@@ -31,13 +32,7 @@ pub enum Rule {
 
 impl Rule {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AllowedOperators => "allowed_operators",
-            Self::DeniedOperators => "denied_operators",
-            Self::Geofences => "geofences",
-            Self::MaxPricePerKwh => "max_price_per_kwh",
-            Self::TimeWindows => "time_windows",
-        }
+        self.into()
     }
 
     fn broken(self) -> &'static str {
@@ -150,6 +145,8 @@ pub fn judge(policies: &[Policy], plan: &PolicyContext<'_>) -> Verdict {
 #[derive(Debug, Clone)]
 pub struct Limits<'a> {
     enforced: Vec<&'a Policy>,
+    /// When each of these policies allows charging.
+    times: Vec<Times>,
     currency: Currency,
     /// Those windows of the plan that every policy allows.
     windows: Vec<Window>,
@@ -164,9 +161,10 @@ impl<'a> Limits<'a> {
             .map(|policy| Times::of(&policy.rules, plan))
             .collect();
         let allowed = |window: &&Window| times.iter().all(|times| times.allow(window));
-        let windows = plan.windows.iter().filter(allowed).copied().collect();
+        let windows: Vec<_> = plan.windows.iter().filter(allowed).copied().collect();
         Self {
             enforced,
+            times,
             currency: plan.currency,
             windows,
         }
@@ -174,12 +172,44 @@ impl<'a> Limits<'a> {
 
     /// Whether every policy allows the connector, its price included. In live mode an unknown price does not pass a cap.
     pub fn allow(&self, station: &ChargingStation, connector: &Connector, mode: Mode) -> bool {
+        self.broken(station, connector, mode).is_none()
+    }
+
+    /// The first rule that one of the connectors breaks; if they break none, the policy that does not allow the first of these
+    /// windows. None where nothing is broken.
+    pub fn breach<'c>(
+        &self,
+        station: &ChargingStation,
+        connectors: impl IntoIterator<Item = &'c Connector>,
+        windows: &[Window],
+        mode: Mode,
+    ) -> Option<Breach> {
+        let mut connectors = connectors.into_iter();
+        let broken = connectors.find_map(|connector| self.broken(station, connector, mode));
+        let by_time = || {
+            let window = windows.first()?;
+            let forbids = |times: &Times| !times.allow(window);
+            let place = self.times.iter().position(forbids)?;
+            Some((self.enforced[place], Rule::TimeWindows))
+        };
+        let (policy, rule) = broken.or_else(by_time)?;
+        Some(Breach::of(policy, rule))
+    }
+
+    /// The first rule that a connector breaks, its price included.
+    fn broken(
+        &self,
+        station: &ChargingStation,
+        connector: &Connector,
+        mode: Mode,
+    ) -> Option<(&'a Policy, Rule)> {
         let pricing = &connector.pricing;
-        self.enforced.iter().all(|policy| {
+        self.enforced.iter().find_map(|policy| {
             let unknown = pricing.iter().all(Price::is_for_reservation)
                 && policy.rules.max_price_per_kwh.is_some();
             let mut broken = broken_by(station, pricing, &policy.rules, self.currency);
-            broken.next().is_none() && !(unknown && mode == Mode::Live)
+            let unknown = (unknown && mode == Mode::Live).then_some(Rule::MaxPricePerKwh);
+            Some((*policy, broken.next().or(unknown)?))
         })
     }
 
@@ -259,6 +289,7 @@ fn allows_time(rules: &Rules, window: &Window, plan: &PolicyContext<'_>) -> bool
 }
 
 /// When a policy allows charging, as far as a plan's windows reach.
+#[derive(Debug, Clone)]
 struct Times {
     /// In order, none touching the next; nothing where there is no rule.
     spans: Option<Vec<Window>>,

@@ -1,10 +1,10 @@
-//! What a search for stations asks for, and which stations it finds.
+//! The criteria of a search for stations, and which stations match them.
 
 use std::cmp::Ordering;
 
 use rust_decimal::Decimal;
 
-use super::geo::{Route, distance_meters};
+use super::geo::{Corridor, distance_meters};
 use super::opening_hours;
 use crate::id::Id;
 use crate::models::charging_station::{
@@ -18,7 +18,7 @@ use crate::window::{Window, joined};
 /// The longest way along which stations are sought, in metres.
 pub const LONGEST_ROUTE: f64 = 2_000_000.0;
 
-/// What is asked for; what is left out does not matter.
+/// The criteria of a search. A criterion that is left out accepts every station.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Search {
     pub place: Option<Place>,
@@ -46,8 +46,8 @@ pub struct Search {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Place {
     Circle(Circle),
-    Along(Route),
-    Both(Circle, Route),
+    Along(Corridor),
+    Both(Circle, Corridor),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,7 +84,7 @@ impl Place {
         };
         let in_circle =
             |circle: &Circle| within(distance_meters(circle.center, point), circle.meters);
-        let along = |route: &Route| within(route.distance_meters(point), route.meters);
+        let along = |route: &Corridor| within(route.distance_meters(point), route.meters);
         match self {
             Self::Circle(circle) => in_circle(circle),
             Self::Along(route) => along(route),
@@ -97,7 +97,7 @@ impl Place {
     pub fn meters_outside(&self, point: Point) -> f64 {
         let of_circle =
             |circle: &Circle| distance_meters(circle.center, point) - f64::from(circle.meters);
-        let of_route = |route: &Route| route.distance_meters(point) - f64::from(route.meters);
+        let of_route = |route: &Corridor| route.distance_meters(point) - f64::from(route.meters);
         match self {
             Self::Circle(circle) => of_circle(circle),
             Self::Along(route) => of_route(route),
@@ -144,7 +144,7 @@ impl Search {
         })
     }
 
-    /// Those of them that can be promised for the window, as far as can be told without calendars.
+    /// Those of them that can be reserved for the window, as far as is known without calendars.
     pub fn in_order<'a>(
         &'a self,
         station: &'a ChargingStation,
@@ -183,8 +183,8 @@ fn is_above(connector: &Connector, cap: u32) -> bool {
     connector.highest_energy_price() > Decimal::from(cap)
 }
 
-/// When within a window at least one connector in order is free while the station is open. `busy` tells what of a
-/// connector's time is promised.
+/// When within a window at least one connector in order is free while the station is open. `busy` returns the
+/// windows in which a connector is reserved or charging.
 pub fn free_ranges(
     station: &ChargingStation,
     window: &Window,
@@ -330,7 +330,7 @@ mod tests {
             latitude,
             longitude,
         };
-        let route = Route {
+        let route = Corridor {
             from: at(0.0, 0.0),
             to: at(0.0, 10.0),
             meters: 200_000,

@@ -17,12 +17,12 @@ use tracing::Instrument as _;
 
 use super::auth::{KeyRing, Principal, authenticate};
 use super::body::MAX_BODY;
-use super::errors::{self, Failure};
+use super::errors::{self, ErrorExtension};
 use super::expand::{self, Wanted};
 use super::query::Query;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
-use super::route::{Method, PATIENCE, Route};
+use super::route::{PATIENCE, Route};
 use crate::error::{Error, Result};
 use crate::function_scope;
 use crate::id::{Id, Kind};
@@ -158,12 +158,11 @@ async fn admitted(
     request: Request,
     next: Next,
 ) -> Response {
-    let standing = match edge
+    let admitted = edge
         .rates
-        .admit(&edge.store, &authenticated.principal.lineage, edge.now())
-        .await
-    {
-        Ok(standing) => standing,
+        .admit(&edge.store, &authenticated.principal.lineage, edge.now());
+    let rate_limit = match function_scope::within(function_scope::EVERY_REQUEST, admitted).await {
+        Ok(status) => status,
         Err(error) => return error.into_response(),
     };
     let (parts, body) = request.into_parts();
@@ -183,7 +182,7 @@ async fn admitted(
         }
         Err(error) => error.into_response(),
     };
-    response.extensions_mut().insert(standing);
+    response.extensions_mut().insert(rate_limit);
     response
 }
 
@@ -208,7 +207,7 @@ async fn prepare(
     for scope in route.scopes() {
         authenticated.principal.key.require(scope)?;
     }
-    if authenticated.principal.suspended && route.method != Method::Get {
+    if authenticated.principal.suspended && !route.only_reads() {
         return Err(Error::suspended());
     }
     if authenticated.principal.account_mismatch {
@@ -217,9 +216,9 @@ async fn prepare(
     let version = asked_version(edge, &parts.headers, &authenticated.principal.version)?;
     let bytes = axum::body::to_bytes(body, MAX_BODY).await;
     let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
-    let idempotency = match route.method {
-        Method::Get => None,
-        Method::Post | Method::Delete => idempotency(parts, &bytes, &version)?,
+    let idempotency = match route.only_reads() {
+        true => None,
+        false => idempotency(parts, &bytes, &version)?,
     };
     let origin = Origin {
         tenant: authenticated.principal.tenant,
@@ -297,7 +296,7 @@ async fn show(
         let mut answer = serde_json::from_slice(&bytes).map_err(Error::internal)?;
         match expand::expand(&edge.store, tenant, key, &mut answer, wanted).await {
             // The request has had its effect, which an error would hide. The response keeps the ids.
-            Err(error) if route.method != Method::Get => {
+            Err(error) if !route.only_reads() => {
                 tracing::warn!(%error, "an answer was not expanded");
             }
             expanded => expanded?,
@@ -320,12 +319,11 @@ async fn show(
 /// The error, unless the idempotency key was used with other parameters, which takes precedence.
 async fn recalled(edge: &Edge, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
-        Some(idempotency) => edge
-            .store
-            .recall(origin, idempotency)
-            .await
-            .err()
-            .unwrap_or(error),
+        Some(idempotency) => {
+            let recalled = edge.store.recall(origin, idempotency);
+            let recalled = function_scope::within(function_scope::EVERY_CHANGE, recalled).await;
+            recalled.err().unwrap_or(error)
+        }
         None => error,
     }
 }
@@ -397,8 +395,8 @@ async fn run(
 fn failure(response: &Response) -> Option<&Arc<Error>> {
     response
         .extensions()
-        .get::<Failure>()
-        .map(|Failure(error)| error)
+        .get::<ErrorExtension>()
+        .map(|ErrorExtension(error)| error)
 }
 
 /// After a failure with an idempotency key: what the first request with the key was answered goes before what this one
@@ -416,12 +414,15 @@ async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response
                 .clone()
                 .unwrap_or_else(|| Id::new(Kind::Request, origin.now));
             let answer = errors::answer(error, &request, base_url);
-            edge.store
-                .remember(origin, idempotency, answer)
+            let remembered = edge.store.remember(origin, idempotency, answer);
+            function_scope::within(function_scope::EVERY_CHANGE, remembered)
                 .await
                 .map(|answer| answer.replayed.then_some(answer))
         }
-        400 | 403 => edge.store.recall(origin, idempotency).await,
+        400 | 403 => {
+            let recalled = edge.store.recall(origin, idempotency);
+            function_scope::within(function_scope::EVERY_CHANGE, recalled).await
+        }
         _ => return response,
     };
     match settled {
@@ -447,8 +448,8 @@ fn finish(
     let error = unmatched
         .map(Arc::new)
         .or_else(|| failure(&response).cloned());
-    let standing = response.extensions().get::<RateLimitStatus>().copied();
-    let standing = standing.unwrap_or_else(|| edge.rates.standing(tenant, edge.now()));
+    let rate_limit = response.extensions().get::<RateLimitStatus>().copied();
+    let rate_limit = rate_limit.unwrap_or_else(|| edge.rates.status(tenant, edge.now()));
     let rendered = response
         .extensions()
         .get::<Rendered>()
@@ -488,9 +489,9 @@ fn finish(
     };
     set("service-request-id", request.to_string());
     set(version::HEADER, rendered);
-    set("ratelimit-limit", standing.limit.to_string());
-    set("ratelimit-remaining", standing.remaining.to_string());
-    set("ratelimit-reset", standing.reset.to_string());
+    set("ratelimit-limit", rate_limit.limit.to_string());
+    set("ratelimit-remaining", rate_limit.remaining.to_string());
+    set("ratelimit-reset", rate_limit.reset.to_string());
     set("cache-control", "no-store".into());
     response
 }

@@ -23,14 +23,16 @@ const OUTCOME_OPEN: &str = "It is not certain yet whether the payment method was
 
 /// An error that the edge renders with the request id.
 #[derive(Clone)]
-pub struct Failure(pub Arc<Error>);
+pub struct ErrorExtension(pub Arc<Error>);
 
 impl IntoResponse for Error {
     fn into_response(self) -> HttpResponse {
         let mut response = StatusCode::from_u16(self.status())
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
             .into_response();
-        response.extensions_mut().insert(Failure(Arc::new(self)));
+        response
+            .extensions_mut()
+            .insert(ErrorExtension(Arc::new(self)));
         response
     }
 }

@@ -8,7 +8,7 @@
 //! The effect of a POST or DELETE has happened by then, and a refusal would hide it: where such an answer cannot be
 //! expanded, it keeps its ids (see `edge`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -117,9 +117,34 @@ pub fn members(of: Kind) -> impl Iterator<Item = (&'static str, Kind)> {
         .map(|(_, member, target)| (*member, *target))
 }
 
+/// The kinds of object that a route can show in place of ids, at any depth.
+pub fn reachable(route: &Route) -> BTreeSet<Kind> {
+    fn follow(passed: &mut Vec<Kind>, reached: &mut BTreeSet<Kind>) {
+        let Some(&last) = passed.last().filter(|_| passed.len() <= MAX_LEVELS) else {
+            return;
+        };
+        for (_, target) in members(last) {
+            if !passed.contains(&target) {
+                reached.insert(target);
+                passed.push(target);
+                follow(passed, reached);
+                passed.pop();
+            }
+        }
+    }
+    let mut reached = BTreeSet::new();
+    if is_taken(route) {
+        follow(&mut vec![route.shows.kind()], &mut reached);
+    }
+    reached
+}
+
 /// Whether a route takes `expand[]`.
 pub fn is_taken(route: &Route) -> bool {
-    let whole = !matches!(route.shows, Shows::Deleted(_) | Shows::Lines);
+    let whole = !matches!(
+        route.shows,
+        Shows::Deleted(_) | Shows::Lines | Shows::Candidates
+    );
     whole && members(route.shows.kind()).next().is_some()
 }
 
@@ -141,7 +166,9 @@ impl Wanted {
         for path in paths {
             let members = match route.shows {
                 Shows::Page(_) => path.strip_prefix("data."),
-                Shows::Object(_) | Shows::Deleted(_) | Shows::Lines => Some(path),
+                Shows::Object(_) | Shows::Deleted(_) | Shows::Lines | Shows::Candidates => {
+                    Some(path)
+                }
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;
@@ -226,7 +253,7 @@ pub async fn expand(
     wanted: &Wanted,
 ) -> Result<()> {
     let size = Size::of(answer)?;
-    let mut found = Reference {
+    let mut found = Expansion {
         store,
         tenant,
         objects: HashMap::new(),
@@ -283,7 +310,7 @@ fn shown_objects(answer: &mut Value) -> Vec<&mut Value> {
 }
 
 /// What an expansion has read so far.
-struct Reference<'a> {
+struct Expansion<'a> {
     store: &'a Store,
     tenant: &'a Tenant,
     objects: HashMap<Id, Expanded>,
@@ -307,7 +334,7 @@ enum Sources<'a> {
     Read(BTreeMap<Id, usize>),
 }
 
-impl Reference<'_> {
+impl Expansion<'_> {
     /// Reads what these objects name, and what that names in turn.
     fn gather<'b>(
         &'b mut self,

@@ -13,6 +13,7 @@ use crate::store::list::Cursor;
 use crate::time::Timestamp;
 
 const PREFIX: &str = "page_";
+/// How many bytes of the authentication code a token carries: its first half.
 const MAC: usize = 16;
 
 /// The position of a row in a list.
@@ -62,7 +63,7 @@ pub struct Binding<'a> {
 }
 
 impl Binding<'_> {
-    fn mac(&self, secret: &[u8], cursor: &[u8]) -> [u8; MAC] {
+    fn mac(&self, secret: &[u8], cursor: &[u8]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(secret)
             .unwrap_or_else(|_| unreachable!("any length is a key"));
         let mut part = |bytes: &[u8]| {
@@ -77,9 +78,7 @@ impl Binding<'_> {
             part(name.as_bytes());
             part(value.as_bytes());
         }
-        let mut short = [0; MAC];
-        short.copy_from_slice(&mac.finalize().into_bytes()[..MAC]);
-        short
+        mac
     }
 
     /// The token of a page that begins at this place; none for the first page.
@@ -96,8 +95,8 @@ impl Binding<'_> {
         };
         let mut bytes = vec![direction];
         bytes.extend(cursor.write(kind)?);
-        let mac = self.mac(secret, &bytes);
-        bytes.extend(mac);
+        let mac = self.mac(secret, &bytes).finalize().into_bytes();
+        bytes.extend(&mac[..MAC]);
         Some(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
@@ -110,14 +109,7 @@ impl Binding<'_> {
     ) -> Option<Cursor<C>> {
         let bytes = URL_SAFE_NO_PAD.decode(token.strip_prefix(PREFIX)?).ok()?;
         let (cursor, mac) = bytes.split_last_chunk::<MAC>()?;
-        let differences = self
-            .mac(secret, cursor)
-            .iter()
-            .zip(mac)
-            .fold(0, |all, (a, b)| all | (a ^ b));
-        if differences != 0 {
-            return None;
-        }
+        self.mac(secret, cursor).verify_truncated_left(mac).ok()?;
         let (direction, cursor) = cursor.split_first()?;
         let cursor = C::read(cursor, kind)?;
         match direction {

@@ -32,18 +32,18 @@ struct Bucket {
     shared: i64,
     /// The same with what this instance has let through since.
     full_at: i64,
-    /// Requests let through that the table does not know of.
-    untold: i64,
+    /// Requests let through that are not reported to the table yet.
+    unreported: i64,
 }
 
 /// What is reported to the table about a bucket.
 #[derive(Debug)]
-struct Report {
+struct BucketReport {
     tenant: Tenant,
     /// How much was taken, in microseconds of refilling.
     micros: i64,
     /// When the bucket was to be full again, as the table last said.
-    seen: i64,
+    known: i64,
 }
 
 /// The buckets of the tenants this instance has met.
@@ -66,7 +66,11 @@ impl RateLimiter {
 
     /// Lets one request of an account through, or not. `lineage` is the account and the accounts above it. Also says how
     /// much to report to the table about which bucket, when that is due.
-    fn take(&self, lineage: &[Tenant], now: Timestamp) -> Result<(RateLimitStatus, Vec<Report>)> {
+    fn take(
+        &self,
+        lineage: &[Tenant],
+        now: Timestamp,
+    ) -> Result<(RateLimitStatus, Vec<BucketReport>)> {
         let mode = lineage.first().map_or(Mode::Test, |tenant| tenant.mode);
         let rate = self.rates.of(mode);
         let (cost, now) = (1_000_000 / rate, now.unix_millis() * 1000);
@@ -90,23 +94,23 @@ impl RateLimiter {
         for tenant in lineage {
             let bucket = buckets.entry(tenant.clone()).or_default();
             if bucket.full_at <= now {
-                // What was spent before has been refilled: the table need not hear of it.
-                bucket.untold = 0;
+                // What was spent before has been refilled: it need not be reported.
+                bucket.unreported = 0;
             }
             bucket.full_at = bucket.full_at.max(now) + cost;
-            bucket.untold += 1;
-            if bucket.untold >= (rate / 5).max(1) {
-                reports.push(Report {
+            bucket.unreported += 1;
+            if bucket.unreported >= (rate / 5).max(1) {
+                reports.push(BucketReport {
                     tenant: tenant.clone(),
-                    micros: std::mem::take(&mut bucket.untold) * cost,
-                    seen: bucket.shared,
+                    micros: std::mem::take(&mut bucket.unreported) * cost,
+                    known: bucket.shared,
                 });
             }
         }
-        Ok((standing(rate, full_at, now), reports))
+        Ok((status_of(rate, full_at, now), reports))
     }
 
-    /// Lets one request of an account through, once in a while telling the table of those before it. `lineage` is the
+    /// Lets one request of an account through, and reports those before it to the table once in a while. `lineage` is the
     /// account and the accounts above it.
     ///
     /// # Errors
@@ -117,14 +121,14 @@ impl RateLimiter {
         lineage: &[Tenant],
         now: Timestamp,
     ) -> Result<RateLimitStatus> {
-        let (standing, reports) = self.take(lineage, now)?;
-        for Report {
+        let (status, reports) = self.take(lineage, now)?;
+        for BucketReport {
             tenant,
             micros,
-            seen,
+            known,
         } in reports
         {
-            match store.spend(&tenant, micros, seen, now).await {
+            match store.spend(&tenant, micros, known, now).await {
                 Ok(shared) => self.learn(&tenant, shared),
                 // The instance goes on counting by itself.
                 Err(error) => {
@@ -132,7 +136,7 @@ impl RateLimiter {
                 }
             }
         }
-        Ok(standing)
+        Ok(status)
     }
 
     fn learn(&self, tenant: &Tenant, shared: i64) {
@@ -146,8 +150,8 @@ impl RateLimiter {
         }
     }
 
-    /// How a tenant stands, without taking anything.
-    pub fn standing(&self, tenant: Option<&Tenant>, now: Timestamp) -> RateLimitStatus {
+    /// The rate limit status of a tenant. Takes nothing from its bucket.
+    pub fn status(&self, tenant: Option<&Tenant>, now: Timestamp) -> RateLimitStatus {
         let rate = self
             .rates
             .of(tenant.map_or(Mode::Test, |tenant| tenant.mode));
@@ -158,11 +162,11 @@ impl RateLimiter {
         let full_at = tenant
             .and_then(|tenant| buckets.get(tenant))
             .map_or(0, |bucket| bucket.full_at);
-        standing(rate, full_at, now.unix_millis() * 1000)
+        status_of(rate, full_at, now.unix_millis() * 1000)
     }
 }
 
-fn standing(rate: i64, full_at: i64, now: i64) -> RateLimitStatus {
+fn status_of(rate: i64, full_at: i64, now: i64) -> RateLimitStatus {
     let missing = (full_at - now).max(0);
     let cost = 1_000_000 / rate;
     RateLimitStatus {
@@ -203,21 +207,21 @@ mod tests {
     }
 
     #[test]
-    fn the_table_hears_of_every_fifth_request_in_test_mode_and_never_of_slow_ones() {
+    fn every_fifth_request_is_reported_in_test_mode_and_slow_ones_never() {
         let limiter = RateLimiter::new(Rates::default());
         let now = Timestamp::from_unix_millis(1_000_000);
-        let told = (0..50)
+        let reported = (0..50)
             .filter(|_| !limiter.take(&[tenant()], now).unwrap().1.is_empty())
             .count();
-        assert_eq!(told, 10);
+        assert_eq!(reported, 10);
         let limiter = RateLimiter::new(Rates::default());
-        let told = (0..50)
+        let reported = (0..50)
             .filter(|n| {
                 let (_, reports) = limiter.take(&[tenant()], now.plus_millis(100 * n)).unwrap();
                 !reports.is_empty()
             })
             .count();
-        assert_eq!(told, 0);
+        assert_eq!(reported, 0);
     }
 
     #[test]
@@ -242,8 +246,8 @@ mod tests {
             limiter.take(&one, now).unwrap();
             limiter.take(&two, now).unwrap();
         }
-        let (standing, reports) = limiter.take(&one, now).unwrap();
-        assert_eq!(standing.remaining, 9, "41 of 50 were sent below the parent");
+        let (status, reports) = limiter.take(&one, now).unwrap();
+        assert_eq!(status.remaining, 9, "41 of 50 were sent below the parent");
         assert!(reports.iter().all(|report| report.tenant != two[0]));
         for _ in 0..9 {
             limiter.take(&parent, now).unwrap();

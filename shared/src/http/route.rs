@@ -15,7 +15,8 @@ pub const PATIENCE: Duration = Duration::from_millis(2_500);
 /// seconds after which API Gateway and Lambda end the request.
 pub const CHARGE_PATIENCE: Duration = Duration::from_secs(28);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Method {
     Get,
     Post,
@@ -24,11 +25,7 @@ pub enum Method {
 
 impl Method {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Delete => "DELETE",
-        }
+        self.into()
     }
 }
 
@@ -81,6 +78,8 @@ pub enum Shows {
     Page(Kind),
     /// A page of an invoice's line items.
     Lines,
+    /// The candidates of a match.
+    Candidates,
     Deleted(Kind),
 }
 
@@ -89,6 +88,7 @@ impl Shows {
         match self {
             Self::Object(kind) | Self::Page(kind) | Self::Deleted(kind) => kind,
             Self::Lines => Kind::Invoice,
+            Self::Candidates => Kind::Reservation,
         }
     }
 }
@@ -148,6 +148,24 @@ impl Route {
         }
     }
 
+    /// A route that answers what a body asks, and changes nothing: it shows the candidates of a match.
+    pub const fn search(name: &'static str, path: &'static str, resource: Resource) -> Self {
+        Self {
+            name,
+            method: Method::Post,
+            path,
+            scope: Scope::Read(resource),
+            also: &[],
+            sometimes: &[],
+            query: &[],
+            shows: Shows::Candidates,
+            refuses: &[],
+            patience: PATIENCE,
+            deployment: Deployment::of_request(),
+            charges: false,
+        }
+    }
+
     /// A route that removes something.
     pub const fn delete(name: &'static str, path: &'static str, resource: Resource) -> Self {
         Self {
@@ -164,6 +182,11 @@ impl Route {
             deployment: Deployment::of_request(),
             charges: false,
         }
+    }
+
+    /// Whether requests to the route only read. Then they need no idempotency key, and suspended accounts may send them.
+    pub fn only_reads(&self) -> bool {
+        matches!(self.scope, Scope::Read(_))
     }
 
     /// Every scope that a key needs for any request to the route.
@@ -189,7 +212,7 @@ impl Route {
     #[must_use]
     pub const fn showing(mut self, kind: Kind) -> Self {
         self.shows = match self.shows {
-            Shows::Object(_) => Shows::Object(kind),
+            Shows::Object(_) | Shows::Candidates => Shows::Object(kind),
             Shows::Page(_) | Shows::Lines => Shows::Page(kind),
             Shows::Deleted(_) => Shows::Deleted(kind),
         };
@@ -268,10 +291,10 @@ impl Route {
         self
     }
 
-    /// The rows that its function may write. A route that changes something writes the object it shows and the response
-    /// that is kept for its idempotency key.
+    /// The rows that its function may write: none if it only reads. A route that changes something writes the object it shows
+    /// and the response that is kept for its idempotency key.
     pub fn writes(&self) -> Vec<Rows> {
-        if self.method == Method::Get {
+        if self.only_reads() {
             return Vec::new();
         }
         let own = std::iter::once(Rows::Of(self.shows.kind()));

@@ -101,7 +101,9 @@ pub struct OpeningHours {
     pub until: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Weekday {
     Mon,
@@ -114,15 +116,7 @@ pub enum Weekday {
 }
 
 impl Weekday {
-    pub const ALL: [Weekday; 7] = [
-        Self::Mon,
-        Self::Tue,
-        Self::Wed,
-        Self::Thu,
-        Self::Fri,
-        Self::Sat,
-        Self::Sun,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -70,10 +70,22 @@ pub enum MetricSystem {
     ImperialSystem,
 }
 
-/// Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+/// Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
 /// sessions and attachments.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FleetStatus {
     #[default]
     Active,
@@ -83,11 +95,7 @@ pub enum FleetStatus {
 
 impl FleetStatus {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Archived => "archived",
-        }
+        self.into()
     }
 }
 

@@ -277,13 +277,13 @@ impl RequestBody for InvoiceChange {
 /// The body of `POST /v1/invoices/{id}/pay`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Payment {
+pub struct PayInvoice {
     /// Default: the account's `preferences.default_payment_method`.
     #[serde(default)]
     pub payment_method: Option<Id>,
 }
 
-impl RequestBody for Payment {
+impl RequestBody for PayInvoice {
     const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
 }
 

@@ -115,7 +115,9 @@ pub struct TimeWindow {
 }
 
 /// In the order of the calendar's week.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum DayOfWeek {
     Monday,
@@ -128,15 +130,7 @@ pub enum DayOfWeek {
 }
 
 impl DayOfWeek {
-    pub const ALL: [Self; 7] = [
-        Self::Monday,
-        Self::Tuesday,
-        Self::Wednesday,
-        Self::Thursday,
-        Self::Friday,
-        Self::Saturday,
-        Self::Sunday,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 }
 
 /// A time of day to the minute, written `HH:MM`.

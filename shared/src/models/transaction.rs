@@ -309,16 +309,22 @@ pub enum PaymentOutcome {
     Declined(String),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TransactionStatus {
     Succeeded,
     Failed,
     Pending,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TransactionType {
     Charge,
     Refund,
@@ -327,21 +333,13 @@ pub enum TransactionType {
 
 impl TransactionStatus {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Pending => "pending",
-        }
+        self.into()
     }
 }
 
 impl TransactionType {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Charge => "charge",
-            Self::Refund => "refund",
-            Self::Adjustment => "adjustment",
-        }
+        self.into()
     }
 }
 

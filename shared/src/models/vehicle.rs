@@ -49,29 +49,49 @@ impl Object for Vehicle {
 
 /// The plugs that are matched.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::EnumString,
 )]
 pub enum ConnectorType {
     #[serde(rename = "CHAdeMO")]
+    #[strum(serialize = "CHAdeMO")]
     Chademo,
     #[serde(rename = "CCS")]
+    #[strum(serialize = "CCS")]
     Ccs,
     Type2,
 }
 
 impl ConnectorType {
     pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "CHAdeMO" => Some(Self::Chademo),
-            "CCS" => Some(Self::Ccs),
-            "Type2" => Some(Self::Type2),
-            _ => None,
-        }
+        name.parse().ok()
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum VehicleStatus {
     #[default]
     Active,
@@ -81,11 +101,7 @@ pub enum VehicleStatus {
 
 impl VehicleStatus {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Inactive => "inactive",
-            Self::Retired => "retired",
-        }
+        self.into()
     }
 }
 

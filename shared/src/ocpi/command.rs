@@ -9,8 +9,20 @@ use serde_json::Value;
 use super::token::Token;
 use crate::time::Timestamp;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum CommandType {
     CancelReservation,
     ReserveNow,
@@ -27,16 +39,11 @@ impl CommandType {
     ];
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::CancelReservation => "CANCEL_RESERVATION",
-            Self::ReserveNow => "RESERVE_NOW",
-            Self::StartSession => "START_SESSION",
-            Self::StopSession => "STOP_SESSION",
-        }
+        self.into()
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name)
+        name.parse().ok()
     }
 }
 

@@ -163,7 +163,7 @@ impl Network {
 }
 
 /// The row and field that a foreign token belongs to.
-fn token_context(network: &Network) -> String {
+pub(crate) fn token_context(network: &Network) -> String {
     format!("{} {} foreign_token", network.mode, network.id)
 }
 

@@ -14,8 +14,20 @@ use super::reader;
 use crate::time::Timestamp;
 
 /// The modules whose objects are kept as they are received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Module {
     Cdrs,
     HubClientInfo,
@@ -26,25 +38,11 @@ pub enum Module {
 
 impl Module {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Cdrs => "cdrs",
-            Self::HubClientInfo => "hubclientinfo",
-            Self::Locations => "locations",
-            Self::Sessions => "sessions",
-            Self::Tariffs => "tariffs",
-        }
+        self.into()
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
-        [
-            Self::Cdrs,
-            Self::HubClientInfo,
-            Self::Locations,
-            Self::Sessions,
-            Self::Tariffs,
-        ]
-        .into_iter()
-        .find(|module| module.as_str() == name)
+        name.parse().ok()
     }
 }
 

@@ -25,8 +25,20 @@ pub struct Token {
     pub last_updated: Timestamp,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum TokenType {
     /// Stands for one session.
     AdHocUser,
@@ -37,17 +49,11 @@ pub enum TokenType {
 
 impl TokenType {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AdHocUser => "AD_HOC_USER",
-            Self::AppUser => "APP_USER",
-            Self::Rfid => "RFID",
-        }
+        self.into()
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::AdHocUser, Self::AppUser, Self::Rfid]
-            .into_iter()
-            .find(|kind| kind.as_str() == name)
+        name.parse().ok()
     }
 }
 
@@ -77,7 +83,7 @@ pub struct LocationReferences {
 /// The answer to a request for an authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuthorizationInfo {
-    pub allowed: Allowed,
+    pub allowed: AllowedType,
     pub token: Token,
     /// Where charging is allowed; only if the request names a location and charging is allowed there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +95,7 @@ pub struct AuthorizationInfo {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Allowed {
+pub enum AllowedType {
     Allowed,
     Blocked,
     Expired,

@@ -7,11 +7,26 @@ use serde::{Deserialize, Serialize};
 use super::party::Role;
 
 /// A version of OCPI that this service speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 pub enum OcpiVersion {
     #[serde(rename = "2.2.1")]
+    #[strum(serialize = "2.2.1")]
     V2_2_1,
     #[serde(rename = "2.3.0")]
+    #[strum(serialize = "2.3.0")]
     V2_3_0,
 }
 
@@ -20,14 +35,11 @@ impl OcpiVersion {
     pub const ALL: [Self; 2] = [Self::V2_2_1, Self::V2_3_0];
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::V2_2_1 => "2.2.1",
-            Self::V2_3_0 => "2.3.0",
-        }
+        self.into()
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name)
+        name.parse().ok()
     }
 }
 

@@ -28,6 +28,18 @@ pub trait Files: Send + Sync {
     /// There is no such file, or the store of the files is out of reach.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>>;
 
+    /// The keys that begin with this prefix, at most a thousand of them.
+    ///
+    /// # Errors
+    /// The store of the files is out of reach.
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>>;
+
+    /// Deletes a file, if there is one with that key.
+    ///
+    /// # Errors
+    /// The store of the files is out of reach.
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<()>>;
+
     /// An address anybody can fetch the file from for [`LINK`].
     ///
     /// # Errors

@@ -4,12 +4,14 @@ pub mod files;
 pub mod network;
 pub mod payments;
 
+use std::collections::BTreeSet;
+
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
-use crate::id::Id;
+use crate::id::{Id, Kind};
 use crate::models::reservation::ReservationRequest;
 use crate::ocpi::object::ObjectId;
 use crate::ocpi::token::TokenType;
@@ -53,26 +55,30 @@ pub trait Schedules: Send + Sync {
         at: Timestamp,
         message: &'a Message,
     ) -> BoxFuture<'a, Result<()>>;
+
+    /// Removes the schedule of that name, if there is one.
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>>;
 }
 
 /// A piece of background work. The worker checks whether there is still anything to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum Message {
-    /// Try to confirm a pending reservation, or look whether the connector of a confirmed one is still in order.
+    /// Try to confirm a pending reservation, or check whether the connector of a confirmed one is still in order.
     Confirm {
         tenant: Tenant,
         reservation: Id,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        wish: Option<Box<ReservationRequest>>,
+        /// What the attempt can read at the same time as the reservation. The alias is in messages of earlier releases.
+        #[serde(default, alias = "wish", skip_serializing_if = "Option::is_none")]
+        request: Option<Box<ReservationRequest>>,
     },
-    /// Look whether the vehicle of a confirmed reservation came.
+    /// Expire a confirmed reservation whose vehicle has not arrived.
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
     StopSession { tenant: Tenant, session: Id },
-    /// Take the fee of a reservation that is over.
+    /// Charge the fee of a reservation that is over.
     ChargeFee { tenant: Tenant, reservation: Id },
-    /// Take the charge for a session that has ended.
+    /// Charge the payment method of a session that has ended.
     SettleSession { tenant: Tenant, session: Id },
     /// Make one attempt to deliver an event.
     Deliver {
@@ -81,11 +87,11 @@ pub enum Message {
         endpoint: Id,
         attempt: u32,
     },
-    /// Make the file of a pending report.
+    /// Generate the file of a pending report.
     GenerateReport { tenant: Tenant, report: Id },
     /// Process an invoice that is overdue, or whose payment was interrupted.
     CheckInvoice { tenant: Tenant, invoice: Id },
-    /// Give back what a charge took.
+    /// Send a pending refund, or finish a top-up.
     SettleTransaction { tenant: Tenant, transaction: Id },
     /// Pull what has changed at a charging network.
     SyncNetwork { mode: Mode, network: Id },
@@ -109,12 +115,13 @@ pub enum Message {
         kind: TokenType,
         uid: String,
     },
-    /// Draft the invoice and ask for the report of a fleet whose billing or reporting period is over.
+    /// Draft the invoice and create the report of a fleet whose billing or reporting period is over.
     BillFleet { tenant: Tenant, fleet: Id },
 }
 
 /// The queues: one per function that works on messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Work {
     ConfirmReservation,
     ExpireReservation,
@@ -130,35 +137,11 @@ pub enum Work {
 }
 
 impl Work {
-    pub const ALL: [Work; 11] = [
-        Self::ConfirmReservation,
-        Self::ExpireReservation,
-        Self::StopSession,
-        Self::SettleSession,
-        Self::DeliverWebhook,
-        Self::GenerateReport,
-        Self::CheckInvoice,
-        Self::SettleTransaction,
-        Self::BillFleet,
-        Self::SyncNetwork,
-        Self::OperateNetwork,
-    ];
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name of the function.
     pub const fn function(self) -> &'static str {
-        match self {
-            Self::ConfirmReservation => "confirm-reservation",
-            Self::ExpireReservation => "expire-reservation",
-            Self::StopSession => "stop-session",
-            Self::SettleSession => "settle-session",
-            Self::DeliverWebhook => "deliver-webhook",
-            Self::GenerateReport => "generate-report",
-            Self::CheckInvoice => "check-invoice",
-            Self::SettleTransaction => "settle-transaction",
-            Self::BillFleet => "bill-fleet",
-            Self::SyncNetwork => "sync-network",
-            Self::OperateNetwork => "operate-network",
-        }
+        self.into_str()
     }
 }
 
@@ -247,6 +230,32 @@ impl Message {
     }
 }
 
+/// The names of the schedules that an object of a tenant may have: that of the object itself, and for an event those of its
+/// deliveries to these endpoints.
+pub fn schedule_names(tenant: &Tenant, id: &Id, endpoints: &BTreeSet<Id>) -> Vec<String> {
+    match id.kind() {
+        Some(
+            Kind::Reservation
+            | Kind::ChargingSession
+            | Kind::Invoice
+            | Kind::Report
+            | Kind::Transaction
+            | Kind::Fleet,
+        ) => vec![id.to_string()],
+        Some(Kind::Event) => {
+            let deliver = |endpoint: &Id| Message::Deliver {
+                tenant: tenant.clone(),
+                event: id.clone(),
+                endpoint: endpoint.clone(),
+                attempt: 0,
+            };
+            let messages = endpoints.iter().map(deliver);
+            messages.map(|message| message.schedule_name()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// The name of a schedule that belongs to no single object.
 fn digest_of(what: &str, name: &str) -> String {
     let digest = Sha256::digest(name);
@@ -278,7 +287,7 @@ pub async fn send_at(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, Mode};
+    use crate::Mode;
     use std::sync::Mutex;
 
     #[derive(Default)]
@@ -304,6 +313,10 @@ mod tests {
         ) -> BoxFuture<'a, Result<()>> {
             assert!(name.len() <= 64);
             self.0.lock().unwrap().push("schedule".into());
+            Box::pin(async { Ok(()) })
+        }
+
+        fn remove<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
             Box::pin(async { Ok(()) })
         }
     }

@@ -7,6 +7,8 @@ use crate::Kind;
 pub enum Rows {
     /// The objects of a kind, and the rows stored under the same partition key.
     Of(Kind),
+    /// Every row whose partition key begins with an account.
+    OfAccounts,
     Idempotency,
     EndpointCounts,
     Rates,
@@ -28,6 +30,7 @@ impl Rows {
             Self::Of(Kind::ChargingStation) => vec!["live#chst_*".into(), "test#chst_*".into()],
             Self::Of(Kind::Network) => vec!["live#net_*".into(), "test#net_*".into()],
             Self::Of(kind) => vec![format!("acct_*#{}*", kind.prefix())],
+            Self::OfAccounts => vec!["acct_*".into()],
             Self::Idempotency => vec!["acct_*#IDEM#*".into()],
             Self::EndpointCounts => vec!["acct_*#ENDPOINTS".into()],
             Self::Rates => vec!["acct_*#RATE".into(), "net_*#RATE".into()],

@@ -67,7 +67,7 @@ struct Making {
 }
 
 /// What a claim counts for.
-enum Claim {
+enum ClaimState {
     Valid,
     Void,
     /// It is by the invoice that this very request makes.
@@ -124,10 +124,10 @@ impl Store {
         let mut making = None;
         for claimant in claimants {
             match self.weigh(origin, &claimant).await? {
-                Claim::Valid => drop(valid.insert(claimant)),
-                Claim::Void => {}
-                Claim::Ours(ours) if making.is_none() => making = Some(ours),
-                Claim::Ours(another) => self.give_up(&origin.tenant, &another).await?,
+                ClaimState::Valid => drop(valid.insert(claimant)),
+                ClaimState::Void => {}
+                ClaimState::Ours(ours) if making.is_none() => making = Some(ours),
+                ClaimState::Ours(another) => self.give_up(&origin.tenant, &another).await?,
             }
         }
         billed.retain(|one| {
@@ -288,7 +288,7 @@ impl Store {
     }
 
     /// Finds out what a claim counts for. One by an invoice that was given up is made to count for nothing.
-    async fn weigh(&self, origin: &Origin, invoice: &Id) -> Result<Claim> {
+    async fn weigh(&self, origin: &Origin, invoice: &Id) -> Result<ClaimState> {
         // In this order: the creation of the invoice deletes this record in the same transaction.
         if let Some(making) = self.making(&origin.tenant, invoice).await? {
             let over = making.deadline <= origin.now;
@@ -296,10 +296,10 @@ impl Store {
                 if !over && making.request != request(origin) {
                     return Err(Error::idempotency_in_flight());
                 }
-                self.take_up(origin, making).await.map(Claim::Ours)
+                self.take_up(origin, making).await.map(ClaimState::Ours)
             } else if over {
                 self.give_up(&origin.tenant, &making).await?;
-                Ok(Claim::Void)
+                Ok(ClaimState::Void)
             } else {
                 Err(Error::Contended)
             };
@@ -307,8 +307,8 @@ impl Store {
         let found = self.find::<Invoice>(&origin.tenant, invoice).await?;
         let counts = |status| status != InvoiceStatus::Void;
         Ok(match found {
-            Some(row) if counts(row.object.status) => Claim::Valid,
-            _ => Claim::Void,
+            Some(row) if counts(row.object.status) => ClaimState::Valid,
+            _ => ClaimState::Void,
         })
     }
 

@@ -336,6 +336,54 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
     valid.then_some((Tenant { account, mode }, id))
 }
 
+/// The account that a row belongs to, by its partition key: `<acct>#…`, `ACCOUNT#<acct>` or `KEY#<acct>#…`. None for rows that
+/// belong to no account.
+pub fn account_of(pk: &str) -> Option<Id> {
+    let named = ["ACCOUNT#", "KEY#"];
+    let rest = named.iter().find_map(|prefix| pk.strip_prefix(prefix));
+    let id = Id::from(rest.unwrap_or(pk).split('#').next()?);
+    id.is(Kind::Account).then_some(id)
+}
+
+/// Whether a row is that of an account, or counts the accounts below it.
+pub fn is_account(pk: &str) -> bool {
+    pk.starts_with("ACCOUNT#")
+}
+
+pub fn is_idempotency_record(pk: &str) -> bool {
+    pk.splitn(4, '#').nth(2) == Some("IDEM")
+}
+
+/// What the partition keys of a tenant's rows begin with, the partition key of its account, and what those of the account's
+/// keys begin with.
+pub fn of_account(tenant: &Tenant) -> [String; 3] {
+    let id = &tenant.account;
+    [
+        of_tenant(tenant, ""),
+        format!("ACCOUNT#{id}"),
+        format!("KEY#{id}#"),
+    ]
+}
+
+/// Whether a row that belongs to no account may be about some: a calendar, an id of the payment provider, an object that a
+/// party has sent, a command to a network, or the token of a charge card.
+pub fn is_about_accounts(pk: &str) -> bool {
+    let Some((_, rest)) = pk.split_once('#') else {
+        return false;
+    };
+    let of_network = rest.strip_prefix("OCPI#").unwrap_or_default();
+    let of_network = of_network.split('#').next().unwrap_or_default();
+    rest.starts_with("CAL#")
+        || rest.starts_with("PROVIDER#")
+        || [OBJECT, "COMMAND", CARD].contains(&of_network)
+}
+
+/// Whether a row is a calendar that several accounts may have entries in: that of an EVSE.
+pub fn is_shared_calendar(pk: &str) -> bool {
+    let owner = pk.split_once("#CAL#").map(|(_, owner)| owner);
+    owner.is_some_and(|owner| owner.starts_with(Kind::ChargingStation.prefix()))
+}
+
 /// Whether a row under an invoice's `pk` is what its lines belong to: the invoice, or that it is in the making.
 pub fn heads_invoice(sk: &str) -> bool {
     matches!(sk, ALONE | MAKING)

@@ -6,6 +6,8 @@ pub mod calendars;
 pub mod client;
 
 pub mod deliveries;
+pub mod erasure;
+pub mod export;
 pub mod fleets;
 pub mod idempotency;
 pub mod invoices;
@@ -16,7 +18,9 @@ pub mod networks;
 pub mod payment_methods;
 pub mod rates;
 pub mod row;
+pub mod scan;
 pub mod schema;
+pub mod secrets;
 pub mod sessions;
 pub mod stations;
 pub mod sweep;

@@ -821,7 +821,7 @@ impl UnitOfWork<'_> {
 }
 
 impl SentCommand {
-    /// The result that counts: the first one, unless it is a time-out, after which the station may still have done what it was told.
+    /// The result that counts: the first one, unless it is a time-out, after which the station may still have executed the command.
     pub fn result(&self) -> Option<ResultType> {
         let mut results = self.results.iter().map(|one| one.result);
         let final_one = results.clone().find(|one| *one != ResultType::Timeout);

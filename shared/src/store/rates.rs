@@ -13,7 +13,7 @@ use crate::time::{HOUR, Timestamp};
 impl Store {
     /// Adds what this instance has let through to the tenant's bucket. The bucket is one number: the moment, in
     /// microseconds, at which it is full again ("theoretical arrival time" of the generic cell rate algorithm).
-    /// `seen` is what this instance last knew. Answers with what it is now.
+    /// `last_read` is the value that this instance read last. Returns the value after the update.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -21,11 +21,11 @@ impl Store {
         &self,
         tenant: &Tenant,
         micros: i64,
-        seen: i64,
+        last_read: i64,
         now: Timestamp,
     ) -> Result<i64> {
         let now_micros = now.unix_millis() * 1000;
-        let mut known = seen;
+        let mut known = last_read;
         for _ in 0..4 {
             let next = known.max(now_micros) + micros;
             let call = self

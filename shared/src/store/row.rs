@@ -314,6 +314,18 @@ macro_rules! records {
             }
         )*
 
+        /// The object of a row as clients see it, with secrets masked. None for a kind whose rows are read elsewhere.
+        ///
+        /// # Errors
+        /// A permanent `Internal` if the item is not a row of this kind.
+        pub(super) fn shown(kind: Kind, item: Item) -> Result<Option<serde_json::Value>> {
+            let shown = match kind {
+                $(Kind::$record => serde_json::to_value(from_item::<$record>(item)?.object),)*
+                _ => return Ok(None),
+            };
+            shown.map(Some).map_err(Error::internal)
+        }
+
         /// The schema of the objects of a kind as the OpenAPI document shows them.
         pub fn schemas(kind: Kind) -> Option<Named> {
             match kind {

@@ -66,8 +66,8 @@ impl Store {
         }
         let mut page = Page::cut(found, limit, from);
         if search.place.is_some() {
-            for (spot, station) in &mut page.rows {
-                station.distance_meters = Some((spot.distance + 500) / 1000);
+            for (hit, station) in &mut page.rows {
+                station.distance_meters = Some((hit.distance + 500) / 1000);
             }
         }
         Ok(page)
@@ -79,18 +79,18 @@ impl Store {
         search: &Search,
         from: &Cursor<NearbyStation>,
     ) -> Result<Source> {
-        let mut spots = match (&search.place, &search.among) {
+        let mut hits = match (&search.place, &search.among) {
             (None, None) => {
                 return Ok(Source::All(Some(match from {
                     Cursor::Newest => Cursor::Newest,
-                    Cursor::After(spot) => Cursor::After(in_list(spot)),
-                    Cursor::Before(spot) => Cursor::Before(in_list(spot)),
+                    Cursor::After(hit) => Cursor::After(in_list(hit)),
+                    Cursor::Before(hit) => Cursor::Before(in_list(hit)),
                 })));
             }
-            (Some(place), None) => self.spots(tenant, place).await?,
+            (Some(place), None) => self.hits(tenant, place).await?,
             (place, Some(ids)) => {
                 let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
-                let spot = |station: ChargingStation| match place {
+                let hit = |station: ChargingStation| match place {
                     None => Some(NearbyStation {
                         distance: 0,
                         created: station.created,
@@ -103,20 +103,20 @@ impl Store {
                     }),
                 };
                 let published = rows.into_iter().filter(|row| row.internal.published);
-                published.filter_map(|row| spot(row.object)).collect()
+                published.filter_map(|row| hit(row.object)).collect()
             }
         };
         match from {
             Cursor::Newest => {}
-            Cursor::After(last) => spots.retain(|spot| search.order(spot, last).is_gt()),
-            Cursor::Before(first) => spots.retain(|spot| search.order(spot, first).is_lt()),
+            Cursor::After(last) => hits.retain(|hit| search.order(hit, last).is_gt()),
+            Cursor::Before(first) => hits.retain(|hit| search.order(hit, first).is_lt()),
         }
-        spots.sort_by(|a, b| search.order(a, b));
-        spots.dedup();
+        hits.sort_by(|a, b| search.order(a, b));
+        hits.dedup();
         if matches!(from, Cursor::Before(_)) {
-            spots.reverse();
+            hits.reverse();
         }
-        Ok(Source::These(spots.into_iter()))
+        Ok(Source::These(hits.into_iter()))
     }
 
     /// The next stations, so many at most; none when there are no more.
@@ -164,28 +164,28 @@ impl Store {
                 });
                 let rows = rows.into_iter().map(|(place, station)| {
                     let created = place.time(Kind::ChargingStation);
-                    let spot = NearbyStation {
+                    let hit = NearbyStation {
                         distance: 0,
                         created: created.unwrap_or(Timestamp::EPOCH),
                         id: station.id.clone(),
                     };
-                    (spot, station)
+                    (hit, station)
                 });
                 Ok(rows.collect())
             }
-            Source::These(spots) => loop {
-                let spots: Vec<NearbyStation> = spots.take(at_a_time).collect();
-                if spots.is_empty() {
+            Source::These(hits) => loop {
+                let hits: Vec<NearbyStation> = hits.take(at_a_time).collect();
+                if hits.is_empty() {
                     return Ok(Vec::new());
                 }
-                let ids: Vec<Id> = spots.iter().map(|spot| spot.id.clone()).collect();
+                let ids: Vec<Id> = hits.iter().map(|hit| hit.id.clone()).collect();
                 let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
                 // Of these, some may be gone by now.
-                let mut spots = spots.into_iter();
+                let mut hits = hits.into_iter();
                 let published = rows.into_iter().filter(|row| row.internal.published);
                 let placed = published.filter_map(|row| {
-                    let spot = spots.find(|spot| spot.id == row.object.id)?;
-                    Some((spot, row.object))
+                    let hit = hits.find(|hit| hit.id == row.object.id)?;
+                    Some((hit, row.object))
                 });
                 let placed: Vec<_> = placed.collect();
                 if !placed.is_empty() {
@@ -216,7 +216,7 @@ impl Store {
         let free = stations
             .into_iter()
             .filter(|(_, station)| is_free(station))
-            .map(|(spot, station)| (spot, with_ranges(station, &window, &calendars)));
+            .map(|(hit, station)| (hit, with_ranges(station, &window, &calendars)));
         Ok(free.collect())
     }
 
@@ -252,16 +252,16 @@ impl Store {
     }
 
     /// The stations of a place by their entries in the index, in no particular order.
-    async fn spots(&self, tenant: &Tenant, place: &Place) -> Result<Vec<NearbyStation>> {
+    async fn hits(&self, tenant: &Tenant, place: &Place) -> Result<Vec<NearbyStation>> {
         let entries = self.in_cells(tenant.mode, place, "pk, place").await?;
-        let spot = |entry: &Item| {
+        let hit = |entry: &Item| {
             Some(NearbyStation {
                 distance: place.distance(point(entry)?)?,
                 created: Timestamp::EPOCH,
                 id: id(entry)?,
             })
         };
-        Ok(entries.iter().filter_map(spot).collect())
+        Ok(entries.iter().filter_map(hit).collect())
     }
 
     /// The published stations in a circle by their entries in the index, in no particular order.
@@ -532,8 +532,8 @@ impl UnitOfWork<'_> {
 }
 
 /// Where a station stands in the list of all stations.
-fn in_list(spot: &NearbyStation) -> Id {
-    spot.id.with_time(Kind::ChargingStation, spot.created)
+fn in_list(hit: &NearbyStation) -> Id {
+    hit.id.with_time(Kind::ChargingStation, hit.created)
 }
 
 fn with_ranges(

@@ -100,4 +100,32 @@ mod tests {
             format!("t=2021-02-25T15:02:10.000Z,v1={mac},v1={mac}")
         );
     }
+
+    #[test]
+    fn the_reference_library_verifies_the_standard_headers_of_every_valid_secret() {
+        let new = SigningSecret::generate().unwrap();
+        // The library compares the time of the signature with the clock of the machine.
+        #[allow(clippy::disallowed_methods)]
+        let now = Timestamp::from(jiff::Timestamp::now());
+        let (event, body) = (Id::from("evt_1"), br#"{"id":"evt_1"}"#);
+        let style = SignatureTimestamp::Rfc3339;
+        let signed = headers(&event, body, &[&new, &secret()], style, now);
+        let sent = |headers: &[(&'static str, String); 4]| {
+            let entries = headers
+                .iter()
+                .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+            entries.collect::<axum::http::HeaderMap>()
+        };
+        for secret in [&new, &secret()] {
+            let receiver = standardwebhooks::Webhook::new(secret.as_str()).unwrap();
+            receiver.verify(body, &sent(&signed)).unwrap();
+            assert!(receiver.verify(b"{}", &sent(&signed)).is_err());
+        }
+        let stranger = SigningSecret::generate().unwrap();
+        let stranger = standardwebhooks::Webhook::new(stranger.as_str()).unwrap();
+        assert!(stranger.verify(body, &sent(&signed)).is_err());
+        let old = headers(&event, body, &[&new], style, now.plus_seconds(-600));
+        let receiver = standardwebhooks::Webhook::new(new.as_str()).unwrap();
+        assert!(receiver.verify(body, &sent(&old)).is_err());
+    }
 }

@@ -106,20 +106,22 @@ export const newIdempotencyKey = () => crypto.randomUUID();
  * @param {string} method
  * @param {string} path with its query
  * @param {unknown} [body]
- * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean }} [options] `quiet`: nobody is told of the change
+ * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean, reads?: boolean }} [options] `quiet`: nobody is told
+ *   of the change; `reads`: the request changes nothing, so it also needs no idempotency key
  * @returns {Promise<any>}
  */
 export async function request(method, path, body, options = {}) {
   const current = session.get();
   if (!current) throw new ApiError('unauthorized', 'Sign in first.', { status: 401 });
-  const idempotencyKey = method === 'GET' ? null : (options.idempotencyKey ?? newIdempotencyKey());
+  const reads = method === 'GET' || options.reads;
+  const idempotencyKey = reads ? null : (options.idempotencyKey ?? newIdempotencyKey());
   /** @type {Record<string, string>} */
   const headers = { Authorization: `Bearer ${current.key}` };
   if (idempotencyKey) headers['Idempotency-Key'] = idempotencyKey;
   const call = { method, path, body, headers, idempotencyKey, timeout: TIMEOUT, signal: options.signal, local: false };
   try {
     const result = await send(current.api + path, call);
-    if (method !== 'GET' && !options.quiet) announce();
+    if (!reads && !options.quiet) announce();
     return result;
   } catch (error) {
     if (error instanceof ApiError && error.kind === 'unauthorized') await signInAgain(current, error);

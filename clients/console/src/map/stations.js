@@ -106,7 +106,7 @@ const SVG = 'http://www.w3.org/2000/svg';
  * @param {Record<string, string | number>} attributes
  * @param {Element[]} children
  */
-function svg(name, attributes, children = []) {
+export function svg(name, attributes, children = []) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
   element.append(...children);

@@ -1,115 +1,131 @@
-// The stations that could serve a reservation before it is made: free for the window, with what charging there would cost and
-// what policies say. The service chooses among them when it confirms the reservation.
+// What a reservation would get if it were confirmed now: the connectors that could be booked, the best first, with their prices and
+// what policies say, and the stations that are refused, each with the reason.
 
 import { html, useEffect, useState } from '../ui/html.js';
-import { ApiError, address, request } from '../api/client.js';
+import { request } from '../api/client.js';
 import { useRead } from '../api/resource.js';
 import { Empty, Loading } from '../ui/elements.js';
-import { ErrorNotice, ResourceError } from '../ui/errors.js';
+import { ResourceError } from '../ui/errors.js';
 import { Table } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
-import { distance, duration, money, number, words } from '../format.js';
-import { energyPrice, topPower } from '../map/stations.js';
-import { priceText } from './station-card.js';
+import { distance, duration, energy, money, number, timeWindow } from '../format.js';
 
-/** How many stations are shown. */
-const SHOWN = 8;
+/**
+ * @typedef {import('../../types').ReservationCandidates} Found
+ * @typedef {import('../../types').ReservationCandidate} Candidate
+ * @typedef {import('../../types').RefusedStation} Refused
+ */
 
-/** How long the request has to stay the same before estimations are made, in milliseconds. */
-const PAUSE = 700;
+/** How many candidates are asked for. */
+const SHOWN = 10;
 
-/** The battery levels that are compared, in percent, for a vehicle that has sent no reading. */
-const LEVEL = 20;
-const TARGET = 80;
+/** How long the parameters have to stay the same before they are searched with, in milliseconds. */
+const PAUSE = 500;
 
-/** @param {{ body: any }} props the body of the reservation */
-export function Candidates({ body }) {
-  const { latitude, longitude, radius } = body.location;
-  const path = address('/v1/charging_stations', {
-    latitude, longitude, radius, vehicle: body.vehicle, 'connector_type[]': body.connector_type, reservable: true,
-    from: body.ideal_start, until: body.ideal_end, limit: SHOWN,
-  });
-  const read = useRead((signal) => request('GET', path, undefined, { signal }), [path]);
-  const stations = read.data?.data ?? [];
-  const { estimations, error } = useEstimations(stations, body);
-  const of = (/** @type {any} */ station) => estimations[station.id];
-  const columns = [
-    { label: 'Station', cell: (/** @type {any} */ one) => html`<${Ref} to=${one} />` },
-    { label: 'Distance', number: true, cell: (/** @type {any} */ one) => distance(one.distance_meters) },
-    { label: 'Power', number: true, cell: (/** @type {any} */ one) => `${number(topPower(one))} kW` },
-    { label: 'Price', cell: (/** @type {any} */ one) => (one.pricing.length ? priceText(energyPrice(one) ?? one.pricing[0]) : 'unknown') },
-    { label: `Charging to ${TARGET} %`, number: true, cell: (/** @type {any} */ one) => costText(of(one)) },
-    { label: 'Policies', cell: (/** @type {any} */ one) => html`<${Verdict} estimation=${of(one)} />` },
-  ];
+/** How often the candidates are searched anew, in milliseconds. */
+const EVERY = 20_000;
+
+/** Why a station is refused, in words. @type {Record<string, string>} */
+export const REASONS = {
+  booked: 'booked for the whole time', closed: 'closed at that time', connector_type: 'no plug of the type asked for', not_connected: 'not connected to a network',
+  not_considered: 'not considered: nothing there could be better', not_reservable: 'takes no reservations', out_of_order: 'out of order', policy: 'refused by a policy', price: 'too expensive for the driver',
+};
+
+/**
+ * The candidates of a reservation with these parameters, searched once they have stayed the same for a moment.
+ * @param {any} body of the search; null searches nothing
+ * @returns {import('../api/resource.js').Resource<Found | null>}
+ */
+export function useCandidates(body) {
+  const wanted = body ? JSON.stringify({ ...body, limit: SHOWN }) : '';
+  const [asked, setAsked] = useState('');
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(wanted), PAUSE);
+    return () => clearTimeout(timer);
+  }, [wanted]);
+  // What was found for other parameters is not shown for these.
+  const current = asked === wanted ? asked : '';
+  const search = (/** @type {AbortSignal} */ signal) => request('POST', '/v1/reservations/candidates', JSON.parse(current), { signal, reads: true });
+  const read = useRead(async (signal) => (current ? search(signal) : null), [current], { every: current ? EVERY : null });
+  return { ...read, loading: read.loading || asked !== wanted };
+}
+
+/** @param {{ read: import('../api/resource.js').Resource<Found | null> }} props */
+export function Candidates({ read }) {
+  const found = read.data;
   return html`<section class="candidates"><h2>Stations that could serve</h2>
-    <p class="hint">Free for the preferred window, the nearest first. The best one is chosen when the reservation is confirmed, by distance, price, time and the driver's preferences.</p>
+    <p class="hint">What the reservation would get if it were confirmed now. Other reservations may take it before.</p>
     <${ResourceError} resource=${read} />
-    ${error ? html`<${ErrorNotice} error=${error} />` : null}
-    ${read.data
-      ? stations.length
-        ? html`<${Table} caption="Stations that could serve" columns=${columns} rows=${stations} />`
-        : html`<${Empty} title="No station is free then"><p>Widen the area or change the window.</p></${Empty}>`
-      : read.loading && html`<${Loading} what="stations" />`}
+    ${found ? html`<${Found} found=${found} />` : read.loading && html`<${Loading} what="candidates" />`}
   </section>`;
 }
 
-/** What an estimation says of cost and time. @param {any} estimation */
-function costText(estimation) {
-  if (!estimation) return '…';
-  if (estimation.refused) return '–';
-  return `${money(estimation.estimated_total_cost, estimation.currency)}, ${duration(estimation.estimated_duration)}`;
+/** @param {{ found: Found }} props */
+function Found({ found }) {
+  const { candidates } = found;
+  const rank = (/** @type {Candidate} */ one) => candidates.indexOf(one) + 1;
+  const columns = [
+    { label: 'Rank', number: true, cell: rank },
+    { label: 'Station', cell: (/** @type {Candidate} */ one) => html`<${Ref} to=${{ id: one.charging_station, name: one.name }} />, connector ${one.connector}` },
+    { label: 'Window', cell: (/** @type {Candidate} */ one) => html`${timeWindow(one.start, one.end)}${one.merits.shift ? html` <span class="badge wait">${duration(one.merits.shift * 60)} off</span>` : null}` },
+    { label: 'Distance', number: true, cell: (/** @type {Candidate} */ one) => distance(one.distance_meters) },
+    { label: 'Power', number: true, cell: (/** @type {Candidate} */ one) => `${number(one.power)} kW` },
+    { label: 'Price per kWh', number: true, cell: (/** @type {Candidate} */ one) => (one.price_per_kwh === null ? 'unknown' : money(one.price_per_kwh, one.currency)) },
+    { label: 'Cost', number: true, cell: costOf },
+    { label: 'Score', number: true, cell: (/** @type {Candidate} */ one) => html`<span title=${scoreText(one)}>${number(one.score)}</span>` },
+    { label: 'Policies', cell: (/** @type {Candidate} */ one) => html`<${Warnings} of=${one.policy_warnings} />` },
+  ];
+  return html`${found.policy_warnings.length ? html`<div class="notice wait"><${Warnings} of=${found.policy_warnings} /></div>` : null}
+    ${candidates.length
+      ? html`<${Table} caption="Stations that could serve" columns=${columns} rows=${candidates} rowKey=${(/** @type {Candidate} */ one) => `${one.charging_station} ${one.connector}`} />
+        <p class="hint">The lowest score wins: time, distance, price and the driver's preferences add up.</p>`
+      : html`<${Empty} title="No station can be booked"><p>Widen the area, change the window, or see below why each station is refused.</p></${Empty}>`}
+    <${MatchSummary} summary=${found.match_summary} title="Why other stations are refused" />
+    <${RefusedStations} stations=${found.refused_stations} />`;
 }
 
-/** What policies say of a station. @param {{ estimation: any }} props */
-function Verdict({ estimation }) {
-  if (!estimation) return html`<span class="none">…</span>`;
-  if (estimation.refused) return html`<span class="none">${estimation.refused}</span>`;
-  const { allowed, rule } = estimation.policy;
-  return allowed ? html`<span class="badge good">Allowed</span>` : html`<span class="badge bad">Refused by ${words(rule ?? 'a policy')}</span>`;
+/** What charging costs, and how long it takes. @param {Candidate} one */
+function costOf(one) {
+  const amount = one.estimated_total_cost === null ? 'unknown' : money(one.estimated_total_cost, one.currency);
+  return one.estimated_duration === null ? amount : `${amount} for ${energy(one.estimated_energy)}, ${duration(one.estimated_duration)}`;
 }
 
-/**
- * An estimation for each station, made once the request has stayed the same for a moment.
- * @param {any[]} stations
- * @param {any} body of the reservation
- */
-function useEstimations(stations, body) {
-  const [state, setState] = useState(/** @type {{ estimations: Record<string, any>, error: ApiError | null }} */ ({ estimations: {}, error: null }));
-  const key = JSON.stringify([stations.map(({ id }) => id), body.vehicle, body.ideal_start]);
-  useEffect(() => {
-    setState({ estimations: {}, error: null });
-    if (!stations.length) return undefined;
-    const controller = new AbortController();
-    const timer = setTimeout(() => {
-      estimate(stations, body, controller.signal, (id, estimation) => setState((before) => ({ ...before, estimations: { ...before.estimations, [id]: estimation } }))).catch((error) => {
-        if (!controller.signal.aborted) setState((before) => ({ ...before, error: error instanceof ApiError ? error : new ApiError('server', String(error)) }));
-      });
-    }, PAUSE);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [key]);
-  return state;
+/** What a score consists of. @param {Candidate} one */
+function scoreText({ merits, distance_meters: meters }) {
+  const parts = [
+    [merits.shift * 10, `${merits.shift} minutes off`], [Math.floor(meters / 100), distance(meters)], [merits.surcharge * 5, 'above the cheapest price'],
+    [merits.preferred_station ? -200 : 0, 'preferred station'], [merits.preferred_network ? -100 : 0, 'preferred network'],
+    [merits.speed_missed ? 100 : 0, 'another speed than preferred'], [merits.occupied_now ? 50 : 0, 'occupied now'],
+  ];
+  return parts.filter(([points]) => points).map(([points, what]) => `${points} ${what}`).join(', ') || 'nothing counts against it';
 }
 
-/**
- * @param {any[]} stations
- * @param {any} body
- * @param {AbortSignal} signal
- * @param {(id: string, estimation: any) => void} onEstimation
- */
-async function estimate(stations, body, signal, onEstimation) {
-  const telemetry = await request('GET', `/v1/vehicles/${body.vehicle}/telemetry`, undefined, { signal }).catch(() => null);
-  const level = Math.min(telemetry?.battery?.level ?? LEVEL, TARGET - 1);
-  await Promise.all(stations.map(async (station) => {
-    const asked = { charging_station: station.id, vehicle: body.vehicle, battery_level: level, battery_target_level: TARGET, start: body.ideal_start };
-    try {
-      onEstimation(station.id, await request('POST', '/v1/estimations', asked, { signal, quiet: true }));
-    } catch (error) {
-      // A station for which nothing can be estimated, such as one without a known price, stays a candidate.
-      if (!(error instanceof ApiError) || !['invalid', 'conflict'].includes(error.kind)) throw error;
-      onEstimation(station.id, { refused: error.message });
-    }
-  }));
+/** What policies have against something. @param {{ of: import('../../types').PolicyWarning[] }} props */
+const Warnings = ({ of }) => (of.length
+  ? html`<ul class="plain-list">${of.map((one) => html`<li key=${`${one.policy} ${one.rule}`}><span class="badge wait">Advice</span> <${Ref} to=${{ id: one.policy, name: one.message }} /></li>`)}</ul>`
+  : html`<span class="badge good">Allowed</span>`);
+
+/** How many stations were looked at, and how many each filter refused. @param {{ summary: any, title: string, chosen?: boolean }} props */
+export function MatchSummary({ summary, title, chosen = false }) {
+  const refused = Object.entries(summary.refused).filter(([, count]) => count);
+  const most = Math.max(1, ...refused.map(([, count]) => Number(count)));
+  return html`<h3>${title}</h3><p>${summary.stations_in_radius} stations in the area${chosen ? ', one of them chosen' : ''}.
+    ${refused.length ? ' Refused:' : ''}</p>
+    <ul class="bars">${refused.map(([reason, count]) => html`<li key=${reason}><span>${REASONS[reason] ?? reason}</span>
+      <meter min="0" max=${most} value=${count} aria-label=${REASONS[reason] ?? reason}></meter> <strong>${count}</strong></li>`)}</ul>`;
 }
+
+/** @param {{ stations: Refused[] }} props */
+function RefusedStations({ stations }) {
+  if (!stations.length) return null;
+  const columns = [
+    { label: 'Station', cell: (/** @type {Refused} */ one) => html`<${Ref} to=${one.name ? { id: one.charging_station, name: one.name } : one.charging_station} />` },
+    { label: 'Distance', number: true, cell: (/** @type {Refused} */ one) => distance(one.distance_meters) },
+    { label: 'Why', cell: (/** @type {Refused} */ one) => reasonOf(one) },
+  ];
+  return html`<details><summary>Refused stations by name (${number(stations.length)})</summary>
+    <${Table} caption="Refused stations" columns=${columns} rows=${stations} rowKey=${(/** @type {Refused} */ one) => one.charging_station} /></details>`;
+}
+
+/** Why a station is refused. @param {Refused} station */
+export const reasonOf = (station) => station.policy_breach?.message ?? REASONS[station.reason] ?? station.reason;

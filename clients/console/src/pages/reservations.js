@@ -8,6 +8,8 @@ import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { ListView } from '../ui/list.js';
 import { Ref, idOf } from '../ui/objects.js';
 import { MapView } from '../map/map-view.js';
+import { drawCandidates } from '../map/candidates.js';
+import { Candidates, MatchSummary, reasonOf, useCandidates } from './candidates.js';
 import { distance, duration, fromLocalInput, localInput, money, timeWindow, title, words } from '../format.js';
 import { advance, hasTestClock, now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
@@ -19,12 +21,6 @@ const EVERY = 2000;
 
 /** A reservation is confirmed this long before its preferred start, in milliseconds. */
 const CONFIRMED_BEFORE = 30 * 60_000;
-
-/** What refused stations, in words. @type {Record<string, string>} */
-const REASONS = {
-  booked: 'booked for the whole time', closed: 'closed at that time', connector_type: 'no plug of the type asked for', not_connected: 'not connected to a network',
-  not_considered: 'too far away to win', not_reservable: 'takes no reservations', out_of_order: 'out of order', policy: 'refused by a policy', price: 'too expensive for the driver',
-};
 
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Reservations({ route }) {
@@ -57,6 +53,9 @@ function Reservation({ id }) {
   const reservation = resource.data;
   const cancel = useAction((key) => request('POST', `/v1/reservations/${id}/cancel`, {}, { idempotencyKey: key }));
   const [moving, setMoving] = useState(false);
+  // Once the window has begun, a search for it is refused.
+  const waits = reservation?.status === 'pending' && Date.parse(reservation.ideal_start) > now();
+  const found = useCandidates(waits ? searchOf(reservation) : null);
   if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
   const open = ['pending', 'confirmed'].includes(reservation.status);
   const station = reservation.charging_station;
@@ -86,8 +85,13 @@ function Reservation({ id }) {
         reservation.charging_session ? ['Session', html`<${Ref} to=${reservation.charging_session} />`] : null]} />
         <${Explanation} reservation=${reservation} /></section>
     </div>
-    <${PlaceMap} reservation=${reservation} />`;
+    <${PlaceMap} reservation=${reservation} found=${waits ? found.data : null} />
+    ${waits ? html`<${Candidates} read=${found} />` : null}`;
 }
+
+/** The search for the candidates of a reservation. @param {any} reservation */
+const searchOf = ({ driver, vehicle, ideal_start, ideal_end, connector_type, location, earliest_start, latest_end }) => (
+  { driver: idOf(driver), vehicle: idOf(vehicle), ideal_start, ideal_end, connector_type, location, earliest_start, latest_end });
 
 /** What happens next, and on the local runner the button that lets it happen now. @param {{ reservation: any }} props */
 function NextStep({ reservation }) {
@@ -117,24 +121,14 @@ function NextStep({ reservation }) {
 }
 
 /** How many stations were looked at, and why the others were refused. @param {{ reservation: any }} props */
-export function Explanation({ reservation }) {
+function Explanation({ reservation }) {
   const summary = reservation.match_summary;
   if (!summary) return html`<p class="hint">The explanation of the match appears after the first attempt to confirm.</p>`;
-  return html`<${MatchSummary} summary=${summary} chosen=${Boolean(reservation.charging_station)} />`;
+  return html`<${MatchSummary} summary=${summary} title="Why this result" chosen=${Boolean(reservation.charging_station)} />`;
 }
 
-/** @param {{ summary: any, chosen?: boolean }} props */
-export function MatchSummary({ summary, chosen = false }) {
-  const refused = Object.entries(summary.refused).filter(([, count]) => count);
-  const most = Math.max(1, ...refused.map(([, count]) => Number(count)));
-  return html`<h3>Why this result</h3><p>${summary.stations_in_radius} stations in the area${chosen ? ', one of them chosen' : ''}.
-    ${refused.length ? ' Refused:' : ''}</p>
-    <ul class="bars">${refused.map(([reason, count]) => html`<li key=${reason}><span>${REASONS[reason] ?? words(reason)}</span>
-      <meter min="0" max=${most} value=${count} aria-label=${REASONS[reason] ?? words(reason)}></meter> <strong>${count}</strong></li>`)}</ul>`;
-}
-
-/** The circle of the search with the chosen station. @param {{ reservation: any }} props */
-function PlaceMap({ reservation }) {
+/** The circle of the search with the chosen station, or with the candidates. @param {{ reservation: any, found: any }} props */
+function PlaceMap({ reservation, found }) {
   const [handle, setHandle] = useState(/** @type {import('../map/map-view.js').MapHandle | null} */ (null));
   const layer = useRef(/** @type {any} */ (null));
   const { latitude, longitude, radius } = reservation.location;
@@ -152,6 +146,12 @@ function PlaceMap({ reservation }) {
       L.circleMarker(at, { radius: 9, className: 'chosen-station', interactive: false }).addTo(layer.current).bindTooltip(textElement(station.name), { permanent: true, direction: 'top', offset: [0, -8] });
     }
   }, [handle, latitude, longitude, radius, station?.id]);
+  const candidates = useRef(/** @type {any} */ (null));
+  useEffect(() => {
+    if (!handle) return;
+    candidates.current ??= handle.L.layerGroup().addTo(handle.map);
+    drawCandidates(handle, candidates.current, found, reasonOf);
+  }, [handle, found]);
   return html`<${MapView} label="Where the station was looked for" small onMap=${setHandle} />`;
 }
 

@@ -12,7 +12,8 @@ import { distance, duration, fromLocalInput, localInput } from '../format.js';
 import { now } from '../state/clock.js';
 import { go, link } from '../router.js';
 import { idOf } from '../ui/objects.js';
-import { Candidates } from './candidates.js';
+import { drawCandidates, drawnStations } from '../map/candidates.js';
+import { Candidates, reasonOf, useCandidates } from './candidates.js';
 
 /** @typedef {[number, number]} Point latitude and longitude */
 
@@ -20,6 +21,9 @@ const MINUTE = 60_000;
 const RADII = [250, 500, 1000, 2000, 5000, 10_000, 25_000, 50_000, 100_000];
 const LENGTHS = [15, 30, 45, 60, 90, 120, 180, 240, 480, 720, 1440];
 const FLEXIBILITY = [0, 15, 30, 60, 120, 240];
+
+/** The battery level that vehicles are charged to, and the one that is assumed for a vehicle without a reading, in percent. */
+const [TARGET, UNKNOWN_LEVEL] = [80, 20];
 
 /** The next quarter of an hour that leaves time for the confirmation. */
 const defaultStart = () => Math.ceil((now() + 60 * MINUTE) / (15 * MINUTE)) * 15 * MINUTE;
@@ -35,6 +39,7 @@ export default function Reserve({ route }) {
   const asked = Number(route.query.get('start'));
   const [vehicle, setVehicle] = useState(/** @type {any} */ (null));
   const [vehicleId, setVehicleId] = useState(route.query.get('vehicle'));
+  const [level, setLevel] = useState(UNKNOWN_LEVEL);
   const [driver, setDriver] = useState(/** @type {string | null} */ (null));
   const [place, setPlace] = useState(pointOf(route.query.get('at')));
   const [radius, setRadius] = useState(5000);
@@ -52,22 +57,27 @@ export default function Reserve({ route }) {
     setVehicleId(next?.id ?? null);
     if (!next) return;
     setDriver(idOf(next.drivers[0]) ?? null);
-    if (place) return;
+    setLevel(UNKNOWN_LEVEL);
     // The place where the vehicle was last seen is a better beginning than an empty map.
     request('GET', `/v1/vehicles/${next.id}/telemetry`).then(
-      ({ location }) => location && setPlace((before) => before ?? [location.latitude, location.longitude]),
+      ({ location, battery }) => {
+        if (battery) setLevel(battery.level);
+        if (location) setPlace((before) => before ?? [location.latitude, location.longitude]);
+      },
       () => {},
     );
   }
 
   const body = bodyOf({ vehicle, driver, place, radius, start, length, flexibility });
+  const past = Boolean(start) && Date.parse(fromLocalInput(start) ?? '') <= now();
+  const energy = vehicle && Math.max(1, Math.round((vehicle.battery_capacity * Math.max(0, TARGET - level)) / 100));
+  const found = useCandidates(body && !past ? { ...body, energy } : null);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (!body) return;
     const reservation = await send.run(body);
     if (reservation) go(link(`/reservations/${reservation.id}`));
   };
-  const past = start && Date.parse(fromLocalInput(start) ?? '') <= now();
   return html`<${PageHead} title="Reserve" intro="A station is assigned about 30 minutes before the preferred start." />
     <form class="reserve" onSubmit=${submit}>
       <div class="reserve-fields">
@@ -89,9 +99,9 @@ export default function Reserve({ route }) {
         <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? 'Reserving…' : 'Reserve'}</button>
           ${body ? null : html`<span class="hint">${missing({ vehicle, driver, place, start })}</span>`}</footer>
       </div>
-      <${PlacePicker} place=${place} radius=${radius} onPlace=${setPlace} />
+      <${PlacePicker} place=${place} radius=${radius} found=${found.data} onPlace=${setPlace} />
     </form>
-    ${body ? html`<${Candidates} body=${body} />` : null}`;
+    ${body && !past ? html`<${Candidates} read=${found} />` : null}`;
 }
 
 /** @param {{ vehicle: any, driver: string | null, place: Point | null, start: string }} given */
@@ -109,23 +119,29 @@ function bodyOf({ vehicle, driver, place, radius, start, length, flexibility }) 
   if (!vehicle || !driver || !place || !from) return null;
   const begin = Date.parse(from);
   const at = (/** @type {number} */ moment) => new Date(moment).toISOString();
-  const earliest = Math.min(begin, Math.max(begin - flexibility * MINUTE, now()));
   return {
     vehicle: vehicle.id, driver, connector_type: [vehicle.charging_standard], location: { latitude: place[0], longitude: place[1], radius },
     ideal_start: at(begin), ideal_end: at(begin + length * MINUTE),
-    ...(flexibility ? { earliest_start: at(earliest), latest_end: at(begin + (length + flexibility) * MINUTE) } : {}),
+    ...(flexibility ? { earliest_start: at(begin - flexibility * MINUTE), latest_end: at(begin + (length + flexibility) * MINUTE) } : {}),
   };
 }
 
-/** The map on which the place is chosen. @param {{ place: Point | null, radius: number, onPlace: (place: Point) => void }} props */
-function PlacePicker({ place, radius, onPlace }) {
+/**
+ * The map on which the place is chosen, with the candidates there.
+ * @param {{ place: Point | null, radius: number, found: import('../../types').ReservationCandidates | null, onPlace: (place: Point) => void }} props
+ */
+function PlacePicker({ place, radius, found, onPlace }) {
   const [handle, setHandle] = useState(/** @type {import('../map/map-view.js').MapHandle | null} */ (null));
   const layer = useRef(/** @type {any} */ (null));
+  const candidates = useRef(/** @type {any} */ (null));
+  const stations = useRef(/** @type {((except: Set<string>) => void) | null} */ (null));
   const latest = useRef(onPlace);
   latest.current = onPlace;
   const onMap = (/** @type {import('../map/map-view.js').MapHandle} */ made) => {
     layer.current = made.L.layerGroup().addTo(made.map);
-    const controller = showStations(made, (station) => latest.current([station.location.latitude, station.location.longitude]));
+    candidates.current = made.L.layerGroup().addTo(made.map);
+    const controller = new AbortController();
+    stations.current = stationsOf(made, controller.signal, (station) => latest.current([station.location.latitude, station.location.longitude]));
     made.map.on('click', (/** @type {any} */ event) => {
       const { lat, lng } = event.latlng.wrap();
       latest.current([Number(lat.toFixed(5)), Number(lng.toFixed(5))]);
@@ -142,26 +158,38 @@ function PlacePicker({ place, radius, onPlace }) {
     L.circleMarker(place, { radius: 6, className: 'search-area', interactive: false }).addTo(layer.current);
     map.fitBounds(circle.getBounds());
   }, [handle, place?.[0], place?.[1], radius]);
+  useEffect(() => {
+    if (!handle) return;
+    drawCandidates(handle, candidates.current, found, reasonOf);
+    stations.current?.(drawnStations(found));
+  }, [handle, found]);
   return html`<${MapView} label="Place of the reservation: click to choose it" onMap=${onMap} />`;
 }
 
 /**
  * Shows the reservable stations of the visible area, now and whenever the map was moved.
  * @param {import('../map/map-view.js').MapHandle} handle
+ * @param {AbortSignal} signal stops reading
  * @param {(station: import('../../types').ChargingStation) => void} onSelect
- * @returns {AbortController} stops reading
+ * @returns {(except: Set<string>) => void} shows all but these, which are drawn by others
  */
-function showStations(handle, onSelect) {
-  const controller = new AbortController();
+function stationsOf(handle, signal, onSelect) {
   const layer = handle.L.layerGroup().addTo(handle.map);
+  /** @type {import('../../types').ChargingStation[]} */
+  let stations = [];
+  let except = new Set();
+  const draw = () => drawStations(handle, layer, stations.filter(({ id }) => !except.has(id)), { onSelect });
   const show = async () => {
-    const { stations } = await readStations(handle.map, { reservable: true }, controller.signal);
+    ({ stations } = await readStations(handle.map, { reservable: true }, signal));
     showAll(handle, stations.map(({ location }) => [location.latitude, location.longitude]));
-    drawStations(handle, layer, stations, { onSelect });
+    draw();
   };
   // Without stations the place can be chosen all the same.
   const tryToShow = () => void show().catch(() => {});
   handle.map.on('moveend', tryToShow);
   tryToShow();
-  return controller;
+  return (others) => {
+    except = others;
+    draw();
+  };
 }

@@ -67,6 +67,9 @@ export type CancellationPolicy = Schemas["CancellationPolicy"];
 
 export type CancellationType = Schemas["CancellationType"];
 
+/** What the score of a candidate consists of, besides the distance. */
+export type CandidateMerits = Schemas["CandidateMerits"];
+
 export type Capabilities = Schemas["Capabilities"];
 
 export type Card = Schemas["Card"];
@@ -171,7 +174,7 @@ export type FleetPreferences = Schemas["FleetPreferences"];
 
 export type FleetPreferencesInput = Schemas["FleetPreferencesInput"];
 
-/** Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+/** Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
  * sessions and attachments. */
 export type FleetStatus = Schemas["FleetStatus"];
 
@@ -202,6 +205,9 @@ export type InvoiceUpdateParams = Schemas["InvoiceUpdateParams"];
 export type LineItem = Schemas["LineItem"];
 
 export type LineItemType = Schemas["LineItemType"];
+
+/** A filter that refuses stations, named as the member of `match_summary.refused` that counts them. */
+export type MatchFilter = Schemas["MatchFilter"];
 
 /** How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
  * JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
@@ -278,6 +284,9 @@ export type Price = Schemas["Price"];
 
 export type PriceType = Schemas["PriceType"];
 
+/** A station that a filter refuses. */
+export type RefusedStation = Schemas["RefusedStation"];
+
 export type Report<Expand extends string = never> = Expanded<Schemas["Report"], Expand>;
 
 /** The body of `POST /v1/reports`. */
@@ -309,6 +318,15 @@ export type ReportTotals = Schemas["ReportTotals"];
 export type ReportType = Schemas["ReportType"];
 
 export type Reservation<Expand extends string = never> = Expanded<Schemas["Reservation"], Expand>;
+
+/** A connector that can be booked, in its best window. */
+export type ReservationCandidate = Schemas["ReservationCandidate"];
+
+/** What an attempt to confirm a reservation would find now, by the reservations made so far. */
+export type ReservationCandidates = Schemas["ReservationCandidates"];
+
+/** The body of `POST /v1/reservations/candidates`. */
+export type ReservationCandidatesFindParams = Schemas["ReservationCandidatesFindParams"];
 
 /** The body of `POST /v1/reservations`. */
 export type ReservationCreateParams = Schemas["ReservationCreateParams"];

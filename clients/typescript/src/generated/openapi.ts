@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List accounts
-         * @description The accounts the caller's account has made, newest first.
+         * @description Lists the accounts the caller's account has made, newest first.
          */
         get: operations["listAccounts"];
         put?: never;
@@ -81,7 +81,7 @@ export interface paths {
         };
         /**
          * List API keys
-         * @description The keys of the caller's account and mode, newest first, without their secrets.
+         * @description Lists the keys of the caller's account and mode, newest first, without their secrets.
          */
         get: operations["listApiKeys"];
         put?: never;
@@ -125,7 +125,7 @@ export interface paths {
         };
         /**
          * List charging sessions
-         * @description The sessions, newest first, active ones with what they have charged so far. Filters: `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
+         * @description Lists the sessions, newest first, active ones with what they have charged so far. Filters: `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`.
          */
         get: operations["listChargingSessions"];
         put?: never;
@@ -189,7 +189,7 @@ export interface paths {
         };
         /**
          * List charging stations
-         * @description The stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
+         * @description Lists the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
          */
         get: operations["listChargingStations"];
         put?: never;
@@ -229,7 +229,7 @@ export interface paths {
         };
         /**
          * List drivers
-         * @description The drivers, newest first. Filters: `fleet`, `status`.
+         * @description Lists the drivers, newest first. Filters: `fleet`, `status`.
          */
         get: operations["listDrivers"];
         put?: never;
@@ -381,7 +381,7 @@ export interface paths {
         };
         /**
          * List events
-         * @description The events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with 403.
+         * @description Lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with 403.
          */
         get: operations["listEvents"];
         put?: never;
@@ -441,13 +441,13 @@ export interface paths {
         };
         /**
          * List fleets
-         * @description The fleets, newest first. Filter: `status`.
+         * @description Lists the fleets, newest first. Filter: `status`.
          */
         get: operations["listFleets"];
         put?: never;
         /**
          * Create a fleet
-         * @description Makes a fleet.
+         * @description Creates a fleet.
          */
         post: operations["createFleet"];
         delete?: never;
@@ -476,7 +476,7 @@ export interface paths {
         post: operations["updateFleet"];
         /**
          * Delete a fleet
-         * @description Removes a fleet that has neither vehicles nor drivers nor money any more.
+         * @description Deletes a fleet that has no vehicles, no drivers and an empty wallet.
          */
         delete: operations["deleteFleet"];
         options?: never;
@@ -513,7 +513,7 @@ export interface paths {
         };
         /**
          * List invoices
-         * @description The invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and past their due date.
+         * @description Lists the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and past their due date.
          */
         get: operations["listInvoices"];
         put?: never;
@@ -548,7 +548,7 @@ export interface paths {
         post: operations["updateInvoice"];
         /**
          * Delete an invoice
-         * @description Removes a draft; its sessions can be billed by another invoice.
+         * @description Deletes a draft. Its sessions can be billed by another invoice.
          */
         delete: operations["deleteInvoice"];
         options?: never;
@@ -567,7 +567,7 @@ export interface paths {
         put?: never;
         /**
          * Finalize an invoice
-         * @description Locks a draft's lines and opens it for payment.
+         * @description Finalizes a draft: its lines are final, and it can be paid.
          */
         post: operations["finalizeInvoice"];
         delete?: never;
@@ -585,7 +585,7 @@ export interface paths {
         };
         /**
          * List invoice line items
-         * @description All line items of an invoice, the newest session or reservation first.
+         * @description Lists all line items of an invoice, the newest session or reservation first.
          */
         get: operations["listInvoiceLineItems"];
         put?: never;
@@ -627,7 +627,7 @@ export interface paths {
         put?: never;
         /**
          * Void an invoice
-         * @description Gives an open or uncollectible invoice up; its sessions can be billed by another.
+         * @description Voids an open or uncollectible invoice. Its sessions can be billed by another invoice.
          */
         post: operations["voidInvoice"];
         delete?: never;
@@ -645,7 +645,7 @@ export interface paths {
         };
         /**
          * List payment methods
-         * @description The payment methods, newest first. Filters: `driver` or `fleet`, their owner.
+         * @description Lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner.
          */
         get: operations["listPaymentMethods"];
         put?: never;
@@ -697,13 +697,13 @@ export interface paths {
         };
         /**
          * List policies
-         * @description The policies, newest first. Filter: `status`.
+         * @description Lists the policies, newest first. Filter: `status`.
          */
         get: operations["listPolicies"];
         put?: never;
         /**
          * Create a policy
-         * @description Makes a policy, for fleets, drivers and vehicles to name.
+         * @description Creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`.
          */
         post: operations["createPolicy"];
         delete?: never;
@@ -732,7 +732,7 @@ export interface paths {
         post: operations["updatePolicy"];
         /**
          * Delete a policy
-         * @description Removes a policy that no fleet, driver or vehicle names.
+         * @description Deletes a policy that no fleet, driver or vehicle refers to.
          */
         delete: operations["deletePolicy"];
         options?: never;
@@ -749,7 +749,7 @@ export interface paths {
         };
         /**
          * List reports
-         * @description The reports, newest first. Filter: `status`.
+         * @description Lists the reports, newest first. Filter: `status`.
          */
         get: operations["listReports"];
         put?: never;
@@ -793,15 +793,35 @@ export interface paths {
         };
         /**
          * List reservations
-         * @description The reservations, newest first. Filters: `driver`, `vehicle`, `status`.
+         * @description Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`.
          */
         get: operations["listReservations"];
         put?: never;
         /**
          * Create a reservation
-         * @description Takes a wish for a charging window; it is confirmed later.
+         * @description Creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`.
          */
         post: operations["createReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/reservations/candidates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find reservation candidates
+         * @description Shows what an attempt to confirm a reservation with these parameters would find now, without making one: the connectors that could be booked, the best first, and the stations that are refused. What `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other reservations may take a candidate before the reservation is confirmed.
+         */
+        post: operations["findReservationCandidates"];
         delete?: never;
         options?: never;
         head?: never;
@@ -861,7 +881,7 @@ export interface paths {
         };
         /**
          * List transactions
-         * @description The transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
+         * @description Lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
          */
         get: operations["listTransactions"];
         put?: never;
@@ -921,7 +941,7 @@ export interface paths {
         };
         /**
          * List vehicles
-         * @description The vehicles, newest first. Filters: `fleet`, `driver`, `status`.
+         * @description Lists the vehicles, newest first. Filters: `fleet`, `driver`, `status`.
          */
         get: operations["listVehicles"];
         put?: never;
@@ -956,7 +976,7 @@ export interface paths {
         post: operations["updateVehicle"];
         /**
          * Delete a vehicle
-         * @description Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry.
+         * @description Deletes a vehicle and its telemetry. It must have no open reservation and no active session.
          */
         delete: operations["deleteVehicle"];
         options?: never;
@@ -973,13 +993,13 @@ export interface paths {
         };
         /**
          * Retrieve a vehicle telemetry
-         * @description Shows the last reading of a vehicle.
+         * @description Shows the telemetry of a vehicle.
          */
         get: operations["retrieveVehicleTelemetry"];
         put?: never;
         /**
          * Update a vehicle telemetry
-         * @description Takes a reading of a vehicle, in whole or in part.
+         * @description Updates the telemetry of a vehicle. Members that are left out are kept.
          */
         post: operations["updateVehicleTelemetry"];
         delete?: never;
@@ -997,13 +1017,13 @@ export interface paths {
         };
         /**
          * List webhook endpoints
-         * @description The webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets.
+         * @description Lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets.
          */
         get: operations["listWebhookEndpoints"];
         put?: never;
         /**
          * Create a webhook endpoint
-         * @description Registers an address that events are delivered to. The key has to be allowed to read the objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number.
+         * @description Creates a webhook endpoint. The key has to be allowed to read the objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number.
          */
         post: operations["createWebhookEndpoint"];
         delete?: never;
@@ -1032,7 +1052,7 @@ export interface paths {
         post: operations["updateWebhookEndpoint"];
         /**
          * Delete a webhook endpoint
-         * @description Removes an endpoint; what was still to be delivered to it is given up.
+         * @description Deletes a webhook endpoint. Its pending deliveries are abandoned.
          */
         delete: operations["deleteWebhookEndpoint"];
         options?: never;
@@ -1049,7 +1069,7 @@ export interface paths {
         };
         /**
          * List webhook endpoint deliveries
-         * @description Every attempt of the last 30 days to deliver to this endpoint, newest first.
+         * @description Lists every attempt of the last 30 days to deliver to this endpoint, newest first.
          */
         get: operations["listWebhookEndpointDeliveries"];
         put?: never;
@@ -1091,7 +1111,7 @@ export interface paths {
         put?: never;
         /**
          * Test a webhook endpoint
-         * @description Sends a `ping` to this endpoint alone, whatever it subscribed to.
+         * @description Sends a `ping` event to this endpoint only, whatever events it is subscribed to.
          */
         post: operations["testWebhookEndpoint"];
         delete?: never;
@@ -2188,6 +2208,21 @@ export interface components {
         };
         /** @enum {string} */
         CancellationType: "free_cancellation" | "non_refundable";
+        /** @description What the score of a candidate consists of, besides the distance. */
+        CandidateMerits: {
+            /** @description Whether the EVSE is occupied now. */
+            occupied_now: boolean;
+            /** @description Whether the driver prefers the station's operator. */
+            preferred_network: boolean;
+            /** @description Whether the driver prefers the station. */
+            preferred_station: boolean;
+            /** @description Minutes between the window and the ideal one. */
+            shift: number;
+            /** @description Whether the connector is of another speed class than the driver prefers. */
+            speed_missed: boolean;
+            /** @description Minor units per kWh above the cheapest candidate that is priced in the same currency. */
+            surcharge: number;
+        };
         Capabilities: {
             "24_7_access": boolean;
             amenities: string[];
@@ -3376,7 +3411,7 @@ export interface components {
             report_frequency?: components["schemas"]["ReportFrequency"];
         };
         /**
-         * @description Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new reservations,
+         * @description Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
          *     sessions and attachments.
          * @enum {string}
          */
@@ -3815,6 +3850,11 @@ export interface components {
         };
         /** @enum {string} */
         LineItemType: "energy_session" | "reservation_fee" | "adjustment";
+        /**
+         * @description A filter that refuses stations, named as the member of `match_summary.refused` that counts them.
+         * @enum {string}
+         */
+        MatchFilter: "not_connected" | "not_reservable" | "connector_type" | "out_of_order" | "price" | "closed" | "policy" | "booked";
         /**
          * @description How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
          *     JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
@@ -4466,6 +4506,19 @@ export interface components {
             /** @enum {string} */
             type: "rate_limit_error";
         };
+        /** @description A station that a filter refuses. */
+        RefusedStation: {
+            charging_station: string;
+            /** @description Metres from the centre of `location`. */
+            distance_meters: number;
+            location: components["schemas"]["Point"];
+            /** @description Null where `reason` is `not_connected`: those stations are not read. */
+            name: string | null;
+            /** @description The rule of a policy that refuses the station, where `reason` is `policy`. */
+            policy_breach: components["schemas"]["PolicyWarning"] | null;
+            /** @description The filter: the member of `match_summary.refused` that counts the station. */
+            reason: components["schemas"]["MatchFilter"];
+        };
         Report: {
             account: components["schemas"]["ExpandableAccount"];
             /** Format: date-time */
@@ -4795,6 +4848,129 @@ export interface components {
             transaction?: string;
             /** @enum {string} */
             type: "idempotency_error" | "invalid_request_error";
+        };
+        /** @description A connector that can be booked, in its best window. */
+        ReservationCandidate: {
+            charging_station: string;
+            /**
+             * @description The connector within the station.
+             * @example 1
+             */
+            connector: string;
+            /** @description The currency of the prices and costs: that in which a session at the connector is billed. */
+            currency: string;
+            /** @description Metres from the centre of `location`. */
+            distance_meters: number;
+            /**
+             * Format: date-time
+             * @description The end of the window that would be reserved.
+             */
+            end: string;
+            /** @description Seconds of charging `estimated_energy`. Null if the connector has no power. */
+            estimated_duration: number | null;
+            /** @description The Wh that are charged from `start` until `end`: `energy`, or less if the window is too short. */
+            estimated_energy: number;
+            /**
+             * @description What charging `estimated_energy` from `start` on costs by the connector's tariff, in minor units of `currency`, with
+             *     tax. Null if the prices are unknown or the connector has no power.
+             */
+            estimated_total_cost: number | null;
+            /**
+             * @description The EVSE of the connector.
+             * @example 1
+             */
+            evse: string;
+            location: components["schemas"]["Point"];
+            merits: components["schemas"]["CandidateMerits"];
+            /** @description The name of the station. */
+            name: string;
+            /** @description What policies in suggestion mode have against it; empty when nothing speaks against it. */
+            policy_warnings: components["schemas"]["PolicyWarning"][];
+            /** @description kW */
+            power: number;
+            /** @description The highest price of energy, in minor units of `currency` with tax. Null if it is unknown. */
+            price_per_kwh: number | null;
+            /**
+             * @description The lower the better; the first candidate has the lowest. It is 10 for each minute of `shift`, 1 for each 100 metres, 5 for
+             *     each minor unit of `surcharge`, −200 for a preferred station, −100 for a preferred network, 100 for another speed class than
+             *     the preferred one, and 50 for an EVSE that is occupied now.
+             */
+            score: number;
+            /**
+             * Format: date-time
+             * @description The beginning of the window that would be reserved.
+             */
+            start: string;
+        };
+        /** @description What an attempt to confirm a reservation would find now, by the reservations made so far. */
+        ReservationCandidates: {
+            /** @description The best candidates, each of another connector, the best first. Empty if nothing can be booked. */
+            candidates: components["schemas"]["ReservationCandidate"][];
+            /**
+             * @description How many stations there are, and how many of them each filter refuses. The search ends when the best candidates are known:
+             *     the stations that could not be among them are `not_considered`.
+             */
+            match_summary: components["schemas"]["MatchSummary"];
+            /** @description What policies in suggestion mode have against the area and the times; empty when nothing speaks against it. */
+            policy_warnings: components["schemas"]["PolicyWarning"][];
+            /**
+             * @description The stations that `match_summary` counts in `refused`, without those that were not considered, the nearest first: at most
+             *     100.
+             */
+            refused_stations: components["schemas"]["RefusedStation"][];
+        };
+        /** @description The request is invalid for the operation. Codes: `reservation_invalid_input`. */
+        ReservationCandidatesFindInvalidRequestError: {
+            /** @enum {string|null} */
+            code: "reservation_invalid_input" | null;
+            /** @description Where the code is explained. */
+            doc_url: string | null;
+            /** @description For a human reader. */
+            message: string;
+            /** @constant */
+            object: "error";
+            /** @description The parameter at fault, as a path: `location.radius`. */
+            param: string | null;
+            /** @description The id of the request, for support. */
+            request: string;
+            /** @constant */
+            status: 400;
+            /** @enum {string} */
+            type: "invalid_request_error" | "idempotency_error";
+        };
+        /** @description The body of `POST /v1/reservations/candidates`. */
+        ReservationCandidatesFindParams: {
+            connector_type: components["schemas"]["ConnectorType"][];
+            driver: string;
+            /**
+             * Format: date-time
+             * @description At or before `ideal_start`.
+             */
+            earliest_start?: string | null;
+            /** @description How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: the capacity of the battery. */
+            energy?: number | null;
+            /**
+             * Format: date-time
+             * @description 15 minutes to 24 hours after `ideal_start`.
+             */
+            ideal_end: string;
+            /**
+             * Format: date-time
+             * @description In the future, at most 90 days ahead.
+             */
+            ideal_start: string;
+            /**
+             * Format: date-time
+             * @description At or after `ideal_end`, at most 7 days after it.
+             */
+            latest_end?: string | null;
+            /**
+             * @description How many candidates are shown, at most 50.
+             * @default 10
+             */
+            limit: number | null;
+            location: components["schemas"]["Area"];
+            vehicle: string;
         };
         /** @description The body of `POST /v1/reservations`. */
         ReservationCreateParams: {
@@ -6358,6 +6534,20 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["ReservationCancelInvalidStateReservationInvalidStateError"];
+            };
+        };
+        /** @description The request is invalid for the operation. Codes: `reservation_invalid_input`. */
+        ReservationCandidatesFindInvalidRequestError: {
+            headers: {
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                "Service-Version": components["headers"]["Service-Version"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ReservationCandidatesFindInvalidRequestError"];
             };
         };
         /** @description The request is invalid for the operation. Codes: `reservation_invalid_input`, `unsupported_expand_value`. */
@@ -9531,6 +9721,64 @@ export interface operations {
             403: components["responses"]["PolicyBlockedError"];
             404: components["responses"]["DriverPaymentMethodVehicleNotFoundError"];
             409: components["responses"]["ConflictError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    findReservationCandidates: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "connector_type": [
+                 *         "Type2"
+                 *       ],
+                 *       "driver": "drv_01a1f000000070008000000000000003",
+                 *       "ideal_end": "2027-01-15T10:00:00Z",
+                 *       "ideal_start": "2027-01-15T09:00:00Z",
+                 *       "limit": 5,
+                 *       "location": {
+                 *         "latitude": 51.507,
+                 *         "longitude": -0.128,
+                 *         "radius": 5000
+                 *       },
+                 *       "vehicle": "veh_01a1f000000070008000000000000004"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReservationCandidatesFindParams"];
+            };
+        };
+        responses: {
+            /** @description The candidates, the best first. */
+            200: {
+                headers: {
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationCandidates"];
+                };
+            };
+            400: components["responses"]["ReservationCandidatesFindInvalidRequestError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PolicyBlockedError"];
+            404: components["responses"]["DriverVehicleNotFoundError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableError"];

@@ -49,6 +49,8 @@ import type {
   Report,
   ReportCreateParams,
   Reservation,
+  ReservationCandidates,
+  ReservationCandidatesFindParams,
   ReservationCreateParams,
   ReservationUpdateParams,
   ReservationWithWarnings,
@@ -81,7 +83,7 @@ export interface AccountsListQuery {
 
 /** Tenants. An account owns everything its keys make; a parent may act inside its children. */
 export class Accounts extends Resource {
-  /** The accounts the caller's account has made, newest first. */
+  /** Lists the accounts the caller's account has made, newest first. */
   list<const Path extends Deeper<"preferences.default_payment_method"> = never>(params: AccountsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Account<Path>> {
     return this.http.list("/v1/accounts", params, options);
   }
@@ -114,9 +116,9 @@ export interface ApiKeysListQuery {
   page?: string;
 }
 
-/** Keys of the account and mode they are made with. */
+/** Keys that authenticate requests. A key belongs to one account and one mode. */
 export class ApiKeys extends Resource {
-  /** The keys of the caller's account and mode, newest first, without their secrets. */
+  /** Lists the keys of the caller's account and mode, newest first, without their secrets. */
   list(params: ApiKeysListQuery = {}, options?: RequestOptions): PagePromise<ApiKey> {
     return this.http.list("/v1/api_keys", params, options);
   }
@@ -160,9 +162,9 @@ export interface ChargingSessionsListQuery {
   vehicle?: string;
 }
 
-/** A vehicle on a connector, from plug-in to the end of the charge. */
+/** The charging of a vehicle at a connector, from its start to its end. */
 export class ChargingSessions extends Resource {
-  /** The sessions, newest first, active ones with what they have charged so far. Filters: `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`. */
+  /** Lists the sessions, newest first, active ones with what they have charged so far. Filters: `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`. */
   list<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(params: ChargingSessionsListQuery = {}, options?: RequestOptions<Path>): PagePromise<ChargingSession<Path>> {
     return this.http.list("/v1/charging_sessions", params, options);
   }
@@ -222,9 +224,9 @@ export interface ChargingStationsListQuery {
   vehicle?: string;
 }
 
-/** Stations, shared by all accounts of a mode. */
+/** Charging stations with their connectors and prices. All accounts share them. */
 export class ChargingStations extends Resource {
-  /** The stations of the caller's mode that fit, newest first, or nearest first around a place or along a route. */
+  /** Lists the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route. */
   list(params: ChargingStationsListQuery = {}, options?: RequestOptions): PagePromise<ChargingStation> {
     return this.http.list("/v1/charging_stations", params, options);
   }
@@ -246,9 +248,9 @@ export interface DriversListQuery {
   status?: "active" | "suspended" | "archived";
 }
 
-/** The people who charge. A driver may be attached to several fleets. */
+/** People who charge vehicles. A driver may be attached to several fleets. */
 export class Drivers extends Resource {
-  /** The drivers, newest first. Filters: `fleet`, `status`. */
+  /** Lists the drivers, newest first. Filters: `fleet`, `status`. */
   list<const Path extends Deeper<"fleets" | "policy_ids" | "preferences.default_payment_method" | "preferences.preferred_charging_stations" | "vehicles"> = never>(params: DriversListQuery = {}, options?: RequestOptions<Path>): PagePromise<Driver<Path>> {
     return this.http.list("/v1/drivers", params, options);
   }
@@ -289,7 +291,7 @@ export class Drivers extends Resource {
   }
 }
 
-/** What a charge would cost. */
+/** Estimates of the duration and cost of charging. */
 export class Estimations extends Resource {
   /** Estimates the duration and cost of charging a vehicle at a station. */
   create<const Path extends Deeper<"charging_station" | "vehicle"> = never>(params: EstimationCreateParams, options?: RequestOptions<Path>): Promise<Estimation<Path>> {
@@ -324,7 +326,7 @@ export interface EventsListQuery {
 
 /** Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days. */
 export class Events extends Resource {
-  /** The events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with 403. */
+  /** Lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with 403. */
   list<const Path extends Deeper<"account"> = never>(params: EventsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Event<Path>> {
     return this.http.list("/v1/events", params, options);
   }
@@ -351,17 +353,17 @@ export interface FleetsListQuery {
 
 /** Groups of vehicles and drivers that are billed together. */
 export class Fleets extends Resource {
-  /** The fleets, newest first. Filter: `status`. */
+  /** Lists the fleets, newest first. Filter: `status`. */
   list<const Path extends Deeper<"policy_ids" | "preferences.default_payment_method"> = never>(params: FleetsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Fleet<Path>> {
     return this.http.list("/v1/fleets", params, options);
   }
 
-  /** Makes a fleet. */
+  /** Creates a fleet. */
   create<const Path extends Deeper<"policy_ids" | "preferences.default_payment_method"> = never>(params: FleetCreateParams, options?: RequestOptions<Path>): Promise<Fleet<Path>> {
     return this.http.request("POST", "/v1/fleets", { body: params }, options);
   }
 
-  /** Removes a fleet that has neither vehicles nor drivers nor money any more. */
+  /** Deletes a fleet that has no vehicles, no drivers and an empty wallet. */
   delete(id: string, options?: RequestOptions): Promise<DeletedFleet> {
     return this.http.request("DELETE", `/v1/fleets/${encodeURIComponent(id)}`, {}, options);
   }
@@ -400,9 +402,9 @@ export interface InvoicesListLineItemsQuery {
   page?: string;
 }
 
-/** Bills for the sessions of a window of time. */
+/** Bills for the charging sessions and reservation fees of a period. */
 export class Invoices extends Resource {
-  /** The invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and past their due date. */
+  /** Lists the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and past their due date. */
   list<const Path extends Deeper<"fleet" | "payment_method"> = never>(params: InvoicesListQuery = {}, options?: RequestOptions<Path>): PagePromise<Invoice<Path>> {
     return this.http.list("/v1/invoices", params, options);
   }
@@ -412,7 +414,7 @@ export class Invoices extends Resource {
     return this.http.request("POST", "/v1/invoices", { body: params }, options);
   }
 
-  /** Removes a draft; its sessions can be billed by another invoice. */
+  /** Deletes a draft. Its sessions can be billed by another invoice. */
   delete(id: string, options?: RequestOptions): Promise<DeletedInvoice> {
     return this.http.request("DELETE", `/v1/invoices/${encodeURIComponent(id)}`, {}, options);
   }
@@ -427,12 +429,12 @@ export class Invoices extends Resource {
     return this.http.request("POST", `/v1/invoices/${encodeURIComponent(id)}`, { body: params }, options);
   }
 
-  /** Locks a draft's lines and opens it for payment. */
+  /** Finalizes a draft: its lines are final, and it can be paid. */
   finalize<const Path extends Deeper<"fleet" | "payment_method"> = never>(id: string, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
     return this.http.request("POST", `/v1/invoices/${encodeURIComponent(id)}/finalize`, { body: {} }, options);
   }
 
-  /** All line items of an invoice, the newest session or reservation first. */
+  /** Lists all line items of an invoice, the newest session or reservation first. */
   listLineItems(id: string, params: InvoicesListLineItemsQuery = {}, options?: RequestOptions): PagePromise<LineItem> {
     return this.http.list(`/v1/invoices/${encodeURIComponent(id)}/line_items`, params, options);
   }
@@ -442,7 +444,7 @@ export class Invoices extends Resource {
     return this.http.request("POST", `/v1/invoices/${encodeURIComponent(id)}/pay`, { body: params }, options);
   }
 
-  /** Gives an open or uncollectible invoice up; its sessions can be billed by another. */
+  /** Voids an open or uncollectible invoice. Its sessions can be billed by another invoice. */
   void<const Path extends Deeper<"fleet" | "payment_method"> = never>(id: string, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
     return this.http.request("POST", `/v1/invoices/${encodeURIComponent(id)}/void`, { body: {} }, options);
   }
@@ -459,9 +461,9 @@ export interface PaymentMethodsListQuery {
   page?: string;
 }
 
-/** What charges are taken from. */
+/** Cards, bank accounts and wallets that are charged. */
 export class PaymentMethods extends Resource {
-  /** The payment methods, newest first. Filters: `driver` or `fleet`, their owner. */
+  /** Lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner. */
   list<const Path extends Deeper<"driver" | "fleet"> = never>(params: PaymentMethodsListQuery = {}, options?: RequestOptions<Path>): PagePromise<PaymentMethod<Path>> {
     return this.http.list("/v1/payment_methods", params, options);
   }
@@ -496,19 +498,19 @@ export interface PoliciesListQuery {
   status?: "active" | "inactive" | "archived";
 }
 
-/** Rules about operators, places, prices and times. */
+/** Rules for charging: operators, areas, prices and times. */
 export class Policies extends Resource {
-  /** The policies, newest first. Filter: `status`. */
+  /** Lists the policies, newest first. Filter: `status`. */
   list(params: PoliciesListQuery = {}, options?: RequestOptions): PagePromise<Policy> {
     return this.http.list("/v1/policies", params, options);
   }
 
-  /** Makes a policy, for fleets, drivers and vehicles to name. */
+  /** Creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`. */
   create(params: PolicyCreateParams, options?: RequestOptions): Promise<Policy> {
     return this.http.request("POST", "/v1/policies", { body: params }, options);
   }
 
-  /** Removes a policy that no fleet, driver or vehicle names. */
+  /** Deletes a policy that no fleet, driver or vehicle refers to. */
   delete(id: string, options?: RequestOptions): Promise<DeletedPolicy> {
     return this.http.request("DELETE", `/v1/policies/${encodeURIComponent(id)}`, {}, options);
   }
@@ -533,9 +535,9 @@ export interface ReportsListQuery {
   status?: "pending" | "succeeded" | "failed";
 }
 
-/** Files made of sessions, later. */
+/** Files with charging data, generated in the background. */
 export class Reports extends Resource {
-  /** The reports, newest first. Filter: `status`. */
+  /** Lists the reports, newest first. Filter: `status`. */
   list<const Path extends Deeper<"account" | "fleet"> = never>(params: ReportsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Report<Path>> {
     return this.http.list("/v1/reports", params, options);
   }
@@ -564,16 +566,21 @@ export interface ReservationsListQuery {
   vehicle?: string;
 }
 
-/** Wishes for a charging window in an area, confirmed later on a connector. */
+/** Requests for a charging window in an area. A reservation is assigned a station and a connector when it is confirmed. */
 export class Reservations extends Resource {
-  /** The reservations, newest first. Filters: `driver`, `vehicle`, `status`. */
+  /** Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`. */
   list<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(params: ReservationsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Reservation<Path>> {
     return this.http.list("/v1/reservations", params, options);
   }
 
-  /** Takes a wish for a charging window; it is confirmed later. */
+  /** Creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. */
   create<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(params: ReservationCreateParams, options?: RequestOptions<Path>): Promise<ReservationWithWarnings<Path>> {
     return this.http.request("POST", "/v1/reservations", { body: params }, options);
+  }
+
+  /** Shows what an attempt to confirm a reservation with these parameters would find now, without making one: the connectors that could be booked, the best first, and the stations that are refused. What `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other reservations may take a candidate before the reservation is confirmed. */
+  candidates(params: ReservationCandidatesFindParams, options?: RequestOptions): Promise<ReservationCandidates> {
+    return this.http.request("POST", "/v1/reservations/candidates", { body: params }, options);
   }
 
   /** Shows a reservation. */
@@ -607,9 +614,9 @@ export interface TransactionsListQuery {
   type?: "charge" | "refund" | "adjustment";
 }
 
-/** Money that moved, or failed to. */
+/** Charges, refunds and adjustments, successful or not. */
 export class Transactions extends Resource {
-  /** The transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`. */
+  /** Lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`. */
   list<const Path extends Deeper<"charging_session" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(params: TransactionsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Transaction<Path>> {
     return this.http.list("/v1/transactions", params, options);
   }
@@ -638,9 +645,9 @@ export interface VehiclesListQuery {
   status?: "active" | "inactive" | "retired";
 }
 
-/** Vehicles, each in one fleet. */
+/** Vehicles. Each belongs to one fleet. */
 export class Vehicles extends Resource {
-  /** The vehicles, newest first. Filters: `fleet`, `driver`, `status`. */
+  /** Lists the vehicles, newest first. Filters: `fleet`, `driver`, `status`. */
   list<const Path extends Deeper<"drivers" | "fleet" | "policy_ids" | "telemetry"> = never>(params: VehiclesListQuery = {}, options?: RequestOptions<Path>): PagePromise<Vehicle<Path>> {
     return this.http.list("/v1/vehicles", params, options);
   }
@@ -650,7 +657,7 @@ export class Vehicles extends Resource {
     return this.http.request("POST", "/v1/vehicles", { body: params }, options);
   }
 
-  /** Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry. */
+  /** Deletes a vehicle and its telemetry. It must have no open reservation and no active session. */
   delete(id: string, options?: RequestOptions): Promise<DeletedVehicle> {
     return this.http.request("DELETE", `/v1/vehicles/${encodeURIComponent(id)}`, {}, options);
   }
@@ -665,12 +672,12 @@ export class Vehicles extends Resource {
     return this.http.request("POST", `/v1/vehicles/${encodeURIComponent(id)}`, { body: params }, options);
   }
 
-  /** Shows the last reading of a vehicle. */
+  /** Shows the telemetry of a vehicle. */
   retrieveTelemetry<const Path extends Deeper<"vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<VehicleTelemetry<Path>> {
     return this.http.request("GET", `/v1/vehicles/${encodeURIComponent(id)}/telemetry`, {}, options);
   }
 
-  /** Takes a reading of a vehicle, in whole or in part. */
+  /** Updates the telemetry of a vehicle. Members that are left out are kept. */
   updateTelemetry<const Path extends Deeper<"vehicle"> = never>(id: string, params: VehicleTelemetryUpdateParams = {}, options?: RequestOptions<Path>): Promise<VehicleTelemetry<Path>> {
     return this.http.request("POST", `/v1/vehicles/${encodeURIComponent(id)}/telemetry`, { body: params }, options);
   }
@@ -690,19 +697,19 @@ export interface WebhookEndpointsListDeliveriesQuery {
   page?: string;
 }
 
-/** Where events are delivered. */
+/** URLs to which events are delivered. */
 export class WebhookEndpoints extends Resource {
-  /** The webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets. */
+  /** Lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets. */
   list(params: WebhookEndpointsListQuery = {}, options?: RequestOptions): PagePromise<WebhookEndpoint> {
     return this.http.list("/v1/webhook_endpoints", params, options);
   }
 
-  /** Registers an address that events are delivered to. The key has to be allowed to read the objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number. */
+  /** Creates a webhook endpoint. The key has to be allowed to read the objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000, unless the deployment sets another number. */
   create(params: WebhookEndpointCreateParams, options?: RequestOptions): Promise<WebhookEndpoint> {
     return this.http.request("POST", "/v1/webhook_endpoints", { body: params }, options);
   }
 
-  /** Removes an endpoint; what was still to be delivered to it is given up. */
+  /** Deletes a webhook endpoint. Its pending deliveries are abandoned. */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhookEndpoint> {
     return this.http.request("DELETE", `/v1/webhook_endpoints/${encodeURIComponent(id)}`, {}, options);
   }
@@ -717,7 +724,7 @@ export class WebhookEndpoints extends Resource {
     return this.http.request("POST", `/v1/webhook_endpoints/${encodeURIComponent(id)}`, { body: params }, options);
   }
 
-  /** Every attempt of the last 30 days to deliver to this endpoint, newest first. */
+  /** Lists every attempt of the last 30 days to deliver to this endpoint, newest first. */
   listDeliveries<const Path extends Deeper<"event"> = never>(id: string, params: WebhookEndpointsListDeliveriesQuery = {}, options?: RequestOptions<Path>): PagePromise<WebhookDelivery<Path>> {
     return this.http.list(`/v1/webhook_endpoints/${encodeURIComponent(id)}/deliveries`, params, options);
   }
@@ -727,7 +734,7 @@ export class WebhookEndpoints extends Resource {
     return this.http.request("POST", `/v1/webhook_endpoints/${encodeURIComponent(id)}/rotate_secret`, { body: {} }, options);
   }
 
-  /** Sends a `ping` to this endpoint alone, whatever it subscribed to. */
+  /** Sends a `ping` event to this endpoint only, whatever events it is subscribed to. */
   test<const Path extends Deeper<"account"> = never>(id: string, options?: RequestOptions<Path>): Promise<Event<Path>> {
     return this.http.request("POST", `/v1/webhook_endpoints/${encodeURIComponent(id)}/test`, { body: {} }, options);
   }

@@ -6,9 +6,9 @@ use functions::Endpoint;
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::error::Code;
-use shared::http::{Method, expand};
+use shared::http::{Route, Shows, expand};
 
-use super::names::pascal;
+use super::names::{self, pascal};
 use super::schemas::{Components, reference};
 use super::{examples, header, headers_of_every_response, quoted};
 
@@ -23,7 +23,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     for status in [400, 401, 403, 500, 503] {
         refusals.entry(status).or_default().insert(None);
     }
-    if route.method != Method::Get {
+    if !route.only_reads() {
         // An idempotency key in flight.
         refusals.entry(409).or_default().insert(None);
     }
@@ -58,9 +58,16 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     refusals
 }
 
-/// A reference to the response of an operation that refuses with one of these codes.
-pub fn response(status: u16, codes: &Codes, components: &mut Components) -> Value {
-    let name = name(status, codes);
+/// A reference to the response of an operation that refuses with one of these codes. Operations with the same codes share it.
+pub fn response(route: &Route, status: u16, codes: &Codes, components: &mut Components) -> Value {
+    let name = match (route.shows, status) {
+        // The codes alone would name it as the response of the operations that also take `expand[]`.
+        (Shows::Candidates, 400) => {
+            let (word, _) = meaning(status);
+            format!("{}{word}Error", names::of_operation(route))
+        }
+        _ => name(status, codes),
+    };
     let shared = json!({"$ref": format!("#/components/responses/{name}")});
     let schema = components.write(&name, schema(status, codes));
     let response = render(status, codes, schema);

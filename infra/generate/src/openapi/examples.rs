@@ -31,12 +31,19 @@ pub fn body(route: &Route) -> Value {
     }
 }
 
-/// An object of that kind, of a day on which a vehicle charged and was billed for it.
-pub fn object(kind: Kind) -> Value {
-    let path = root().join(format!("infra/generate/examples/{}.json", kind.name()));
+/// The name of the example of a match's candidates.
+const CANDIDATES: &str = "reservation_candidates";
+
+fn example(name: &str) -> Value {
+    let path = root().join(format!("infra/generate/examples/{name}.json"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut object: Value = serde_json::from_str(&text).expect("JSON");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// An object of that kind, of a day on which a vehicle charged and was billed for it.
+pub fn object(kind: Kind) -> Value {
+    let mut object = example(kind.name());
     if kind == Kind::Event {
         object["data"]["object"] = self::object(Kind::Reservation);
     }
@@ -67,6 +74,7 @@ pub fn name(route: &Route) -> String {
         Shows::Object(kind) => kind.name().to_owned(),
         Shows::Page(kind) => format!("page_of_{}", kind.name()),
         Shows::Lines => "page_of_line_items".to_owned(),
+        Shows::Candidates => CANDIDATES.to_owned(),
         Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
     }
 }
@@ -88,6 +96,7 @@ pub fn response(route: &Route) -> Value {
         }
         Shows::Page(kind) => page(object(kind)),
         Shows::Lines => page(object(Kind::Invoice)["line_items"][0].clone()),
+        Shows::Candidates => example(CANDIDATES),
         Shows::Deleted(kind) => {
             json!({"id": object(kind)["id"], "object": kind.name(), "deleted": true})
         }

@@ -51,10 +51,15 @@ pub fn method(route: &Route) -> String {
     }
 }
 
+/// What the names of an operation's schemas begin with: `ReservationCreate`.
+pub fn of_operation(route: &Route) -> String {
+    let (verb, object) = verb_and_object(route);
+    pascal(object) + &pascal(verb)
+}
+
 /// The schema of an operation's body: `ReservationCreateParams`.
 pub fn params(route: &Route) -> String {
-    let (verb, object) = verb_and_object(route);
-    format!("{}{}Params", pascal(object), pascal(verb))
+    format!("{}Params", of_operation(route))
 }
 
 /// Types whose names are clear only beside the module that they are in, and their names in the document.

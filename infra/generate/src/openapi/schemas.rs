@@ -118,6 +118,14 @@ impl Components {
         self.page_of("LineItem")
     }
 
+    /// A reference to the candidates of a match.
+    pub fn candidates(&mut self) -> Value {
+        let (name, schemas) = named::<shared::charging::candidates::ReservationCandidates>();
+        self.add_all(schemas);
+        self.responses.insert(name.clone());
+        reference(&name)
+    }
+
     fn page_of(&mut self, name: &str) -> Value {
         let page = json!({"type": "object", "description": "One page of a list.",
             "required": ["data", "next_page_url", "previous_page_url"], "properties": {

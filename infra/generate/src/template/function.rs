@@ -85,11 +85,12 @@ fn variables(one: &Function) -> String {
                 out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n";
                 out += "SCHEDULER_ROLE_ARN: !Ref SchedulerRoleArn\n";
             }
-            Need::SignReports | Need::WriteReports | Need::ReadStations => {
+            Need::ReadStations | Need::RemoveFiles | Need::SignReports | Need::WriteReports => {
                 out += "REPORTS_BUCKET: !Ref FilesBucket\n";
             }
+            Need::RemoveSchedules => out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n",
             Need::Payments => out += "STRIPE_SECRET_KEY: !Ref StripeSecretKey\n",
-            Need::BatchWrites | Need::ReadTable => {}
+            Need::BatchWrites | Need::ReadTable | Need::ScanTable => {}
         }
     }
     out

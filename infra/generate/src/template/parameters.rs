@@ -89,10 +89,13 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
         let value = format!("!If [Paid, {}, '']", secret("StripeSecret"));
         add("StripeSecretKey", SECRET, &value);
     }
-    if [Need::SignReports, Need::WriteReports, Need::ReadStations]
-        .into_iter()
-        .any(needs)
-    {
+    let of_files = [
+        Need::ReadStations,
+        Need::RemoveFiles,
+        Need::SignReports,
+        Need::WriteReports,
+    ];
+    if of_files.into_iter().any(needs) {
         add("FilesBucket", TEXT, "!Ref Files");
     }
     let sends = needs(Need::Messages);
@@ -110,8 +113,10 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
             );
         }
     }
-    if sends {
+    if sends || needs(Need::RemoveSchedules) {
         add("ScheduleGroup", TEXT, "!Ref Schedules");
+    }
+    if sends {
         add("SchedulerRoleArn", TEXT, "!GetAtt SchedulerRole.Arn");
     }
     if any(&Function::is_worker) {

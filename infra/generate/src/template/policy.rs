@@ -10,7 +10,7 @@ use functions::function::Trigger;
 use shared::deployment::Need;
 use shared::ports::Work;
 use shared::store::access::Rows;
-use tests::access::{Access, Place, Recorded};
+use tests::access::{Access, Place, Recorded, granted};
 
 use super::{Function, indented, pascal};
 
@@ -21,8 +21,8 @@ pub fn role(one: &Function, recorded: &Recorded) -> String {
         &["logs:CreateLogStream", "logs:PutLogEvents"],
         &format!("!GetAtt {id}Log.Arn"),
     );
-    let table = match recorded.get(one.name()) {
-        Some(access) => table_access(access),
+    let table = match granted(recorded, one.name()) {
+        Some(access) => table_access(&access),
         None => wide_table_access(one),
     };
     let statements = log + &table + &trigger_access(one) + &needs_access(one);
@@ -61,6 +61,10 @@ fn keyed_statement(actions: &[&str], place: &Place, patterns: &BTreeSet<String>)
         Place::Table => "!Ref TableArn".to_owned(),
         Place::Index(name) => format!("!Sub '${{TableArn}}/index/{name}'"),
     };
+    // A scan reads every partition, so there is no condition on keys that it could meet.
+    if actions == ["dynamodb:Scan"] {
+        return statement(&actions, &resource);
+    }
     let patterns: Vec<String> = patterns.iter().map(|one| format!("'{one}'")).collect();
     format!(
         "{}  Condition:
@@ -109,6 +113,9 @@ fn wide_table_access(one: &Function) -> String {
             ],
             "[!Ref TableArn, !Sub '${TableArn}/index/*']",
         );
+    }
+    if one.needs(Need::ScanTable) {
+        out += &statement(&["dynamodb:Scan"], "!Ref TableArn");
     }
     if matches!(one.trigger(), None | Some(Trigger::Otherwise)) {
         let counted = [Rows::Of(shared::Kind::ApiKey), Rows::Rates];
@@ -171,14 +178,29 @@ fn needs_access(one: &Function) -> String {
             Need::SignReports => files("s3:GetObject", "acct_"),
             Need::WriteReports => files("s3:PutObject", "acct_"),
             Need::ReadStations => files("s3:GetObject", "stations/"),
+            Need::RemoveFiles => files("s3:DeleteObject", "acct_") + &list_of_files(),
+            Need::RemoveSchedules => statement(&["scheduler:DeleteSchedule"], SCHEDULES),
             // Part of other statements; CloudFormation resolves secrets when it deploys.
-            Need::BatchWrites | Need::EncryptionKeys | Need::Payments | Need::ReadTable => {
-                String::new()
-            }
+            Need::BatchWrites
+            | Need::EncryptionKeys
+            | Need::Payments
+            | Need::ReadTable
+            | Need::ScanTable => String::new(),
         };
     }
     out
 }
+
+/// The keys of accounts' files may be listed, and no others.
+fn list_of_files() -> String {
+    statement(
+        &["s3:ListBucket"],
+        "!Sub 'arn:${AWS::Partition}:s3:::${FilesBucket}'",
+    ) + "  Condition: { StringLike: { s3:prefix: 'acct_*' } }\n"
+}
+
+/// The schedules of the deployment.
+const SCHEDULES: &str = "!Sub arn:${AWS::Partition}:scheduler:${AWS::Region}:${AWS::AccountId}:schedule/${ScheduleGroup}/*";
 
 fn messages_access() -> String {
     let queues: String = Work::ALL
@@ -188,7 +210,7 @@ fn messages_access() -> String {
     let send = format!("- Effect: Allow\n  Action: sqs:SendMessage\n  Resource:\n{queues}");
     let schedule = statement(
         &["scheduler:CreateSchedule", "scheduler:UpdateSchedule"],
-        "!Sub arn:${AWS::Partition}:scheduler:${AWS::Region}:${AWS::AccountId}:schedule/${ScheduleGroup}/*",
+        SCHEDULES,
     );
     let pass = statement(&["iam:PassRole"], "!Ref SchedulerRoleArn");
     send + &schedule

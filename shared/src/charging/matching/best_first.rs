@@ -23,13 +23,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{ConnectorKind, Outline, operator_checksum};
-use super::score::{Merits, POINTS_PER_MINOR_UNIT, Price};
+use super::score::{Merits, POINTS_PER_MINOR_UNIT, PricePerKwh};
 use super::{Candidate, MatchRequest};
 use crate::charging::calendar::CalendarOwner;
 use crate::charging::geo::distance_meters;
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, Point};
-use crate::models::reservation::{Assignment, MatchSummary};
+use crate::models::reservation::{Assignment, MatchFilter, MatchSummary};
 use crate::money::Currency;
 use crate::window::Window;
 
@@ -81,6 +81,8 @@ pub struct BestFirst<'a> {
     calendars: BTreeMap<CalendarOwner, Vec<Window>>,
     /// The counts of the filters that were applied to the stations read.
     summary: MatchSummary,
+    /// The stations that were read and refused, each with the filter.
+    refused: Vec<(Id, MatchFilter)>,
 }
 
 /// A station that was not read.
@@ -95,7 +97,7 @@ struct Unread {
 #[derive(Debug, Clone, Copy)]
 struct Prospect {
     base: i64,
-    price: Option<Price>,
+    price: Option<PricePerKwh>,
 }
 
 /// A candidate in its best window.
@@ -202,8 +204,8 @@ impl Prospect {
 }
 
 impl Prices {
-    fn lower(prices: &mut BTreeMap<Currency, i64>, price: Option<Price>) {
-        if let Some(Price {
+    fn lower(prices: &mut BTreeMap<Currency, i64>, price: Option<PricePerKwh>) {
+        if let Some(PricePerKwh {
             currency,
             minor_units,
         }) = price
@@ -253,6 +255,7 @@ impl<'a> BestFirst<'a> {
             candidates: Vec::new(),
             calendars: BTreeMap::new(),
             summary: MatchSummary::default(),
+            refused: Vec::new(),
         };
         search.summary.stations_in_radius = count(stations.len());
         search.unread = stations
@@ -274,7 +277,10 @@ impl<'a> BestFirst<'a> {
         for station in &stations {
             match super::candidates_of(station, &self.allowed, self.request) {
                 Ok(candidates) => self.candidates.extend(candidates),
-                Err(filter) => *filter.count_in(&mut self.summary.refused) += 1,
+                Err(filter) => {
+                    *filter.count_in(&mut self.summary.refused) += 1;
+                    self.refused.push((station.id.clone(), filter));
+                }
             }
         }
     }
@@ -360,25 +366,29 @@ impl<'a> BestFirst<'a> {
     /// How many stations there are, and how many of them each filter refused, by what was read.
     pub fn summary(&self) -> MatchSummary {
         let state = self.state();
-        let of_pairs: BTreeSet<&Id> = state
-            .pairs
-            .iter()
-            .map(|pair| &pair.candidate.station)
-            .collect();
-        let of_open: BTreeSet<&Id> = state
-            .open
-            .iter()
-            .filter_map(|(open, _)| match open {
-                Open::Station(_) => None,
-                Open::Candidate(candidate) => Some(&candidate.station),
-            })
-            .filter(|station| !of_pairs.contains(station))
-            .collect();
-        let all: BTreeSet<&Id> = self.candidates.iter().map(|one| &one.station).collect();
+        let (of_pairs, of_open) = (state.stations_of_pairs(), state.stations_left_open());
         let mut summary = self.summary.clone();
+        let all = self.stations_of_candidates();
         summary.refused.booked = count(all.len() - of_pairs.len() - of_open.len());
         summary.refused.not_considered = count(self.unread.len() + of_open.len());
         summary
+    }
+
+    /// The stations that each filter refused, by what was read: those that [`Self::summary`] counts, without those that were not
+    /// considered.
+    pub fn refusals(&self) -> Vec<(Id, MatchFilter)> {
+        let state = self.state();
+        let (of_pairs, of_open) = (state.stations_of_pairs(), state.stations_left_open());
+        let booked = self.stations_of_candidates().into_iter();
+        let booked = booked
+            .filter(|station| !of_pairs.contains(station) && !of_open.contains(station))
+            .map(|station| (station.clone(), MatchFilter::Booked));
+        self.refused.iter().cloned().chain(booked).collect()
+    }
+
+    /// The stations with a connector that passes every filter but the calendars.
+    fn stations_of_candidates(&self) -> BTreeSet<&Id> {
+        self.candidates.iter().map(|one| &one.station).collect()
     }
 
     /// Whether a station that was read has a connector that passes every filter but the calendars.
@@ -467,6 +477,22 @@ impl<'a> State<'a> {
             open,
             prices,
         }
+    }
+
+    /// The stations that can be booked.
+    fn stations_of_pairs(&self) -> BTreeSet<&'a Id> {
+        let pairs = self.pairs.iter();
+        pairs.map(|pair| &pair.candidate.station).collect()
+    }
+
+    /// The stations that were read, and of which it is not known whether they can be booked.
+    fn stations_left_open(&self) -> BTreeSet<&'a Id> {
+        let of_pairs = self.stations_of_pairs();
+        let open = self.open.iter().filter_map(|(open, _)| match open {
+            Open::Station(_) => None,
+            Open::Candidate(candidate) => Some(&candidate.station),
+        });
+        open.filter(|station| !of_pairs.contains(station)).collect()
     }
 
     /// What can come before one of the best pairs, so many as are wanted: that with the lowest possible score first.

@@ -2,7 +2,7 @@
 //!
 //! Terms. A *candidate* is a connector that passes every filter but the calendars. A *pair* is a candidate and a window for
 //! which it can be booked. The *preferred window* is `ideal_start` to `ideal_end`, or for a confirmed reservation that is
-//! matched again the window that was confirmed, because that is what the driver was told. The *shift* of a window is the
+//! matched again the window that was confirmed, because the driver was notified of that one. The *shift* of a window is the
 //! number of minutes between its start and that of the preferred window.
 //!
 //! Life cycle. An attempt to confirm a reservation
@@ -37,13 +37,15 @@ use self::score::{Merits, SpeedClass, energy_price};
 use super::calendar::CalendarOwner;
 use super::geo::distance_meters;
 use super::opening_hours;
-use super::policies::Limits;
+use super::policies::{Breach, Limits};
 use crate::id::Id;
 use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
 use crate::models::driver::DriverPreferences;
-use crate::models::reservation::{LEAD, MatchRefusals, Reservation, ReservationStatus};
+use crate::models::reservation::{
+    LEAD, MatchFilter, MatchRefusals, Reservation, ReservationStatus,
+};
 use crate::models::vehicle::ConnectorType;
 use crate::origin::Mode;
 use crate::time::{MINUTE, Timestamp};
@@ -77,7 +79,7 @@ struct Candidate {
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
     /// The price per kWh, unless it is unknown.
-    price: Option<score::Price>,
+    price: Option<score::PricePerKwh>,
     /// All but the shift and the surcharge.
     merits: Merits,
 }
@@ -146,7 +148,7 @@ fn candidates_of(
     station: &ChargingStation,
     allowed: &[bool],
     request: &MatchRequest<'_>,
-) -> Result<Vec<Candidate>, Filter> {
+) -> Result<Vec<Candidate>, MatchFilter> {
     let (connectors, windows) = filter(station, allowed, request)?;
     let candidates = connectors.into_iter().map(|connector| Candidate {
         station: station.id.clone(),
@@ -159,28 +161,51 @@ fn candidates_of(
     Ok(candidates.collect())
 }
 
-/// A filter that refused a station.
-enum Filter {
-    NotReservable,
-    ConnectorType,
-    OutOfOrder,
-    Price,
-    Closed,
-    Policy,
-}
-
-impl Filter {
+impl MatchFilter {
     /// The count of the stations that the filter refused.
     fn count_in(self, refused: &mut MatchRefusals) -> &mut u32 {
         match self {
+            Self::NotConnected => &mut refused.not_connected,
             Self::NotReservable => &mut refused.not_reservable,
             Self::ConnectorType => &mut refused.connector_type,
             Self::OutOfOrder => &mut refused.out_of_order,
             Self::Price => &mut refused.price,
             Self::Closed => &mut refused.closed,
             Self::Policy => &mut refused.policy,
+            Self::Booked => &mut refused.booked,
         }
     }
+}
+
+/// The rule of a policy for which [`MatchFilter::Policy`] refused a station. None for a station that policies do not refuse.
+pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<Breach> {
+    let connectors = station.connectors.iter().filter(|connector| {
+        connector.reservable
+            && connector.connector_type() == Some(request.standard)
+            && connector.is_in_order()
+    });
+    let windows = open_windows(station, request.windows);
+    let windows = windows.into_iter().map(|place| request.windows[place]);
+    let (limits, mode) = (request.limits, request.mode);
+    limits.breach(station, connectors, &windows.collect::<Vec<_>>(), mode)
+}
+
+/// The windows for whose whole length a station is open, as places among them, in their order.
+fn open_windows(station: &ChargingStation, windows: &[Window]) -> Vec<usize> {
+    let (Some(from), Some(until)) = (
+        windows.iter().map(|window| window.from).min(),
+        windows.iter().map(|window| window.until).max(),
+    ) else {
+        return Vec::new();
+    };
+    let spans = opening_hours::open_spans(station, &Window { from, until });
+    let is_open = |window: &Window| {
+        let mut spans = spans.iter();
+        spans.any(|span| span.from <= window.from && window.until <= span.until)
+    };
+    (0..windows.len())
+        .filter(|place| is_open(&windows[*place]))
+        .collect()
 }
 
 /// The connectors of a station that pass the filters, and the windows in which they do.
@@ -188,9 +213,9 @@ fn filter<'a>(
     station: &'a ChargingStation,
     allowed: &[bool],
     request: &MatchRequest<'_>,
-) -> Result<(Vec<&'a Connector>, Arc<[usize]>), Filter> {
+) -> Result<(Vec<&'a Connector>, Arc<[usize]>), MatchFilter> {
     let mut left: Vec<&Connector> = station.connectors.iter().collect();
-    let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: Filter| {
+    let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: MatchFilter| {
         left.retain(|connector| passes(connector));
         if left.is_empty() {
             return Err(otherwise);
@@ -198,39 +223,28 @@ fn filter<'a>(
         Ok(())
     };
     let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
-    keep(&|one| reservable && one.reservable, Filter::NotReservable)?;
+    keep(
+        &|one| reservable && one.reservable,
+        MatchFilter::NotReservable,
+    )?;
     let asked_for = request
         .reservation
         .connector_type
         .contains(&request.standard);
     keep(
         &|one| asked_for && one.connector_type() == Some(request.standard),
-        Filter::ConnectorType,
+        MatchFilter::ConnectorType,
     )?;
-    keep(&Connector::is_in_order, Filter::OutOfOrder)?;
-    keep(&|one| is_affordable(one, request), Filter::Price)?;
-    let windows = request.windows;
-    let (Some(from), Some(until)) = (
-        windows.iter().map(|window| window.from).min(),
-        windows.iter().map(|window| window.until).max(),
-    ) else {
-        return Err(Filter::Closed);
-    };
-    let spans = opening_hours::open_spans(station, &Window { from, until });
-    let is_open = |window: &Window| {
-        let mut spans = spans.iter();
-        spans.any(|span| span.from <= window.from && window.until <= span.until)
-    };
-    let open: Vec<usize> = (0..windows.len())
-        .filter(|place| is_open(&windows[*place]))
-        .collect();
+    keep(&Connector::is_in_order, MatchFilter::OutOfOrder)?;
+    keep(&|one| is_affordable(one, request), MatchFilter::Price)?;
+    let open = open_windows(station, request.windows);
     if open.is_empty() {
-        return Err(Filter::Closed);
+        return Err(MatchFilter::Closed);
     }
     let allowed: Arc<[usize]> = open.into_iter().filter(|place| allowed[*place]).collect();
     keep(
         &|one| !allowed.is_empty() && request.limits.allow(station, one, request.mode),
-        Filter::Policy,
+        MatchFilter::Policy,
     )?;
     Ok((left, allowed))
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use super::score::{Price, SpeedClass, energy_price};
+use super::score::{PricePerKwh, SpeedClass, energy_price};
 use crate::models::charging_station::ChargingStation;
 use crate::models::vehicle::ConnectorType;
 use crate::money::Currency;
@@ -30,7 +30,7 @@ pub struct ConnectorKind {
     pub plug: ConnectorType,
     pub speed: SpeedClass,
     /// None if the price is unknown.
-    pub price: Option<Price>,
+    pub price: Option<PricePerKwh>,
 }
 
 /// The checksum of an operator's name (CRC-32). Operators with the same checksum cannot be told apart in the index, which
@@ -70,7 +70,7 @@ impl fmt::Display for Outline {
                 SpeedClass::UltraFast => 'u',
             };
             write!(f, " {plug}{speed}")?;
-            if let Some(Price {
+            if let Some(PricePerKwh {
                 currency,
                 minor_units,
             }) = price
@@ -124,9 +124,9 @@ impl FromStr for ConnectorKind {
     }
 }
 
-fn parse_price(text: &str) -> Option<Price> {
+fn parse_price(text: &str) -> Option<PricePerKwh> {
     let (minor_units, currency) = text.split_at(text.find(|one: char| one.is_alphabetic())?);
-    Some(Price {
+    Some(PricePerKwh {
         currency: Currency::from_code(currency)?,
         minor_units: minor_units.parse().ok()?,
     })

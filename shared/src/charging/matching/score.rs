@@ -75,23 +75,33 @@ impl SpeedClass {
 
 /// A price per kWh, tax included, in whole minor units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Price {
+pub struct PricePerKwh {
     pub currency: Currency,
     pub minor_units: i64,
 }
 
 /// The highest ENERGY price of a connector with tax; none when it has no ENERGY price. Each price is rounded to whole minor
 /// units, half away from zero, before prices are subtracted from each other.
-pub fn energy_price(connector: &Connector) -> Option<Price> {
+pub fn energy_price(connector: &Connector) -> Option<PricePerKwh> {
+    highest(connector, None)
+}
+
+/// The highest ENERGY price of a connector in one currency, as [`energy_price`] has it.
+pub fn energy_price_in(connector: &Connector, currency: Currency) -> Option<PricePerKwh> {
+    highest(connector, Some(currency))
+}
+
+fn highest(connector: &Connector, currency: Option<Currency>) -> Option<PricePerKwh> {
     let energy = connector
         .pricing
         .iter()
-        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
+        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation())
+        .filter(|price| currency.is_none_or(|currency| price.currency == currency));
     let highest = energy.max_by_key(|price| (price.gross(), Reverse(price.currency.as_str())))?;
     let whole = highest
         .gross()
         .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
-    Some(Price {
+    Some(PricePerKwh {
         currency: highest.currency,
         minor_units: whole.to_i64().unwrap_or(i64::MAX),
     })

@@ -26,6 +26,20 @@ pub struct MatchSummary {
     pub refused: MatchRefusals,
 }
 
+/// A filter that refuses stations, named as the member of `match_summary.refused` that counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MatchFilter {
+    NotConnected,
+    NotReservable,
+    ConnectorType,
+    OutOfOrder,
+    Price,
+    Closed,
+    Policy,
+    Booked,
+}
+
 /// How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
 /// JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
 /// station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it

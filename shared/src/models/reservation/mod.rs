@@ -7,7 +7,7 @@ mod assignment;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use self::assignment::{Assignment, MatchRefusals, MatchSummary};
+pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
 use super::body::RequestBody;
 use super::charging_station::Point;
 use super::check_size;
@@ -154,8 +154,20 @@ impl Default for ReservationInternal {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ReservationStatus {
     Pending,
     Confirmed,
@@ -167,27 +179,11 @@ pub enum ReservationStatus {
 
 impl ReservationStatus {
     pub fn from_name(name: &str) -> Option<Self> {
-        [
-            Self::Pending,
-            Self::Confirmed,
-            Self::Completed,
-            Self::Cancelled,
-            Self::Failed,
-            Self::Expired,
-        ]
-        .into_iter()
-        .find(|status| status.as_str() == name)
+        name.parse().ok()
     }
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Confirmed => "confirmed",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-            Self::Failed => "failed",
-            Self::Expired => "expired",
-        }
+        self.into()
     }
 }
 
@@ -228,8 +224,8 @@ pub struct Area {
     pub radius: u32,
 }
 
-/// Who asks, and where: what an attempt to confirm has to read besides the reservation, and can read along with it when
-/// its message tells.
+/// What an attempt to confirm reads besides the reservation: its driver, vehicle, fleet and area. A message carries it, so that
+/// the attempt reads them at the same time as the reservation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationRequest {
     pub driver: Id,

@@ -283,6 +283,24 @@ class CancellationPolicy(ApiObject):
 
 CancellationType = Literal["free_cancellation", "non_refundable"]
 
+class CandidateMerits(ApiObject):
+    """What the score of a candidate consists of, besides the distance."""
+    __slots__ = ()
+
+    occupied_now: bool
+    """Whether the EVSE is occupied now."""
+    preferred_network: bool
+    """Whether the driver prefers the station's operator."""
+    preferred_station: bool
+    """Whether the driver prefers the station."""
+    shift: int
+    """Minutes between the window and the ideal one."""
+    speed_missed: bool
+    """Whether the connector is of another speed class than the driver prefers."""
+    surcharge: int
+    """Minor units per kWh above the cheapest candidate that is priced in the same currency."""
+
+
 class Capabilities(ApiObject):
     __slots__ = ()
 
@@ -864,8 +882,8 @@ class FleetPreferencesInput(TypedDict):
 
 
 FleetStatus = Literal["active", "suspended", "archived"]
-"""Whether a fleet or driver takes part. Any standing may follow any other; only `active` allows new
-reservations, sessions and attachments.
+"""Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
+sessions and attachments.
 """
 
 class FleetTopUpParams(TypedDict):
@@ -1039,6 +1057,9 @@ class LineItem(ApiObject):
 
 
 LineItemType = Literal["energy_session", "reservation_fee", "adjustment"]
+
+MatchFilter = Literal["not_connected", "not_reservable", "connector_type", "out_of_order", "price", "closed", "policy", "booked"]
+"""A filter that refuses stations, named as the member of `match_summary.refused` that counts them."""
 
 class MatchRefusals(ApiObject):
     """How many stations each filter refused. The filters are applied in the order of these members, which is not
@@ -1350,6 +1371,23 @@ class Price(ApiObject):
 
 PriceType = Literal["ENERGY", "TIME", "PARKING_TIME", "FLAT", "MIN_PRICE", "MAX_PRICE"]
 
+class RefusedStation(ApiObject):
+    """A station that a filter refuses."""
+    __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"location": "Point", "policy_breach": "PolicyWarning"}
+
+    charging_station: str
+    distance_meters: int
+    """Metres from the centre of `location`."""
+    location: Point
+    name: str | None
+    """Null where `reason` is `not_connected`: those stations are not read."""
+    policy_breach: PolicyWarning | None
+    """The rule of a policy that refuses the station, where `reason` is `policy`."""
+    reason: MatchFilter
+    """The filter: the member of `match_summary.refused` that counts the station."""
+
+
 class Report(ApiObject):
     __slots__ = ()
     _types: ClassVar[Mapping[str, str]] = {"account": "Account", "fleet": "Fleet", "parameters": "ReportParameters", "totals": "ReportTotals"}
@@ -1550,6 +1588,92 @@ class Reservation(ApiObject):
     status: ReservationStatus
     updated: str
     vehicle: str | Vehicle
+
+
+class ReservationCandidate(ApiObject):
+    """A connector that can be booked, in its best window."""
+    __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"location": "Point", "merits": "CandidateMerits", "policy_warnings": "PolicyWarning"}
+
+    charging_station: str
+    connector: str
+    """The connector within the station."""
+    currency: str
+    """The currency of the prices and costs: that in which a session at the connector is billed."""
+    distance_meters: int
+    """Metres from the centre of `location`."""
+    end: str
+    """The end of the window that would be reserved."""
+    estimated_duration: int | None
+    """Seconds of charging `estimated_energy`. Null if the connector has no power."""
+    estimated_energy: int
+    """The Wh that are charged from `start` until `end`: `energy`, or less if the window is too short."""
+    estimated_total_cost: int | None
+    """What charging `estimated_energy` from `start` on costs by the connector's tariff, in minor units of
+    `currency`, with tax. Null if the prices are unknown or the connector has no power.
+    """
+    evse: str
+    """The EVSE of the connector."""
+    location: Point
+    merits: CandidateMerits
+    name: str
+    """The name of the station."""
+    policy_warnings: list[PolicyWarning]
+    """What policies in suggestion mode have against it; empty when nothing speaks against it."""
+    power: float
+    """kW"""
+    price_per_kwh: int | None
+    """The highest price of energy, in minor units of `currency` with tax. Null if it is unknown."""
+    score: int
+    """The lower the better; the first candidate has the lowest. It is 10 for each minute of `shift`, 1 for each
+    100 metres, 5 for each minor unit of `surcharge`, −200 for a preferred station, −100 for a preferred
+    network, 100 for another speed class than the preferred one, and 50 for an EVSE that is occupied now.
+    """
+    start: str
+    """The beginning of the window that would be reserved."""
+
+
+class ReservationCandidates(ApiObject):
+    """What an attempt to confirm a reservation would find now, by the reservations made so far."""
+    __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"candidates": "ReservationCandidate", "match_summary": "MatchSummary", "policy_warnings": "PolicyWarning", "refused_stations": "RefusedStation"}
+
+    candidates: list[ReservationCandidate]
+    """The best candidates, each of another connector, the best first. Empty if nothing can be booked."""
+    match_summary: MatchSummary
+    """How many stations there are, and how many of them each filter refuses. The search ends when the best
+    candidates are known: the stations that could not be among them are `not_considered`.
+    """
+    policy_warnings: list[PolicyWarning]
+    """What policies in suggestion mode have against the area and the times; empty when nothing speaks against
+    it.
+    """
+    refused_stations: list[RefusedStation]
+    """The stations that `match_summary` counts in `refused`, without those that were not considered, the nearest
+    first: at most 100.
+    """
+
+
+class ReservationCandidatesFindParams(TypedDict):
+    """The body of `POST /v1/reservations/candidates`."""
+    connector_type: Sequence[ConnectorType]
+    driver: str
+    earliest_start: NotRequired[str | datetime | None]
+    """At or before `ideal_start`."""
+    energy: NotRequired[int | None]
+    """How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: the capacity of the
+    battery.
+    """
+    ideal_end: str | datetime
+    """15 minutes to 24 hours after `ideal_start`."""
+    ideal_start: str | datetime
+    """In the future, at most 90 days ahead."""
+    latest_end: NotRequired[str | datetime | None]
+    """At or after `ideal_end`, at most 7 days after it."""
+    limit: NotRequired[int | None]
+    """How many candidates are shown, at most 50."""
+    location: AreaParams
+    vehicle: str
 
 
 class ReservationCreateParams(TypedDict):
@@ -2162,6 +2286,7 @@ __all__ = [
     "BusinessType",
     "CancellationPolicy",
     "CancellationType",
+    "CandidateMerits",
     "Capabilities",
     "Card",
     "Center",
@@ -2224,6 +2349,7 @@ __all__ = [
     "InvoiceUpdateParams",
     "LineItem",
     "LineItemType",
+    "MatchFilter",
     "MatchRefusals",
     "MatchSummary",
     "MetricSystem",
@@ -2256,6 +2382,7 @@ __all__ = [
     "PositionReading",
     "Price",
     "PriceType",
+    "RefusedStation",
     "Report",
     "ReportCreateParams",
     "ReportEvent",
@@ -2270,6 +2397,9 @@ __all__ = [
     "ReportTotals",
     "ReportType",
     "Reservation",
+    "ReservationCandidate",
+    "ReservationCandidates",
+    "ReservationCandidatesFindParams",
     "ReservationCreateParams",
     "ReservationEvent",
     "ReservationEventData",

@@ -235,7 +235,7 @@ class Accounts:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[AccountsListQuery]) -> Page[models.Account]:
-        """The accounts the caller's account has made, newest first. `expand` takes
+        """Lists the accounts the caller's account has made, newest first. `expand` takes
         `preferences.default_payment_method` and paths that go on from them.
         """
         return self._http.list("Account", "/v1/accounts", expand=expand, options=options, query=query)
@@ -275,13 +275,13 @@ class Accounts:
 
 
 class ApiKeys:
-    """Keys of the account and mode they are made with."""
+    """Keys that authenticate requests. A key belongs to one account and one mode."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, options: RequestOptions | None = None, **query: Unpack[ApiKeysListQuery]) -> Page[models.ApiKey]:
-        """The keys of the caller's account and mode, newest first, without their secrets."""
+        """Lists the keys of the caller's account and mode, newest first, without their secrets."""
         return self._http.list("ApiKey", "/v1/api_keys", options=options, query=query)
 
     def create(self, *, options: RequestOptions | None = None, **params: Unpack[models.ApiKeyCreateParams]) -> models.ApiKey:
@@ -303,13 +303,13 @@ class ApiKeys:
 
 
 class ChargingSessions:
-    """A vehicle on a connector, from plug-in to the end of the charge."""
+    """The charging of a vehicle at a connector, from its start to its end."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ChargingSessionsListQuery]) -> Page[models.ChargingSession]:
-        """The sessions, newest first, active ones with what they have charged so far. Filters: `driver`,
+        """Lists the sessions, newest first, active ones with what they have charged so far. Filters: `driver`,
         `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`,
         `created[lt]`. `expand` takes `charging_station`, `driver`, `fleet`, `payment_method`, `vehicle` and
         paths that go on from them.
@@ -341,14 +341,14 @@ class ChargingSessions:
 
 
 class ChargingStations:
-    """Stations, shared by all accounts of a mode."""
+    """Charging stations with their connectors and prices. All accounts share them."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, options: RequestOptions | None = None, **query: Unpack[ChargingStationsListQuery]) -> Page[models.ChargingStation]:
-        """The stations of the caller's mode that fit, newest first, or nearest first around a place or along a
-        route.
+        """Lists the stations of the caller's mode that fit, newest first, or nearest first around a place or
+        along a route.
         """
         return self._http.list("ChargingStation", "/v1/charging_stations", options=options, query=query)
 
@@ -359,13 +359,13 @@ class ChargingStations:
 
 
 class Drivers:
-    """The people who charge. A driver may be attached to several fleets."""
+    """People who charge vehicles. A driver may be attached to several fleets."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[DriversListQuery]) -> Page[models.Driver]:
-        """The drivers, newest first. Filters: `fleet`, `status`. `expand` takes `fleets`, `policy_ids`,
+        """Lists the drivers, newest first. Filters: `fleet`, `status`. `expand` takes `fleets`, `policy_ids`,
         `preferences.default_payment_method`, `preferences.preferred_charging_stations`, `vehicles` and paths
         that go on from them.
         """
@@ -430,7 +430,7 @@ class Drivers:
 
 
 class Estimations:
-    """What a charge would cost."""
+    """Estimates of the duration and cost of charging."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
@@ -455,9 +455,9 @@ class Events:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[EventsListQuery]) -> Page[models.Event]:
-        """The events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted
-        key is shown only the events whose object it may read, in full pages; a `type` whose object it may not
-        read is refused with 403. `expand` takes `account` and paths that go on from them.
+        """Lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A
+        restricted key is shown only the events whose object it may read, in full pages; a `type` whose object
+        it may not read is refused with 403. `expand` takes `account` and paths that go on from them.
         """
         return self._http.list("Event", "/v1/events", expand=expand, options=options, query=query)
 
@@ -484,20 +484,20 @@ class Fleets:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[FleetsListQuery]) -> Page[models.Fleet]:
-        """The fleets, newest first. Filter: `status`. `expand` takes `policy_ids`,
+        """Lists the fleets, newest first. Filter: `status`. `expand` takes `policy_ids`,
         `preferences.default_payment_method` and paths that go on from them.
         """
         return self._http.list("Fleet", "/v1/fleets", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.FleetCreateParams]) -> models.Fleet:
-        """Makes a fleet. `expand` takes `policy_ids`, `preferences.default_payment_method` and paths that go on
-        from them.
+        """Creates a fleet. `expand` takes `policy_ids`, `preferences.default_payment_method` and paths that go
+        on from them.
         """
         result: models.Fleet = self._http.request("Fleet", "POST", "/v1/fleets", expand=expand, options=options, body=params)
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedFleet:
-        """Removes a fleet that has neither vehicles nor drivers nor money any more."""
+        """Deletes a fleet that has no vehicles, no drivers and an empty wallet."""
         result: models.DeletedFleet = self._http.request("DeletedFleet", "DELETE", f"/v1/fleets/{quote(id, safe='')}", options=options)
         return result
 
@@ -528,14 +528,14 @@ class Fleets:
 
 
 class Invoices:
-    """Bills for the sessions of a window of time."""
+    """Bills for the charging sessions and reservation fees of a period."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[InvoicesListQuery]) -> Page[models.Invoice]:
-        """The invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and
-        past their due date. `expand` takes `fleet`, `payment_method` and paths that go on from them.
+        """Lists the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are
+        open and past their due date. `expand` takes `fleet`, `payment_method` and paths that go on from them.
         """
         return self._http.list("Invoice", "/v1/invoices", expand=expand, options=options, query=query)
 
@@ -548,7 +548,7 @@ class Invoices:
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedInvoice:
-        """Removes a draft; its sessions can be billed by another invoice."""
+        """Deletes a draft. Its sessions can be billed by another invoice."""
         result: models.DeletedInvoice = self._http.request("DeletedInvoice", "DELETE", f"/v1/invoices/{quote(id, safe='')}", options=options)
         return result
 
@@ -565,14 +565,14 @@ class Invoices:
         return result
 
     def finalize(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Invoice:
-        """Locks a draft's lines and opens it for payment. `expand` takes `fleet`, `payment_method` and paths
-        that go on from them.
+        """Finalizes a draft: its lines are final, and it can be paid. `expand` takes `fleet`, `payment_method`
+        and paths that go on from them.
         """
         result: models.Invoice = self._http.request("Invoice", "POST", f"/v1/invoices/{quote(id, safe='')}/finalize", expand=expand, options=options, body={})
         return result
 
     def list_line_items(self, id: str, *, options: RequestOptions | None = None, **query: Unpack[InvoicesListLineItemsQuery]) -> Page[models.LineItem]:
-        """All line items of an invoice, the newest session or reservation first."""
+        """Lists all line items of an invoice, the newest session or reservation first."""
         return self._http.list("LineItem", f"/v1/invoices/{quote(id, safe='')}/line_items", options=options, query=query)
 
     def pay(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.InvoicePayParams]) -> models.Invoice:
@@ -586,7 +586,7 @@ class Invoices:
         return result
 
     def void(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Invoice:
-        """Gives an open or uncollectible invoice up; its sessions can be billed by another. `expand` takes
+        """Voids an open or uncollectible invoice. Its sessions can be billed by another invoice. `expand` takes
         `fleet`, `payment_method` and paths that go on from them.
         """
         result: models.Invoice = self._http.request("Invoice", "POST", f"/v1/invoices/{quote(id, safe='')}/void", expand=expand, options=options, body={})
@@ -594,14 +594,14 @@ class Invoices:
 
 
 class PaymentMethods:
-    """What charges are taken from."""
+    """Cards, bank accounts and wallets that are charged."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[PaymentMethodsListQuery]) -> Page[models.PaymentMethod]:
-        """The payment methods, newest first. Filters: `driver` or `fleet`, their owner. `expand` takes `driver`,
-        `fleet` and paths that go on from them.
+        """Lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner. `expand` takes
+        `driver`, `fleet` and paths that go on from them.
         """
         return self._http.list("PaymentMethod", "/v1/payment_methods", expand=expand, options=options, query=query)
 
@@ -632,22 +632,22 @@ class PaymentMethods:
 
 
 class Policies:
-    """Rules about operators, places, prices and times."""
+    """Rules for charging: operators, areas, prices and times."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, options: RequestOptions | None = None, **query: Unpack[PoliciesListQuery]) -> Page[models.Policy]:
-        """The policies, newest first. Filter: `status`."""
+        """Lists the policies, newest first. Filter: `status`."""
         return self._http.list("Policy", "/v1/policies", options=options, query=query)
 
     def create(self, *, options: RequestOptions | None = None, **params: Unpack[models.PolicyCreateParams]) -> models.Policy:
-        """Makes a policy, for fleets, drivers and vehicles to name."""
+        """Creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`."""
         result: models.Policy = self._http.request("Policy", "POST", "/v1/policies", options=options, body=params)
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedPolicy:
-        """Removes a policy that no fleet, driver or vehicle names."""
+        """Deletes a policy that no fleet, driver or vehicle refers to."""
         result: models.DeletedPolicy = self._http.request("DeletedPolicy", "DELETE", f"/v1/policies/{quote(id, safe='')}", options=options)
         return result
 
@@ -663,14 +663,14 @@ class Policies:
 
 
 class Reports:
-    """Files made of sessions, later."""
+    """Files with charging data, generated in the background."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ReportsListQuery]) -> Page[models.Report]:
-        """The reports, newest first. Filter: `status`. `expand` takes `account`, `fleet` and paths that go on
-        from them.
+        """Lists the reports, newest first. Filter: `status`. `expand` takes `account`, `fleet` and paths that go
+        on from them.
         """
         return self._http.list("Report", "/v1/reports", expand=expand, options=options, query=query)
 
@@ -690,22 +690,33 @@ class Reports:
 
 
 class Reservations:
-    """Wishes for a charging window in an area, confirmed later on a connector."""
+    """Requests for a charging window in an area. A reservation is assigned a station and a connector when it is
+    confirmed.
+    """
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ReservationsListQuery]) -> Page[models.Reservation]:
-        """The reservations, newest first. Filters: `driver`, `vehicle`, `status`. `expand` takes
+        """Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`. `expand` takes
         `charging_station`, `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         return self._http.list("Reservation", "/v1/reservations", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ReservationCreateParams]) -> models.ReservationWithWarnings:
-        """Takes a wish for a charging window; it is confirmed later. `expand` takes `charging_station`,
-        `driver`, `payment_method`, `vehicle` and paths that go on from them.
+        """Creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. `expand` takes
+        `charging_station`, `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.ReservationWithWarnings = self._http.request("ReservationWithWarnings", "POST", "/v1/reservations", expand=expand, options=options, body=params)
+        return result
+
+    def candidates(self, *, options: RequestOptions | None = None, **params: Unpack[models.ReservationCandidatesFindParams]) -> models.ReservationCandidates:
+        """Shows what an attempt to confirm a reservation with these parameters would find now, without making
+        one: the connectors that could be booked, the best first, and the stations that are refused. What
+        `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other
+        reservations may take a candidate before the reservation is confirmed.
+        """
+        result: models.ReservationCandidates = self._http.request("ReservationCandidates", "POST", "/v1/reservations/candidates", options=options, body=params)
         return result
 
     def retrieve(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Reservation:
@@ -731,13 +742,13 @@ class Reservations:
 
 
 class Transactions:
-    """Money that moved, or failed to."""
+    """Charges, refunds and adjustments, successful or not."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[TransactionsListQuery]) -> Page[models.Transaction]:
-        """The transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`. `expand` takes
+        """Lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`. `expand` takes
         `charging_session`, `driver`, `fleet`, `payment_method`, `vehicle` and paths that go on from them.
         """
         return self._http.list("Transaction", "/v1/transactions", expand=expand, options=options, query=query)
@@ -760,14 +771,14 @@ class Transactions:
 
 
 class Vehicles:
-    """Vehicles, each in one fleet."""
+    """Vehicles. Each belongs to one fleet."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[VehiclesListQuery]) -> Page[models.Vehicle]:
-        """The vehicles, newest first. Filters: `fleet`, `driver`, `status`. `expand` takes `drivers`, `fleet`,
-        `policy_ids`, `telemetry` and paths that go on from them.
+        """Lists the vehicles, newest first. Filters: `fleet`, `driver`, `status`. `expand` takes `drivers`,
+        `fleet`, `policy_ids`, `telemetry` and paths that go on from them.
         """
         return self._http.list("Vehicle", "/v1/vehicles", expand=expand, options=options, query=query)
 
@@ -779,7 +790,7 @@ class Vehicles:
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedVehicle:
-        """Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry."""
+        """Deletes a vehicle and its telemetry. It must have no open reservation and no active session."""
         result: models.DeletedVehicle = self._http.request("DeletedVehicle", "DELETE", f"/v1/vehicles/{quote(id, safe='')}", options=options)
         return result
 
@@ -798,38 +809,40 @@ class Vehicles:
         return result
 
     def retrieve_telemetry(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.VehicleTelemetry:
-        """Shows the last reading of a vehicle. `expand` takes `vehicle` and paths that go on from them."""
+        """Shows the telemetry of a vehicle. `expand` takes `vehicle` and paths that go on from them."""
         result: models.VehicleTelemetry = self._http.request("VehicleTelemetry", "GET", f"/v1/vehicles/{quote(id, safe='')}/telemetry", expand=expand, options=options)
         return result
 
     def update_telemetry(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.VehicleTelemetryUpdateParams]) -> models.VehicleTelemetry:
-        """Takes a reading of a vehicle, in whole or in part. `expand` takes `vehicle` and paths that go on from
-        them.
+        """Updates the telemetry of a vehicle. Members that are left out are kept. `expand` takes `vehicle` and
+        paths that go on from them.
         """
         result: models.VehicleTelemetry = self._http.request("VehicleTelemetry", "POST", f"/v1/vehicles/{quote(id, safe='')}/telemetry", expand=expand, options=options, body=params)
         return result
 
 
 class WebhookEndpoints:
-    """Where events are delivered."""
+    """URLs to which events are delivered."""
 
     def __init__(self, http: SyncHttp) -> None:
         self._http = http
 
     def list(self, *, options: RequestOptions | None = None, **query: Unpack[WebhookEndpointsListQuery]) -> Page[models.WebhookEndpoint]:
-        """The webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets."""
+        """Lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked
+        secrets.
+        """
         return self._http.list("WebhookEndpoint", "/v1/webhook_endpoints", options=options, query=query)
 
     def create(self, *, options: RequestOptions | None = None, **params: Unpack[models.WebhookEndpointCreateParams]) -> models.WebhookEndpoint:
-        """Registers an address that events are delivered to. The key has to be allowed to read the objects that
-        these events show. An account has at most 16 endpoints in each mode; together with the accounts below
-        it at most 1,000, unless the deployment sets another number.
+        """Creates a webhook endpoint. The key has to be allowed to read the objects that these events show. An
+        account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000,
+        unless the deployment sets another number.
         """
         result: models.WebhookEndpoint = self._http.request("WebhookEndpoint", "POST", "/v1/webhook_endpoints", options=options, body=params)
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedWebhookEndpoint:
-        """Removes an endpoint; what was still to be delivered to it is given up."""
+        """Deletes a webhook endpoint. Its pending deliveries are abandoned."""
         result: models.DeletedWebhookEndpoint = self._http.request("DeletedWebhookEndpoint", "DELETE", f"/v1/webhook_endpoints/{quote(id, safe='')}", options=options)
         return result
 
@@ -846,8 +859,8 @@ class WebhookEndpoints:
         return result
 
     def list_deliveries(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[WebhookEndpointsListDeliveriesQuery]) -> Page[models.WebhookDelivery]:
-        """Every attempt of the last 30 days to deliver to this endpoint, newest first. `expand` takes `event`
-        and paths that go on from them.
+        """Lists every attempt of the last 30 days to deliver to this endpoint, newest first. `expand` takes
+        `event` and paths that go on from them.
         """
         return self._http.list("WebhookDelivery", f"/v1/webhook_endpoints/{quote(id, safe='')}/deliveries", expand=expand, options=options, query=query)
 
@@ -859,8 +872,8 @@ class WebhookEndpoints:
         return result
 
     def test(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Event:
-        """Sends a `ping` to this endpoint alone, whatever it subscribed to. `expand` takes `account` and paths
-        that go on from them.
+        """Sends a `ping` event to this endpoint only, whatever events it is subscribed to. `expand` takes
+        `account` and paths that go on from them.
         """
         result: models.Event = self._http.request("Event", "POST", f"/v1/webhook_endpoints/{quote(id, safe='')}/test", expand=expand, options=options, body={})
         return result
@@ -895,7 +908,7 @@ class AsyncAccounts:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[AccountsListQuery]) -> AsyncPageRequest[models.Account]:
-        """The accounts the caller's account has made, newest first. `expand` takes
+        """Lists the accounts the caller's account has made, newest first. `expand` takes
         `preferences.default_payment_method` and paths that go on from them.
         """
         return self._http.list("Account", "/v1/accounts", expand=expand, options=options, query=query)
@@ -935,13 +948,13 @@ class AsyncAccounts:
 
 
 class AsyncApiKeys:
-    """Keys of the account and mode they are made with."""
+    """Keys that authenticate requests. A key belongs to one account and one mode."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, options: RequestOptions | None = None, **query: Unpack[ApiKeysListQuery]) -> AsyncPageRequest[models.ApiKey]:
-        """The keys of the caller's account and mode, newest first, without their secrets."""
+        """Lists the keys of the caller's account and mode, newest first, without their secrets."""
         return self._http.list("ApiKey", "/v1/api_keys", options=options, query=query)
 
     async def create(self, *, options: RequestOptions | None = None, **params: Unpack[models.ApiKeyCreateParams]) -> models.ApiKey:
@@ -963,13 +976,13 @@ class AsyncApiKeys:
 
 
 class AsyncChargingSessions:
-    """A vehicle on a connector, from plug-in to the end of the charge."""
+    """The charging of a vehicle at a connector, from its start to its end."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ChargingSessionsListQuery]) -> AsyncPageRequest[models.ChargingSession]:
-        """The sessions, newest first, active ones with what they have charged so far. Filters: `driver`,
+        """Lists the sessions, newest first, active ones with what they have charged so far. Filters: `driver`,
         `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`,
         `created[lt]`. `expand` takes `charging_station`, `driver`, `fleet`, `payment_method`, `vehicle` and
         paths that go on from them.
@@ -1001,14 +1014,14 @@ class AsyncChargingSessions:
 
 
 class AsyncChargingStations:
-    """Stations, shared by all accounts of a mode."""
+    """Charging stations with their connectors and prices. All accounts share them."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, options: RequestOptions | None = None, **query: Unpack[ChargingStationsListQuery]) -> AsyncPageRequest[models.ChargingStation]:
-        """The stations of the caller's mode that fit, newest first, or nearest first around a place or along a
-        route.
+        """Lists the stations of the caller's mode that fit, newest first, or nearest first around a place or
+        along a route.
         """
         return self._http.list("ChargingStation", "/v1/charging_stations", options=options, query=query)
 
@@ -1019,13 +1032,13 @@ class AsyncChargingStations:
 
 
 class AsyncDrivers:
-    """The people who charge. A driver may be attached to several fleets."""
+    """People who charge vehicles. A driver may be attached to several fleets."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[DriversListQuery]) -> AsyncPageRequest[models.Driver]:
-        """The drivers, newest first. Filters: `fleet`, `status`. `expand` takes `fleets`, `policy_ids`,
+        """Lists the drivers, newest first. Filters: `fleet`, `status`. `expand` takes `fleets`, `policy_ids`,
         `preferences.default_payment_method`, `preferences.preferred_charging_stations`, `vehicles` and paths
         that go on from them.
         """
@@ -1090,7 +1103,7 @@ class AsyncDrivers:
 
 
 class AsyncEstimations:
-    """What a charge would cost."""
+    """Estimates of the duration and cost of charging."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
@@ -1115,9 +1128,9 @@ class AsyncEvents:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[EventsListQuery]) -> AsyncPageRequest[models.Event]:
-        """The events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted
-        key is shown only the events whose object it may read, in full pages; a `type` whose object it may not
-        read is refused with 403. `expand` takes `account` and paths that go on from them.
+        """Lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A
+        restricted key is shown only the events whose object it may read, in full pages; a `type` whose object
+        it may not read is refused with 403. `expand` takes `account` and paths that go on from them.
         """
         return self._http.list("Event", "/v1/events", expand=expand, options=options, query=query)
 
@@ -1144,20 +1157,20 @@ class AsyncFleets:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[FleetsListQuery]) -> AsyncPageRequest[models.Fleet]:
-        """The fleets, newest first. Filter: `status`. `expand` takes `policy_ids`,
+        """Lists the fleets, newest first. Filter: `status`. `expand` takes `policy_ids`,
         `preferences.default_payment_method` and paths that go on from them.
         """
         return self._http.list("Fleet", "/v1/fleets", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.FleetCreateParams]) -> models.Fleet:
-        """Makes a fleet. `expand` takes `policy_ids`, `preferences.default_payment_method` and paths that go on
-        from them.
+        """Creates a fleet. `expand` takes `policy_ids`, `preferences.default_payment_method` and paths that go
+        on from them.
         """
         result: models.Fleet = await self._http.request("Fleet", "POST", "/v1/fleets", expand=expand, options=options, body=params)
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedFleet:
-        """Removes a fleet that has neither vehicles nor drivers nor money any more."""
+        """Deletes a fleet that has no vehicles, no drivers and an empty wallet."""
         result: models.DeletedFleet = await self._http.request("DeletedFleet", "DELETE", f"/v1/fleets/{quote(id, safe='')}", options=options)
         return result
 
@@ -1188,14 +1201,14 @@ class AsyncFleets:
 
 
 class AsyncInvoices:
-    """Bills for the sessions of a window of time."""
+    """Bills for the charging sessions and reservation fees of a period."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[InvoicesListQuery]) -> AsyncPageRequest[models.Invoice]:
-        """The invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and
-        past their due date. `expand` takes `fleet`, `payment_method` and paths that go on from them.
+        """Lists the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are
+        open and past their due date. `expand` takes `fleet`, `payment_method` and paths that go on from them.
         """
         return self._http.list("Invoice", "/v1/invoices", expand=expand, options=options, query=query)
 
@@ -1208,7 +1221,7 @@ class AsyncInvoices:
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedInvoice:
-        """Removes a draft; its sessions can be billed by another invoice."""
+        """Deletes a draft. Its sessions can be billed by another invoice."""
         result: models.DeletedInvoice = await self._http.request("DeletedInvoice", "DELETE", f"/v1/invoices/{quote(id, safe='')}", options=options)
         return result
 
@@ -1225,14 +1238,14 @@ class AsyncInvoices:
         return result
 
     async def finalize(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Invoice:
-        """Locks a draft's lines and opens it for payment. `expand` takes `fleet`, `payment_method` and paths
-        that go on from them.
+        """Finalizes a draft: its lines are final, and it can be paid. `expand` takes `fleet`, `payment_method`
+        and paths that go on from them.
         """
         result: models.Invoice = await self._http.request("Invoice", "POST", f"/v1/invoices/{quote(id, safe='')}/finalize", expand=expand, options=options, body={})
         return result
 
     def list_line_items(self, id: str, *, options: RequestOptions | None = None, **query: Unpack[InvoicesListLineItemsQuery]) -> AsyncPageRequest[models.LineItem]:
-        """All line items of an invoice, the newest session or reservation first."""
+        """Lists all line items of an invoice, the newest session or reservation first."""
         return self._http.list("LineItem", f"/v1/invoices/{quote(id, safe='')}/line_items", options=options, query=query)
 
     async def pay(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.InvoicePayParams]) -> models.Invoice:
@@ -1246,7 +1259,7 @@ class AsyncInvoices:
         return result
 
     async def void(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Invoice:
-        """Gives an open or uncollectible invoice up; its sessions can be billed by another. `expand` takes
+        """Voids an open or uncollectible invoice. Its sessions can be billed by another invoice. `expand` takes
         `fleet`, `payment_method` and paths that go on from them.
         """
         result: models.Invoice = await self._http.request("Invoice", "POST", f"/v1/invoices/{quote(id, safe='')}/void", expand=expand, options=options, body={})
@@ -1254,14 +1267,14 @@ class AsyncInvoices:
 
 
 class AsyncPaymentMethods:
-    """What charges are taken from."""
+    """Cards, bank accounts and wallets that are charged."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[PaymentMethodsListQuery]) -> AsyncPageRequest[models.PaymentMethod]:
-        """The payment methods, newest first. Filters: `driver` or `fleet`, their owner. `expand` takes `driver`,
-        `fleet` and paths that go on from them.
+        """Lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner. `expand` takes
+        `driver`, `fleet` and paths that go on from them.
         """
         return self._http.list("PaymentMethod", "/v1/payment_methods", expand=expand, options=options, query=query)
 
@@ -1292,22 +1305,22 @@ class AsyncPaymentMethods:
 
 
 class AsyncPolicies:
-    """Rules about operators, places, prices and times."""
+    """Rules for charging: operators, areas, prices and times."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, options: RequestOptions | None = None, **query: Unpack[PoliciesListQuery]) -> AsyncPageRequest[models.Policy]:
-        """The policies, newest first. Filter: `status`."""
+        """Lists the policies, newest first. Filter: `status`."""
         return self._http.list("Policy", "/v1/policies", options=options, query=query)
 
     async def create(self, *, options: RequestOptions | None = None, **params: Unpack[models.PolicyCreateParams]) -> models.Policy:
-        """Makes a policy, for fleets, drivers and vehicles to name."""
+        """Creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`."""
         result: models.Policy = await self._http.request("Policy", "POST", "/v1/policies", options=options, body=params)
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedPolicy:
-        """Removes a policy that no fleet, driver or vehicle names."""
+        """Deletes a policy that no fleet, driver or vehicle refers to."""
         result: models.DeletedPolicy = await self._http.request("DeletedPolicy", "DELETE", f"/v1/policies/{quote(id, safe='')}", options=options)
         return result
 
@@ -1323,14 +1336,14 @@ class AsyncPolicies:
 
 
 class AsyncReports:
-    """Files made of sessions, later."""
+    """Files with charging data, generated in the background."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ReportsListQuery]) -> AsyncPageRequest[models.Report]:
-        """The reports, newest first. Filter: `status`. `expand` takes `account`, `fleet` and paths that go on
-        from them.
+        """Lists the reports, newest first. Filter: `status`. `expand` takes `account`, `fleet` and paths that go
+        on from them.
         """
         return self._http.list("Report", "/v1/reports", expand=expand, options=options, query=query)
 
@@ -1350,22 +1363,33 @@ class AsyncReports:
 
 
 class AsyncReservations:
-    """Wishes for a charging window in an area, confirmed later on a connector."""
+    """Requests for a charging window in an area. A reservation is assigned a station and a connector when it is
+    confirmed.
+    """
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ReservationsListQuery]) -> AsyncPageRequest[models.Reservation]:
-        """The reservations, newest first. Filters: `driver`, `vehicle`, `status`. `expand` takes
+        """Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`. `expand` takes
         `charging_station`, `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         return self._http.list("Reservation", "/v1/reservations", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ReservationCreateParams]) -> models.ReservationWithWarnings:
-        """Takes a wish for a charging window; it is confirmed later. `expand` takes `charging_station`,
-        `driver`, `payment_method`, `vehicle` and paths that go on from them.
+        """Creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. `expand` takes
+        `charging_station`, `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.ReservationWithWarnings = await self._http.request("ReservationWithWarnings", "POST", "/v1/reservations", expand=expand, options=options, body=params)
+        return result
+
+    async def candidates(self, *, options: RequestOptions | None = None, **params: Unpack[models.ReservationCandidatesFindParams]) -> models.ReservationCandidates:
+        """Shows what an attempt to confirm a reservation with these parameters would find now, without making
+        one: the connectors that could be booked, the best first, and the stations that are refused. What
+        `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other
+        reservations may take a candidate before the reservation is confirmed.
+        """
+        result: models.ReservationCandidates = await self._http.request("ReservationCandidates", "POST", "/v1/reservations/candidates", options=options, body=params)
         return result
 
     async def retrieve(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Reservation:
@@ -1391,13 +1415,13 @@ class AsyncReservations:
 
 
 class AsyncTransactions:
-    """Money that moved, or failed to."""
+    """Charges, refunds and adjustments, successful or not."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[TransactionsListQuery]) -> AsyncPageRequest[models.Transaction]:
-        """The transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`. `expand` takes
+        """Lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`. `expand` takes
         `charging_session`, `driver`, `fleet`, `payment_method`, `vehicle` and paths that go on from them.
         """
         return self._http.list("Transaction", "/v1/transactions", expand=expand, options=options, query=query)
@@ -1420,14 +1444,14 @@ class AsyncTransactions:
 
 
 class AsyncVehicles:
-    """Vehicles, each in one fleet."""
+    """Vehicles. Each belongs to one fleet."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[VehiclesListQuery]) -> AsyncPageRequest[models.Vehicle]:
-        """The vehicles, newest first. Filters: `fleet`, `driver`, `status`. `expand` takes `drivers`, `fleet`,
-        `policy_ids`, `telemetry` and paths that go on from them.
+        """Lists the vehicles, newest first. Filters: `fleet`, `driver`, `status`. `expand` takes `drivers`,
+        `fleet`, `policy_ids`, `telemetry` and paths that go on from them.
         """
         return self._http.list("Vehicle", "/v1/vehicles", expand=expand, options=options, query=query)
 
@@ -1439,7 +1463,7 @@ class AsyncVehicles:
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedVehicle:
-        """Deletes a vehicle that no reservation waits for and that is not charging, with its telemetry."""
+        """Deletes a vehicle and its telemetry. It must have no open reservation and no active session."""
         result: models.DeletedVehicle = await self._http.request("DeletedVehicle", "DELETE", f"/v1/vehicles/{quote(id, safe='')}", options=options)
         return result
 
@@ -1458,38 +1482,40 @@ class AsyncVehicles:
         return result
 
     async def retrieve_telemetry(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.VehicleTelemetry:
-        """Shows the last reading of a vehicle. `expand` takes `vehicle` and paths that go on from them."""
+        """Shows the telemetry of a vehicle. `expand` takes `vehicle` and paths that go on from them."""
         result: models.VehicleTelemetry = await self._http.request("VehicleTelemetry", "GET", f"/v1/vehicles/{quote(id, safe='')}/telemetry", expand=expand, options=options)
         return result
 
     async def update_telemetry(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.VehicleTelemetryUpdateParams]) -> models.VehicleTelemetry:
-        """Takes a reading of a vehicle, in whole or in part. `expand` takes `vehicle` and paths that go on from
-        them.
+        """Updates the telemetry of a vehicle. Members that are left out are kept. `expand` takes `vehicle` and
+        paths that go on from them.
         """
         result: models.VehicleTelemetry = await self._http.request("VehicleTelemetry", "POST", f"/v1/vehicles/{quote(id, safe='')}/telemetry", expand=expand, options=options, body=params)
         return result
 
 
 class AsyncWebhookEndpoints:
-    """Where events are delivered."""
+    """URLs to which events are delivered."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
     def list(self, *, options: RequestOptions | None = None, **query: Unpack[WebhookEndpointsListQuery]) -> AsyncPageRequest[models.WebhookEndpoint]:
-        """The webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked secrets."""
+        """Lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked
+        secrets.
+        """
         return self._http.list("WebhookEndpoint", "/v1/webhook_endpoints", options=options, query=query)
 
     async def create(self, *, options: RequestOptions | None = None, **params: Unpack[models.WebhookEndpointCreateParams]) -> models.WebhookEndpoint:
-        """Registers an address that events are delivered to. The key has to be allowed to read the objects that
-        these events show. An account has at most 16 endpoints in each mode; together with the accounts below
-        it at most 1,000, unless the deployment sets another number.
+        """Creates a webhook endpoint. The key has to be allowed to read the objects that these events show. An
+        account has at most 16 endpoints in each mode; together with the accounts below it at most 1,000,
+        unless the deployment sets another number.
         """
         result: models.WebhookEndpoint = await self._http.request("WebhookEndpoint", "POST", "/v1/webhook_endpoints", options=options, body=params)
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedWebhookEndpoint:
-        """Removes an endpoint; what was still to be delivered to it is given up."""
+        """Deletes a webhook endpoint. Its pending deliveries are abandoned."""
         result: models.DeletedWebhookEndpoint = await self._http.request("DeletedWebhookEndpoint", "DELETE", f"/v1/webhook_endpoints/{quote(id, safe='')}", options=options)
         return result
 
@@ -1506,8 +1532,8 @@ class AsyncWebhookEndpoints:
         return result
 
     def list_deliveries(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[WebhookEndpointsListDeliveriesQuery]) -> AsyncPageRequest[models.WebhookDelivery]:
-        """Every attempt of the last 30 days to deliver to this endpoint, newest first. `expand` takes `event`
-        and paths that go on from them.
+        """Lists every attempt of the last 30 days to deliver to this endpoint, newest first. `expand` takes
+        `event` and paths that go on from them.
         """
         return self._http.list("WebhookDelivery", f"/v1/webhook_endpoints/{quote(id, safe='')}/deliveries", expand=expand, options=options, query=query)
 
@@ -1519,8 +1545,8 @@ class AsyncWebhookEndpoints:
         return result
 
     async def test(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Event:
-        """Sends a `ping` to this endpoint alone, whatever it subscribed to. `expand` takes `account` and paths
-        that go on from them.
+        """Sends a `ping` event to this endpoint only, whatever events it is subscribed to. `expand` takes
+        `account` and paths that go on from them.
         """
         result: models.Event = await self._http.request("Event", "POST", f"/v1/webhook_endpoints/{quote(id, safe='')}/test", expand=expand, options=options, body={})
         return result

@@ -1,0 +1,283 @@
+//! `erase-account`: deletes an account and all accounts below it, with everything that belongs to them: rows, files and
+//! schedules, in both modes. Only an operator may invoke it. Nothing can be restored but from the table's backups.
+//!
+//! Before that:
+//! - The account has been `closed` for five minutes (`set-account-status`): then no instance of the service accepts its keys or
+//!   those of accounts below it any more, and the requests that were under way have ended.
+//! - Its sessions and reservations have ended, in both modes, because they hold stations that others use, and in live mode
+//!   its invoices are paid or void and its payments settled, because money is owed until then. Otherwise nothing is deleted,
+//!   and the error names the objects. Test mode's invoices are deleted as they are.
+//!
+//! An erasure is a series of passes over the whole table: one that looks for what has not ended, and others that delete, until
+//! a pass finds nothing more. The rows of the accounts themselves go last, those of parents after those of their children, so an
+//! erasure that was interrupted can be begun anew or continued with its cursor. One invocation reads for ten minutes at most;
+//! while it answers `running`, it is invoked again with the cursor that it returned.
+//!
+//! What is not in this service stays: customers and payment methods at the payment provider, sessions and CDRs at charging
+//! networks, logs until their retention ends, and the table's backups for 35 days.
+
+use futures::stream::{self, TryStreamExt as _};
+use serde::{Deserialize, Serialize};
+use shared::deployment::{Deployment, Need};
+use shared::function_scope;
+use shared::models::account::{Account, AccountStatus};
+use shared::origin::{Mode, Tenant};
+use shared::store::access::Rows;
+use shared::store::erasure::Accounts;
+use shared::store::scan::Pass;
+use shared::time::MINUTE;
+use shared::{App, Error, Id, Kind};
+
+use crate::budget::{self, Budget};
+use crate::function::{Function, Trigger};
+
+/// The name of the function.
+pub const NAME: &str = "erase-account";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "Deletes a closed account and everything that belongs to it; for operators",
+    trigger: Trigger::Invocation,
+    deployment: Deployment::of_request()
+        .memory(1024)
+        .timeout(budget::TIMEOUT)
+        .writing(&[
+            Rows::OfAccounts,
+            Rows::Of(Kind::Account),
+            Rows::Of(Kind::ApiKey),
+            Rows::Calendars,
+            Rows::OcpiObjects,
+            Rows::ProviderIds,
+        ])
+        .needing(&[
+            Need::BatchWrites,
+            Need::ReadTable,
+            Need::RemoveFiles,
+            Need::RemoveSchedules,
+            Need::ScanTable,
+        ]),
+};
+
+/// How long an account must have been closed, in milliseconds. An instance accepts a key from its cache for a minute.
+const CLOSED_FOR: i64 = 5 * MINUTE;
+
+/// How many schedules or files are deleted side by side.
+const SIDE_BY_SIDE: usize = 16;
+
+/// How many objects that have not ended the error names.
+const NAMED: usize = 10;
+
+/// What to erase.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Erase {
+    pub account: Id,
+    /// What the invocation before this one returned.
+    #[serde(default)]
+    pub cursor: Option<Cursor>,
+    /// How often the next pages of the table are read at most in this invocation. Without it, the time alone limits it.
+    #[serde(default)]
+    pub max_pages: Option<u32>,
+    /// How many rows a page has at most, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
+    #[serde(default)]
+    pub rows_per_page: Option<u32>,
+}
+
+/// How far an erasure has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cursor {
+    phase: Phase,
+    pass: Pass,
+    /// How much the present pass has deleted.
+    deleted_in_pass: u64,
+    /// How many objects have not ended, and some of them.
+    open: u64,
+    open_objects: Vec<String>,
+    counts: Counts,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Phase {
+    /// Looking for objects that have not ended.
+    #[default]
+    Check,
+    /// Deleting, until a pass finds nothing.
+    Delete,
+    /// Deleting the accounts' own rows.
+    DeleteAccounts,
+}
+
+/// What was deleted, by all invocations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub rows: u64,
+    pub files: u64,
+    /// How many names of schedules were deleted, whether there was a schedule or not.
+    pub schedules: u64,
+}
+
+/// What an invocation has done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Erased {
+    pub status: ErasureStatus,
+    pub account: Id,
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// What to invoke the function with to continue; null when nothing is left.
+    pub cursor: Option<Cursor>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErasureStatus {
+    Running,
+    Erased,
+}
+
+/// Continues an erasure, or begins one.
+///
+/// # Errors
+/// `account_not_found`; 409 if the account has not been closed for five minutes, or if something of it has not ended;
+/// `Unavailable` if DynamoDB, EventBridge Scheduler or S3 cannot be reached.
+pub async fn handle(app: &App, erase: Erase) -> Result<Erased, Error> {
+    function_scope::within(NAME, erase_pages(app, erase)).await
+}
+
+async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
+    let id = erase.account;
+    let mut at = erase.cursor.unwrap_or_default();
+    // An account has no mode.
+    let tenant = Tenant {
+        account: id.clone(),
+        mode: Mode::Live,
+    };
+    let answer = |status, at: Cursor| Erased {
+        status,
+        account: id.clone(),
+        counts: at.counts,
+        cursor: (status == ErasureStatus::Running).then_some(at),
+    };
+    let Some(row) = app.store.find::<Account>(&tenant, &id).await? else {
+        return match at.phase {
+            Phase::DeleteAccounts => Ok(answer(ErasureStatus::Erased, at)),
+            Phase::Check | Phase::Delete => Err(Error::not_found(Kind::Account)),
+        };
+    };
+    check_closed(app, &row.object)?;
+    let family = app.store.accounts_below(&id).await?;
+    let accounts: Accounts = family.iter().cloned().collect();
+    let (mut budget, limit) = (Budget::new(erase.max_pages), erase.rows_per_page);
+    while at.phase != Phase::DeleteAccounts {
+        if !budget.spend() {
+            return Ok(answer(ErasureStatus::Running, at));
+        }
+        match at.phase {
+            Phase::Check => check_page(app, &accounts, &mut at, limit).await?,
+            Phase::Delete | Phase::DeleteAccounts => {
+                delete_page(app, &accounts, &mut at, limit).await?;
+            }
+        }
+    }
+    // Each account comes after its parent.
+    for account in family.iter().rev() {
+        app.store.erase_account(account).await?;
+        app.edge.keys.forget_account(account);
+        at.counts.rows += 1;
+    }
+    Ok(answer(ErasureStatus::Erased, at))
+}
+
+fn check_closed(app: &App, account: &Account) -> Result<(), Error> {
+    let closed_for = app.now().millis_since(account.updated);
+    match account.status == AccountStatus::Closed && closed_for >= CLOSED_FOR {
+        true => Ok(()),
+        false => Err(Error::conflict(
+            "An account can be erased when it has been closed for five minutes: set its status to closed first.",
+            Some("account"),
+        )),
+    }
+}
+
+/// Looks for objects that have not ended on the next pages. After the last page the deletion begins.
+async fn check_page(
+    app: &App,
+    accounts: &Accounts,
+    at: &mut Cursor,
+    limit: Option<u32>,
+) -> Result<(), Error> {
+    let (traces, next) = app.store.next_traces(accounts, &at.pass, limit).await?;
+    for open in traces.open_objects() {
+        at.open += 1;
+        if at.open_objects.len() < NAMED {
+            at.open_objects
+                .push(format!("{} ({})", open.id, open.status));
+        }
+    }
+    at.pass = next;
+    if !at.pass.is_finished() {
+        return Ok(());
+    }
+    if at.open > 0 {
+        let named = at.open_objects.join(", ");
+        let message = format!(
+            "{} objects of the account or of accounts below it have not ended, among them {named}. Nothing was erased. Open \
+             the account again, end sessions and reservations, pay or void invoices, and close it.",
+            at.open
+        );
+        return Err(Error::conflict(message, Some("account")));
+    }
+    (at.phase, at.pass) = (Phase::Delete, Pass::default());
+    Ok(())
+}
+
+/// Deletes what the next pages have. After a pass that has found nothing only the accounts' own rows are left.
+async fn delete_page(
+    app: &App,
+    accounts: &Accounts,
+    at: &mut Cursor,
+    limit: Option<u32>,
+) -> Result<(), Error> {
+    let (traces, next) = app.store.next_traces(accounts, &at.pass, limit).await?;
+    let (rows, schedules) = (traces.count(), traces.schedules());
+    // Schedules go before the rows that name them.
+    stream::iter(schedules.iter().map(Ok))
+        .try_for_each_concurrent(SIDE_BY_SIDE, |name| app.schedules.remove(name))
+        .await?;
+    app.store.erase(traces, accounts).await?;
+    at.counts.rows += rows;
+    at.counts.schedules += schedules.len() as u64;
+    at.deleted_in_pass += rows;
+    at.pass = next;
+    if !at.pass.is_finished() {
+        return Ok(());
+    }
+    for account in accounts {
+        let files = delete_files(app, account).await?;
+        at.counts.files += files;
+        at.deleted_in_pass += files;
+    }
+    at.pass = Pass::default();
+    if at.deleted_in_pass == 0 {
+        at.phase = Phase::DeleteAccounts;
+    }
+    at.deleted_in_pass = 0;
+    Ok(())
+}
+
+/// Deletes the files of an account. Returns how many there were.
+async fn delete_files(app: &App, account: &Id) -> Result<u64, Error> {
+    let prefix = format!("{account}/");
+    let mut deleted = 0;
+    loop {
+        let keys = app.files.list(&prefix).await?;
+        if keys.is_empty() {
+            return Ok(deleted);
+        }
+        stream::iter(keys.iter().map(Ok))
+            .try_for_each_concurrent(SIDE_BY_SIDE, |key| app.files.delete(key))
+            .await?;
+        deleted += keys.len() as u64;
+    }
+}

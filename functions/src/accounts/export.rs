@@ -1,0 +1,195 @@
+//! `export-account`: writes every object of an account and mode to the bucket, as JSON lines. Only an operator may invoke it.
+//!
+//! One invocation reads for ten minutes at most. If it answers `running`, it is invoked again with the cursor that it returned,
+//! until it answers `succeeded`. An invocation that fails is repeated with the same cursor: it writes the same parts again.
+//! Objects that change during an export are in it as they were before or after the change.
+//!
+//! The parts are `<account>/exports/<mode>/<begin>/00001.jsonl` and so on, each of about 8 MB. When all are written, there is
+//! `complete.json` beside them, with the number of parts and of objects. Each line is an object as the API shows it, with secrets
+//! masked: the account, its API keys, every object of the mode, the attempts of webhook deliveries, and the lines of invoices,
+//! which name their `invoice`. Objects of accounts below the account are not part of it: each account has its own export.
+
+use serde::{Deserialize, Serialize};
+use shared::deployment::{Deployment, Need};
+use shared::function_scope;
+use shared::models::account::Account;
+use shared::origin::{Mode, Tenant};
+use shared::store::scan::Pass;
+use shared::{App, Error, Id, Timestamp};
+
+use crate::budget::{self, Budget};
+use crate::function::{Function, Trigger};
+
+/// The name of the function.
+pub const NAME: &str = "export-account";
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "Writes every object of an account to the bucket; for operators",
+    trigger: Trigger::Invocation,
+    deployment: Deployment::of_request()
+        .memory(1024)
+        .timeout(budget::TIMEOUT)
+        .needing(&[Need::ReadTable, Need::ScanTable, Need::WriteReports]),
+};
+
+/// How large a part is before it is written, in bytes.
+const PART: usize = 8 * 1024 * 1024;
+
+const LINES: &str = "application/x-ndjson";
+const JSON: &str = "application/json";
+
+/// What to export.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Export {
+    pub account: Id,
+    pub mode: Mode,
+    /// What the invocation before this one returned. Without it, another export begins.
+    #[serde(default)]
+    pub cursor: Option<Cursor>,
+    /// How often the next pages of the table are read at most in this invocation. Without it, the time alone limits it.
+    #[serde(default)]
+    pub max_pages: Option<u32>,
+    /// How many rows a page has at most, for an invocation that has to spare the table's capacity. Without it, a page has a megabyte.
+    #[serde(default)]
+    pub rows_per_page: Option<u32>,
+}
+
+/// How far an export has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cursor {
+    /// When the export began.
+    started: Timestamp,
+    /// How many parts are written.
+    files: u32,
+    objects: u64,
+    pass: Pass,
+}
+
+/// What an invocation has done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exported {
+    pub status: ExportStatus,
+    pub account: Id,
+    pub mode: Mode,
+    /// What the keys of the export's files begin with.
+    pub folder: String,
+    /// How many parts have been written so far, by all invocations.
+    pub files: u32,
+    /// How many objects they have.
+    pub objects: u64,
+    /// What to invoke the function with to continue; null when the export is complete.
+    pub cursor: Option<Cursor>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportStatus {
+    Running,
+    Succeeded,
+}
+
+/// What `complete.json` says.
+#[derive(Serialize)]
+struct Summary<'a> {
+    account: &'a Id,
+    mode: Mode,
+    started: Timestamp,
+    files: u32,
+    objects: u64,
+}
+
+/// Continues an export, or begins one.
+///
+/// # Errors
+/// `account_not_found`; `Unavailable` if DynamoDB or S3 cannot be reached.
+pub async fn handle(app: &App, export: Export) -> Result<Exported, Error> {
+    function_scope::within(NAME, write_parts(app, export)).await
+}
+
+async fn write_parts(app: &App, export: Export) -> Result<Exported, Error> {
+    let Export {
+        account,
+        mode,
+        cursor,
+        max_pages,
+        rows_per_page,
+    } = export;
+    let tenant = Tenant {
+        account: account.clone(),
+        mode,
+    };
+    app.store.load::<Account>(&tenant, &account).await?;
+    let mut at = cursor.unwrap_or_else(|| Cursor {
+        started: app.now(),
+        files: 0,
+        objects: 0,
+        pass: Pass::default(),
+    });
+    let folder = folder_of(&tenant, at.started);
+    let mut budget = Budget::new(max_pages);
+    let mut part = Vec::new();
+    while !at.pass.is_finished() && budget.spend() {
+        let (objects, next) = app
+            .store
+            .next_objects(&tenant, &at.pass, rows_per_page)
+            .await?;
+        for object in objects {
+            serde_json::to_writer(&mut part, &object).map_err(Error::internal)?;
+            part.push(b'\n');
+            at.objects += 1;
+        }
+        at.pass = next;
+        if part.len() >= PART {
+            write_part(app, &folder, &mut at, &mut part).await?;
+        }
+    }
+    if !part.is_empty() {
+        write_part(app, &folder, &mut at, &mut part).await?;
+    }
+    let is_complete = at.pass.is_finished();
+    let (files, objects) = (at.files, at.objects);
+    if is_complete {
+        let summary = Summary {
+            account: &account,
+            mode,
+            started: at.started,
+            files,
+            objects,
+        };
+        let summary = serde_json::to_vec(&summary).map_err(Error::internal)?;
+        let key = format!("{folder}complete.json");
+        app.files.put(&key, JSON, summary).await?;
+    }
+    Ok(Exported {
+        status: match is_complete {
+            true => ExportStatus::Succeeded,
+            false => ExportStatus::Running,
+        },
+        account,
+        mode,
+        folder,
+        files,
+        objects,
+        cursor: (!is_complete).then_some(at),
+    })
+}
+
+/// What the keys of an export begin with. The time is without the characters that addresses escape.
+fn folder_of(tenant: &Tenant, started: Timestamp) -> String {
+    let started = started.to_string().replace([':', '-', '.'], "");
+    format!("{}/exports/{}/{started}/", tenant.account, tenant.mode)
+}
+
+async fn write_part(
+    app: &App,
+    folder: &str,
+    at: &mut Cursor,
+    part: &mut Vec<u8>,
+) -> Result<(), Error> {
+    at.files += 1;
+    let key = format!("{folder}{:05}.jsonl", at.files);
+    app.files.put(&key, LINES, std::mem::take(part)).await
+}

@@ -1,0 +1,127 @@
+//! `POST /v1/reservations/candidates`: shows what an attempt to confirm a reservation with these parameters would find now,
+//! without making one: the connectors that could be booked, the best first, and the stations that are refused. What
+//! `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other reservations may take a
+//! candidate before the reservation is confirmed.
+
+use axum::extract::State;
+use shared::Response;
+use shared::charging::candidates::{
+    CandidateSearch, NAMED, RefusedStation, ReservationCandidate, ReservationCandidates,
+};
+use shared::charging::matching::{self, MatchRequest};
+use shared::charging::policies::{Limits, PolicyContext, judge};
+use shared::http::{Body, RequestContext, Route};
+use shared::models::api_key::{Resource, Scope};
+use shared::models::driver::Driver;
+use shared::models::fleet::Fleet;
+use shared::models::reservation::{MatchFilter, Reservation, Terms};
+use shared::models::vehicle::Vehicle;
+use shared::{App, Code, Error};
+
+use super::matcher::Matcher;
+use crate::{policies, references};
+
+pub const ROUTE: Route = Route::search(
+    "find-reservation-candidates",
+    "/v1/reservations/candidates",
+    Resource::Reservations,
+)
+.requiring(&[Scope::Read(Resource::ChargingStations)])
+.refusing(&[
+    Code::DriverNotFound,
+    Code::VehicleNotFound,
+    Code::PolicyBlocked,
+])
+.memory(512)
+.reading_side_by_side();
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    Body(search): Body<CandidateSearch>,
+) -> Result<Response, Error> {
+    let (tenant, now) = (context.tenant(), context.now());
+    search.check(now)?;
+    let (mut found, stations) = tokio::try_join!(
+        app.store
+            .find_together(tenant, [&search.driver, &search.vehicle]),
+        app.store.indexed_stations(tenant, search.location.into()),
+    )?;
+    let driver = found.require::<Driver>(&search.driver)?;
+    let vehicle = found.require::<Vehicle>(&search.vehicle)?.object;
+    let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
+    let fleet = fleet.map(|row| row.object);
+    let currency = references::currency(&app, tenant, &driver, fleet.as_ref()).await?;
+    let terms = Terms {
+        currency,
+        fee: app.settings.reservation_fee,
+    };
+    let driver = driver.object;
+    let reservation = Reservation::new(search.reservation(), &driver, &vehicle, terms, now)?.object;
+    let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
+    let windows = matching::windows(&reservation, now);
+    let zone = Fleet::zone(fleet.as_ref());
+    let policy_context = PolicyContext {
+        station: None,
+        area: Some(reservation.location.into()),
+        windows: &windows,
+        currency,
+        zone: &zone,
+    };
+    let policy_warnings = policies::check(&rules, &policy_context)?;
+    let request = MatchRequest {
+        reservation: &reservation,
+        standard: vehicle.charging_standard,
+        preferences: &driver.preferences,
+        windows: &windows,
+        limits: &Limits::new(&rules, &policy_context),
+        mode: tenant.mode,
+    };
+    let limit = search.limit() as usize;
+    let mut matcher = Matcher::new(&app, tenant, &request, &stations, limit).keeping_stations();
+    let matches = matcher.matches().await?;
+    let energy = search.energy.unwrap_or(vehicle.battery_capacity);
+    let candidates = matches.iter().filter_map(|best| {
+        let station = matcher.station(&best.assignment.station)?;
+        let mut connectors = station.connectors.iter();
+        let connector = connectors.find(|one| one.id == best.assignment.connector)?;
+        let verdict = judge(
+            &rules,
+            &PolicyContext {
+                station: Some(&station.priced_as(connector)),
+                area: None,
+                windows: &[best.assignment.window],
+                ..policy_context
+            },
+        );
+        let warnings = verdict.warnings;
+        Some(ReservationCandidate::new(
+            best, station, connector, &vehicle, energy, currency, warnings,
+        ))
+    });
+    let candidates = candidates.collect();
+    let center = reservation.location.center();
+    let refused = matcher.refused().into_iter().map(|refused| {
+        let station = refused
+            .station
+            .filter(|_| refused.filter == MatchFilter::Policy);
+        let breach = station.and_then(|station| matching::breach(station, &request));
+        RefusedStation::new(
+            refused.id,
+            refused.filter,
+            refused.station,
+            refused.location,
+            center,
+            breach,
+        )
+    });
+    let mut refused_stations: Vec<RefusedStation> = refused.collect();
+    refused_stations.sort_by_cached_key(|one| (one.distance_meters, one.charging_station.clone()));
+    refused_stations.truncate(NAMED);
+    context.respond(&ReservationCandidates {
+        candidates,
+        match_summary: matcher.summary(),
+        policy_warnings,
+        refused_stations,
+    })
+}

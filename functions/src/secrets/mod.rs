@@ -1,0 +1,3 @@
+//! The secrets that rows hold: those of webhook endpoints and the tokens of charging networks.
+
+pub mod reencrypt;

@@ -1,0 +1,532 @@
+//! The functions of operators on accounts and secrets: `export-account`, `erase-account` and `reencrypt-secrets`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use functions::accounts::{erase, export};
+use functions::secrets::reencrypt;
+use serde_json::{Value, json};
+use shared::encryption::EncryptionKeys;
+use shared::http::Method;
+use shared::ocpi::network::Network;
+use shared::origin::Mode;
+use shared::settings::Settings;
+use shared::store::networks::operators;
+use shared::{App, Id};
+use tests::platform::Connected;
+use tests::samples::one_of_each;
+use tests::{Client, TestApp, fleet};
+
+/// How long an account must have been closed before it is erased, in seconds.
+const CLOSED_FOR: u32 = 300;
+
+/// Every row of the table as JSON, by its key.
+async fn rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
+    let mut settings = aws_sdk_dynamodb::config::Builder::from(&shared::aws::config());
+    settings.set_endpoint_url(Some(app.running().store_url.clone()));
+    let client = aws_sdk_dynamodb::Client::from_conf(settings.build());
+    let pages = client.scan().table_name(&app.running().table);
+    let items = pages.into_paginator().items().send();
+    let items: Vec<_> = items.try_collect().await.expect("the rows");
+    let rows = items.into_iter().map(|item| {
+        let row: Value = serde_dynamo::from_item(item).expect("JSON");
+        let text = |name: &str| row[name].as_str().expect("a key").to_owned();
+        ((text("pk"), text("sk")), row)
+    });
+    rows.collect()
+}
+
+/// The rows that contain one of these texts, in their keys or anywhere else.
+async fn rows_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
+    let rows = rows(app).await;
+    let rows = rows.values().map(Value::to_string);
+    rows.filter(|row| texts.iter().any(|text| row.contains(text.as_str())))
+        .collect()
+}
+
+async fn files_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
+    let keys = app.app().files.list("").await.expect("the keys");
+    let names = |key: &String| texts.iter().any(|text| key.contains(text.as_str()));
+    keys.into_iter().filter(names).collect()
+}
+
+/// The ids of everything that the lists of a client show.
+async fn listed(client: &Client) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for endpoint in functions::endpoints() {
+        let route = endpoint.route;
+        let is_list = route.method == Method::Get && !route.path.contains("{id}");
+        if is_list && route.resource() != "charging_stations" {
+            ids.extend(client.walk(&format!("{}?limit=100", route.path)).await);
+        }
+    }
+    ids
+}
+
+fn account_of(client: &Client) -> Id {
+    client.account.clone().expect("an account")
+}
+
+/// Invokes `erase-account` until it is done, one page of the table at a time, with what it returned the last time. Gives the
+/// answers.
+async fn erase_in_steps(
+    app: &TestApp,
+    account: &Id,
+    rows_per_page: u32,
+) -> Result<Vec<Value>, String> {
+    let mut answers: Vec<Value> = Vec::new();
+    loop {
+        let cursor = answers.last().map(|answer| answer["cursor"].clone());
+        let invocation = json!({"account": account, "cursor": cursor, "max_pages": 1, "rows_per_page": rows_per_page});
+        let invocation = serde_json::from_value(invocation).expect("an invocation");
+        let erased = erase::handle(app.app(), invocation).await;
+        let erased = erased.map_err(|error| error.to_string())?;
+        answers.push(serde_json::to_value(erased).expect("JSON"));
+        match answers.last().expect("an answer")["status"].as_str() {
+            Some("running") => assert!(answers.len() < 1_000, "it never ends"),
+            status => {
+                assert_eq!(status, Some("erased"));
+                return Ok(answers);
+            }
+        }
+    }
+}
+
+/// Ends what `one_of_each` has left open.
+async fn end_all(app: &TestApp, client: &Client, objects: &BTreeMap<&str, String>) {
+    let session = &objects["charging_sessions"];
+    let stop = format!("/v1/charging_sessions/{session}/stop");
+    client.post(&stop, json!({})).await.expect(200);
+    let cancel = format!("/v1/reservations/{}/cancel", objects["reservations"]);
+    client.post(&cancel, json!({})).await.expect(200);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn after_an_erasure_no_row_file_or_schedule_of_the_account_or_its_children_is_left() {
+    let app = TestApp::start().await;
+    let child = app.child_of(&app.alice).await;
+    let grandchild = app.child_of(&child).await;
+    let mut traces = BTreeSet::new();
+    let mut objects = Vec::new();
+    for client in [&child, &grandchild] {
+        let made = one_of_each(&app, client).await;
+        // A confirmed reservation has entries in calendars, and a schedule for what happens next.
+        app.drain().await;
+        objects.push(made);
+    }
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    let id = account_of(&child);
+    app.set_account_status(&id, "closed").await;
+    let refused = erase_in_steps(&app, &id, 1_000)
+        .await
+        .expect_err("too early");
+    assert!(refused.contains("closed for five minutes"), "{refused}");
+    app.advance(CLOSED_FOR).await;
+    let before = rows(&app).await;
+    let refused = erase_in_steps(&app, &id, 1_000)
+        .await
+        .expect_err("open objects");
+    for (resource, status) in [("charging_sessions", "active"), ("reservations", "")] {
+        let open = format!("{} ({status}", objects[0][resource]);
+        assert!(refused.contains(&open), "{refused}");
+    }
+    assert_eq!(
+        rows(&app).await,
+        before,
+        "a refused erasure changes nothing"
+    );
+
+    app.set_account_status(&id, "active").await;
+    for (client, objects) in [&child, &grandchild].into_iter().zip(&objects) {
+        end_all(&app, client, objects).await;
+        traces.extend(listed(client).await);
+        traces.insert(account_of(client).to_string());
+        traces.extend(objects.values().cloned());
+        // Stations belong to no account.
+        traces.retain(|id| !id.starts_with("chst_"));
+    }
+    assert!(
+        !files_with(&app, &traces).await.is_empty(),
+        "there are reports"
+    );
+    app.set_account_status(&id, "closed").await;
+    app.advance(CLOSED_FOR).await;
+    let stays = rows(&app).await;
+    let names_none = |row: &Value| {
+        let text = row.to_string();
+        !traces.iter().any(|trace| text.contains(trace.as_str()))
+    };
+
+    // Begun, and begun anew without its cursor.
+    let begun = json!({"account": id, "max_pages": 2});
+    let begun = erase::handle(
+        app.app(),
+        serde_json::from_value(begun).expect("an invocation"),
+    )
+    .await;
+    assert!(begun.expect("an answer").cursor.is_some());
+    let answers = erase_in_steps(&app, &id, 40).await.expect("it is erased");
+    assert!(answers.len() > 5, "it took {} invocations", answers.len());
+    // A queue holds a message back for a quarter of an hour at most. What waits longer is a schedule.
+    app.advance(900).await;
+
+    assert_eq!(rows_with(&app, &traces).await, Vec::<String>::new());
+    assert_eq!(files_with(&app, &traces).await, Vec::<String>::new());
+    let due = app.anon.get("/_local/due").await.text;
+    let scheduled: Vec<&String> = traces
+        .iter()
+        .filter(|id| due.contains(id.as_str()))
+        .collect();
+    assert_eq!(scheduled, Vec::<&String>::new());
+    // Nothing else is gone.
+    let left = rows(&app).await;
+    for (key, row) in stays.iter().filter(|(_, row)| names_none(row)) {
+        assert!(left.contains_key(key), "{row} is gone");
+    }
+    let count = format!("ACCOUNT#{}", account_of(&app.alice));
+    assert_eq!(left[&(count, "CHILDREN".to_owned())]["count"], 0);
+    child.get("/v1/fleets").await.expect(401);
+    let gone = erase_in_steps(&app, &id, 1_000)
+        .await
+        .expect_err("it is gone");
+    assert!(gone.contains("No such account"), "{gone}");
+}
+
+#[tokio::test]
+async fn messages_about_an_erased_account_are_worked_on_without_effect() {
+    let app = TestApp::start().await;
+    let child = app.child_of(&app.alice).await;
+    let crew = app.crew(&child).await;
+    // Its confirmation and the delivery of its events wait for later.
+    let reservation = app.reservation(&crew, 600);
+    let reservation = child.post("/v1/reservations", reservation).await.id();
+    app.drain().await;
+    let cancel = format!("/v1/reservations/{reservation}/cancel");
+    child.post(&cancel, json!({})).await.expect(200);
+    let report = child.post("/v1/reports", json!({})).await.id();
+    let id = account_of(&child);
+    app.set_account_status(&id, "closed").await;
+    // The stream and the queues are not read meanwhile.
+    let closed = app.app_with(app.app().store.clone(), Arc::new(Later(app.now())));
+    let invocation = serde_json::from_value(json!({"account": id})).expect("an invocation");
+    let erased = erase::handle(&closed, invocation)
+        .await
+        .expect("it is erased");
+    assert!(
+        erased.cursor.is_none() && erased.counts.rows > 5,
+        "{erased:?}"
+    );
+    app.drain().await;
+    app.advance(86_400).await;
+    let traces = BTreeSet::from([id.to_string(), reservation, report]);
+    let left = rows_with(&app, &traces).await;
+    // What the relay reads late is written after the erasure, and another one deletes it.
+    let events = left.iter().all(|row| row.contains("#evt_"));
+    assert!(events, "{left:?}");
+    assert_eq!(files_with(&app, &traces).await, Vec::<String>::new());
+}
+
+/// A clock that is five minutes ahead.
+struct Later(shared::Timestamp);
+
+impl shared::ports::Clock for Later {
+    fn now(&self) -> shared::Timestamp {
+        self.0.plus_seconds(CLOSED_FOR.into())
+    }
+}
+
+/// The objects of an export, one page of the table at a time, and the keys of its files.
+async fn exported(app: &TestApp, account: &Id, mode: Mode) -> (Vec<Value>, Vec<String>) {
+    let mut cursor = Value::Null;
+    loop {
+        let invocation = json!({"account": account, "mode": mode, "cursor": cursor, "max_pages": 1, "rows_per_page": 40});
+        let invocation = serde_json::from_value(invocation).expect("an invocation");
+        let done = export::handle(app.app(), invocation)
+            .await
+            .expect("an export");
+        if done.status == export::ExportStatus::Running {
+            cursor = serde_json::to_value(done.cursor).expect("JSON");
+            continue;
+        }
+        let mut keys = app.app().files.list(&done.folder).await.expect("the keys");
+        keys.sort();
+        let mut objects = Vec::new();
+        for key in keys.iter().filter(|key| key.ends_with(".jsonl")) {
+            let file = app.app().files.get(key).await.expect("a part");
+            let lines = String::from_utf8(file).expect("UTF-8");
+            let lines = lines
+                .lines()
+                .map(|line| serde_json::from_str(line).expect("JSON"));
+            objects.extend(lines);
+        }
+        let summary = app
+            .app()
+            .files
+            .get(&format!("{}complete.json", done.folder))
+            .await;
+        let summary: Value = serde_json::from_slice(&summary.expect("a summary")).expect("JSON");
+        assert_eq!(summary["objects"], objects.len());
+        assert_eq!(summary["files"], keys.len() - 1);
+        assert_eq!(done.objects, objects.len() as u64);
+        return (objects, keys);
+    }
+}
+
+#[tokio::test]
+async fn an_export_has_every_object_of_the_account_and_mode_and_no_other() {
+    let app = TestApp::start().await;
+    let child = app.child_of(&app.alice).await;
+    let made = one_of_each(&app, &child).await;
+    let others = one_of_each(&app, &app.alice).await;
+    app.drain().await;
+    let (objects, keys) = exported(&app, &account_of(&child), Mode::Test).await;
+    assert!(
+        keys.len() > 2,
+        "an invocation that is continued writes parts of its own: {keys:?}"
+    );
+    let ids: BTreeSet<String> = objects
+        .iter()
+        .filter_map(|object| object["id"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(ids.len(), objects.len(), "each object once");
+    let mut expected = listed(&child).await;
+    expected.extend(made.values().filter(|id| !id.starts_with("chst_")).cloned());
+    let missing: Vec<&String> = expected.difference(&ids).collect();
+    assert_eq!(missing, Vec::<&String>::new());
+    let text = Value::from(objects.clone()).to_string();
+    for id in others
+        .values()
+        .filter(|id| !id.starts_with("chst_") && *id != account_of(&app.alice).as_str())
+    {
+        assert!(
+            !text.contains(id.as_str()),
+            "{id} belongs to another account"
+        );
+    }
+    for resource in [
+        "fleets", "drivers", "vehicles", "policies", "invoices", "accounts",
+    ] {
+        let shown = child
+            .get(&format!("/v1/{resource}/{}", made[resource]))
+            .await;
+        assert!(objects.contains(&shown.body), "{resource}: {}", shown.text);
+    }
+    // No secret is in it: neither that of the endpoint nor a key.
+    let endpoint = format!("/v1/webhook_endpoints/{}", made["webhook_endpoints"]);
+    let secret = child.get(&endpoint).await.body["secret"]
+        .as_str()
+        .expect("a secret")
+        .to_owned();
+    assert!(
+        secret.starts_with("whsec_") && !text.contains(&secret),
+        "{secret}"
+    );
+    assert!(
+        !text.contains("sk_test_") && !text.contains("enc1."),
+        "{text}"
+    );
+    // The other mode has the account alone.
+    let (live, _) = exported(&app, &account_of(&child), Mode::Live).await;
+    let kinds: Vec<&str> = live
+        .iter()
+        .filter_map(|object| object["object"].as_str())
+        .collect();
+    assert_eq!(kinds, ["account"]);
+}
+
+#[tokio::test]
+async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
+    let app = TestApp::start().await;
+    let child = app.child_of(&app.alice).await;
+    child.post("/v1/fleets", fleet()).await.expect(200);
+    let id = account_of(&child);
+    let body = json!({"account": id, "mode": "test"});
+    let exported = app
+        .anon
+        .post("/_local/account_export", body)
+        .await
+        .expect(200);
+    assert_eq!(
+        (&exported.body["status"], &exported.body["files"]),
+        (&json!("succeeded"), &json!(1))
+    );
+    let link = exported.body["links"][0].as_str().expect("a link");
+    assert!(
+        app.anon
+            .get(link)
+            .await
+            .expect(200)
+            .text
+            .contains("\"fleet\"")
+    );
+    let body = json!({"account": id});
+    let early = app.anon.post("/_local/account_erasure", body.clone()).await;
+    assert_eq!(
+        early.error(),
+        (409, "invalid_request_error", None, Some("account"))
+    );
+    app.set_account_status(&id, "closed").await;
+    app.advance(CLOSED_FOR).await;
+    let erased = app
+        .anon
+        .post("/_local/account_erasure", body.clone())
+        .await
+        .expect(200);
+    assert_eq!(erased.body["status"], "erased");
+    let gone = app.anon.post("/_local/account_erasure", body).await;
+    assert_eq!(gone.status, 404);
+    let unknown = json!({"account": id, "now": true});
+    let unknown = app.anon.post("/_local/account_erasure", unknown).await;
+    assert_eq!(
+        unknown.error(),
+        (400, "invalid_request_error", None, Some("now"))
+    );
+    let done = app
+        .anon
+        .post("/_local/reencryption", json!({}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&done.body["status"], &done.body["changed"]),
+        (&json!("succeeded"), &json!(0))
+    );
+}
+
+const OLD: &str = "the old master secret of this test";
+const NEW: &str = "the new master secret of this test";
+
+/// The service on the same table with these keys, and a client of it.
+async fn with_keys(app: &TestApp, keys: &str) -> (App, Client) {
+    let parts = app.app();
+    let instance = App::new(
+        parts.store.clone(),
+        parts.clock.clone(),
+        parts.queue.clone(),
+        parts.schedules.clone(),
+        parts.payments.clone(),
+        parts.files.clone(),
+        Settings {
+            encryption_keys: EncryptionKeys::new(keys).expect("keys"),
+            ..Settings::clone(&parts.settings)
+        },
+    );
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+    let listener = listener.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let router = functions::router(instance.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let client = Client::new(&url, app.alice.key.as_deref());
+    (instance, client)
+}
+
+#[tokio::test]
+async fn secrets_are_encrypted_anew_and_the_old_key_is_not_needed_any_more() {
+    let app = TestApp::start().await;
+    let (_, old) = with_keys(&app, OLD).await;
+    let body = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    let headers = [("idempotency-key", "secret")];
+    let created = old
+        .send(
+            "POST",
+            "/v1/webhook_endpoints",
+            Some(body.to_string()),
+            &headers,
+        )
+        .await;
+    let path = format!("/v1/webhook_endpoints/{}", created.id());
+    let rotated = old
+        .post(&format!("{path}/rotate_secret"), json!({}))
+        .await
+        .expect(200);
+    let secret = rotated.body["secret"]
+        .as_str()
+        .expect("a secret")
+        .to_owned();
+
+    // The deployment `new,old` reads both, and encrypts with the new one.
+    let (both, _) = with_keys(&app, &format!("{NEW},{OLD}")).await;
+    let encrypted_with = |rows: &BTreeMap<(String, String), Value>| -> BTreeSet<String> {
+        let texts = rows
+            .values()
+            .map(Value::to_string)
+            .collect::<Vec<_>>()
+            .join("\n");
+        let keys = texts
+            .match_indices("enc1.")
+            .map(|(at, _)| texts[at + 5..at + 13].to_owned());
+        keys.collect()
+    };
+    let before = rows(&app).await;
+    assert_eq!(encrypted_with(&before).len(), 1);
+    let mut cursor = Value::Null;
+    let done = loop {
+        let invocation = json!({"cursor": cursor, "max_pages": 1, "rows_per_page": 20});
+        let invocation = serde_json::from_value(invocation).expect("an invocation");
+        let done = reencrypt::handle(&both, invocation)
+            .await
+            .expect("an answer");
+        match done.status {
+            reencrypt::ReencryptionStatus::Running => {
+                cursor = serde_json::to_value(done.cursor).expect("JSON");
+            }
+            reencrypt::ReencryptionStatus::Succeeded => break done,
+        }
+    };
+    assert_eq!((done.done.changed, done.done.overtaken), (2, 0), "{done:?}");
+    assert!(done.done.unreadable.is_empty());
+    let after = rows(&app).await;
+    assert_eq!(encrypted_with(&after).len(), 1);
+    assert_ne!(encrypted_with(&after), encrypted_with(&before));
+    let again = reencrypt::handle(&both, reencrypt::Reencrypt::default()).await;
+    assert_eq!(again.expect("an answer").done.changed, 0);
+
+    let (_, new) = with_keys(&app, NEW).await;
+    assert_eq!(new.get(&path).await.body["secret"], secret.as_str());
+    let replayed = new
+        .send(
+            "POST",
+            "/v1/webhook_endpoints",
+            Some(body.to_string()),
+            &headers,
+        )
+        .await;
+    assert_eq!(replayed.header("idempotent-replayed"), "true");
+    assert_eq!(replayed.body["secret"], created.body["secret"]);
+
+    // Without the old key its secrets cannot be read, and are counted.
+    let (only_old, _) = with_keys(&app, OLD).await;
+    let unreadable = reencrypt::handle(&only_old, reencrypt::Reencrypt::default()).await;
+    let unreadable = unreadable.expect("an answer").done;
+    assert_eq!(unreadable.changed, 0);
+    assert_eq!(
+        unreadable.unreadable.values().sum::<u64>(),
+        3,
+        "{unreadable:?}"
+    );
+    assert_eq!(
+        rows(&app).await,
+        after,
+        "what cannot be read is left as it is"
+    );
+}
+
+#[tokio::test]
+async fn the_tokens_of_charging_networks_are_encrypted_anew() {
+    let app = TestApp::start_with(|options| options.encryption_keys = Some(OLD.into())).await;
+    let network = Id::from(Connected::to(&app).await.network.as_str());
+    let token = async |keys: &str| {
+        let operators = operators(Mode::Test);
+        let row = app.app().store.load::<Network>(&operators, &network).await;
+        let keys = EncryptionKeys::new(keys).expect("keys");
+        let token = row.expect("the network").foreign_token(&keys);
+        token.map(|token| token.expose().to_owned())
+    };
+    let before = token(OLD).await.expect("a token");
+    assert!(token(NEW).await.is_err());
+    let (both, _) = with_keys(&app, &format!("{NEW},{OLD}")).await;
+    let done = reencrypt::handle(&both, reencrypt::Reencrypt::default()).await;
+    assert_eq!(done.expect("an answer").done.changed, 1);
+    assert_eq!(token(NEW).await.expect("the same token"), before);
+    assert!(token(OLD).await.is_err());
+}
