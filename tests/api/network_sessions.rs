@@ -478,10 +478,7 @@ mod start {
         assert!(scene.commands("STOP_SESSION").is_empty());
         scene.bill(&scene.cdr(&theirs, json!({}))).await;
         assert_eq!(scene.invoice().await.1, [energy(968)]);
-        assert_eq!(
-            scene.events().await,
-            ["completed", "failed", "started"]
-        );
+        assert_eq!(scene.events().await, ["completed", "failed", "started"]);
     }
 
     #[tokio::test]
