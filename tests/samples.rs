@@ -1,6 +1,7 @@
 //! The sample events in `events/`, sent to a service on which their objects exist.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 use shared::http::{Method, Route};
@@ -104,6 +105,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let method = alice.post("/v1/payment_methods", token).await.id();
     let rules = json!({"name": "Anything", "rules": {}});
     let policy = alice.post("/v1/policies", rules).await.id();
+    let card = charge_card(alice, &crew.vehicle).await;
     let transaction = app.transaction(alice, json!({"driver": crew.driver})).await;
     app.drain().await;
     let event = alice.get("/v1/events?limit=1").await.ids().remove(0);
@@ -171,6 +173,8 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         ("rpt_01a1f00000007000800000000000000a".into(), report),
         ("pm_01a1f00000007000800000000000000a".into(), method),
         ("pol_01a1f00000007000800000000000000c".into(), policy),
+        ("ccd_01a1f00000007000800000000000000d".into(), card),
+        ("04A1B2C3D4E5F6".into(), unused_uid()),
         ("txn_01a1f00000007000800000000000000b".into(), transaction),
         ("cs_01a1f00000007000800000000000000a".into(), session),
         ("est_01a1f00000007000800000000000000b".into(), estimation),
@@ -188,6 +192,21 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
             .expect(200);
     }
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// A uid that no charge card of a test has: not two of them, whatever their accounts, may have the same.
+pub fn unused_uid() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("04{:012X}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A charge card of a vehicle.
+///
+/// # Panics
+/// It cannot be created.
+pub async fn charge_card(client: &Client, vehicle: &str) -> String {
+    let body = json!({"uid": unused_uid(), "vehicle": vehicle});
+    client.post("/v1/charge_cards", body).await.id()
 }
 
 /// Creates an object of each kind in a client's test mode. Gives their ids by the names of their resources.
@@ -223,10 +242,12 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
     let invoice = client.post("/v1/invoices", window).await.id();
     let report = client.post("/v1/reports", json!({})).await.id();
+    let card = charge_card(client, &crew.vehicle).await;
     let account = client.account.clone().expect("an account").to_string();
     let mut objects = BTreeMap::from([
         ("accounts", account),
         ("api_keys", key),
+        ("charge_cards", card),
         ("charging_sessions", session),
         ("charging_stations", station),
         ("drivers", crew.driver),

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod api_keys;
 pub mod budget;
+pub mod charge_cards;
 pub mod charging_sessions;
 pub mod charging_stations;
 pub mod docs;
@@ -55,11 +56,12 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 23] = [
+pub const FUNCTIONS: [Function; 24] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
     reservations::expire::FUNCTION,
+    charge_cards::refresh::FUNCTION,
     charging_sessions::stop_at_limit::FUNCTION,
     charging_sessions::settle::FUNCTION,
     webhooks::deliver::FUNCTION,
@@ -122,6 +124,11 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(api_keys::create),
         route!(api_keys::delete),
         route!(api_keys::list),
+        route!(charge_cards::create),
+        route!(charge_cards::delete),
+        route!(charge_cards::list),
+        route!(charge_cards::retrieve),
+        route!(charge_cards::update),
         route!(charging_sessions::create),
         route!(charging_sessions::list),
         route!(charging_sessions::retrieve),
@@ -304,13 +311,14 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::ApplyResult { mode, command } => {
             Box::pin(networks::results::apply(app, *mode, command))
         }
-        Message::PushToken {
-            mode,
-            network,
-            kind,
-            uid,
-        } => Box::pin(networks::push_token::handle(
-            app, *mode, network, *kind, uid,
+        Message::PushToken { mode, network, uid } => {
+            Box::pin(networks::push_token::handle(app, *mode, network, uid))
+        }
+        Message::RefreshTokens { tenant, of, after } => Box::pin(charge_cards::refresh::handle(
+            app,
+            tenant,
+            of,
+            after.as_ref(),
         )),
         Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
         Message::GenerateReport { tenant, report } => {

@@ -345,6 +345,10 @@ codes! {
         "The account in the path, in Service-Account or of a report does not exist, or is neither your own nor your child.",
     OwnerScopeInvalid "owner_scope_invalid" 400
         "The owner named is of the wrong kind, or driver, vehicle and fleet do not belong together.",
+    ChargeCardConflict "charge_card_conflict" 409
+        "A charge card with this uid exists, or the change is not possible for the card that the service has made for a driver.",
+    ChargeCardNotFound "charge_card_not_found" 404
+        "No such charge card.",
     ChargingSessionConflict "charging_session_conflict" 409
         "The connector is busy, out of order or reserved for another vehicle; the station is closed, not active or, in live mode, not connected to a charging network; or the vehicle is charging already.",
     ChargingSessionDependencyNotFound "charging_session_dependency_not_found" 404

@@ -37,6 +37,7 @@ kinds! {
     Account "account" "acct_",
     Adjustment "adjustment" "adj_",
     ApiKey "api_key" "key_",
+    ChargeCard "charge_card" "ccd_",
     ChargingSession "charging_session" "cs_",
     ChargingStation "charging_station" "chst_",
     Driver "driver" "drv_",
@@ -94,6 +95,7 @@ macro_rules! resources {
 resources! {
     Accounts "accounts" Account,
     ApiKeys "api_keys" ApiKey,
+    ChargeCards "charge_cards" ChargeCard,
     ChargingSessions "charging_sessions" ChargingSession,
     ChargingStations "charging_stations" ChargingStation,
     Drivers "drivers" Driver,

@@ -127,6 +127,12 @@ codes! {
         let body = with(app.session(&crew, &station), json!({"driver": stranger}));
         app.alice.post("/v1/charging_sessions", body).await
     };
+    charge_card_conflict ChargeCardConflict async |app: &TestApp| {
+        let crew = app.crew(&app.alice).await;
+        let body = json!({"uid": "04AABBCC", "vehicle": crew.vehicle});
+        app.alice.post("/v1/charge_cards", body.clone()).await.expect(200);
+        app.alice.post("/v1/charge_cards", body).await
+    };
     charging_session_conflict ChargingSessionConflict async |app: &TestApp| {
         let (crew, station) = crew_and_station(app).await;
         start(app, &crew, &station).await;

@@ -3,6 +3,7 @@
 mod accounts;
 mod api_keys;
 mod capacity;
+mod charge_cards;
 mod charging_sessions;
 mod charging_stations;
 mod codes;

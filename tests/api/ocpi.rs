@@ -1307,34 +1307,22 @@ mod hub_client_info {
 
 mod tokens {
     use super::*;
-    use shared::ocpi::party::PartyId;
-    use shared::ocpi::token::{Token, TokenType, Whitelist};
-    use shared::store::networks::StoredToken;
-    use shared::{Mode, Timestamp};
+    use tests::Crew;
+    use tests::samples::unused_uid;
 
-    /// Stores the token of a card, as a charge card does.
-    async fn card(app: &TestApp, uid: &str, updated: &str, valid: bool) -> Token {
-        let token = Token {
-            owner: PartyId::new("GB", "FCS").expect("a party"),
-            uid: uid.into(),
-            kind: TokenType::Rfid,
-            contract_id: format!("GB-FCS-C{uid}"),
-            visual_number: None,
-            issuer: "Fleet Charging Service".into(),
-            valid,
-            whitelist: Whitelist::Allowed,
-            last_updated: Timestamp::parse(updated).expect("a time"),
-        };
-        let stored = StoredToken {
-            token: token.clone(),
-            card: None,
-        };
-        app.app()
-            .store
-            .put_token(Mode::Test, &stored)
-            .await
-            .expect("the table is there");
-        token
+    /// A card of the crew's driver and vehicle, with other members. Returns its path and its uid.
+    async fn card(app: &TestApp, crew: &Crew, change: Value) -> (String, String) {
+        let uid = unused_uid();
+        let body = json!({"uid": uid, "driver": crew.driver, "vehicle": crew.vehicle});
+        let made = app.alice.post("/v1/charge_cards", with(body, change)).await;
+        let path = format!("/v1/charge_cards/{}", made.expect(200).id());
+        app.drain().await;
+        (path, uid)
+    }
+
+    async fn change(app: &TestApp, path: &str, body: Value) {
+        app.alice.post(path, body).await.expect(200);
+        app.drain().await;
     }
 
     fn uids(answer: &Answer) -> Vec<String> {
@@ -1344,17 +1332,45 @@ mod tokens {
             .collect()
     }
 
+    /// The RFID tokens that the platform was sent under a uid, in order: whether each is valid, and its whitelist.
+    fn sent(cpo: &Connected, uid: &str) -> Vec<(bool, String)> {
+        let path = format!("/2.2.1/tokens/GB/FCS/{uid}?type=RFID");
+        let received = cpo.platform.received("PUT", &path).into_iter();
+        let seen = received.map(|one| {
+            let whitelist = one.body["whitelist"].as_str().expect("a whitelist");
+            (one.body["valid"] == json!(true), whitelist.to_owned())
+        });
+        seen.collect()
+    }
+
+    async fn authorize(app: &TestApp, cpo: &Connected, uid: &str, place: Option<&Value>) -> Value {
+        let path = format!("/tokens/{uid}/authorize");
+        let answer = cpo.send(app, "POST", &path, place).await;
+        assert_eq!(codes(&answer), (200, 1000), "{}", answer.text);
+        answer.body["data"].clone()
+    }
+
     #[tokio::test]
     async fn tokens_are_listed_by_page_in_the_order_of_their_updates() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
-        for (n, uid) in ["C", "A", "B", "E", "D"].into_iter().enumerate() {
-            card(&app, uid, &format!("2026-01-0{}T00:00:00Z", n + 1), true).await;
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        // The driver has an app card.
+        let page = cpo.send(&app, "GET", "/tokens", None).await;
+        assert_eq!(page.body["data"][0]["type"], "APP_USER");
+        let start = app.now();
+        let mut made = Vec::new();
+        for _ in 0..5 {
+            app.advance(60).await;
+            made.push(card(&app, &crew, json!({})).await);
         }
-        let page = cpo.send(&app, "GET", "/tokens?limit=2", None).await;
+        let path = |rest: &str| format!("/tokens?date_from={start}{rest}");
+        let page = cpo.send(&app, "GET", &path("&limit=2"), None).await;
+        let all: Vec<String> = made.iter().map(|(_, uid)| uid.clone()).collect();
         assert_eq!(
             (codes(&page), uids(&page)),
-            ((200, 1000), vec!["C".into(), "A".into()])
+            ((200, 1000), all[..2].to_vec())
         );
         assert_eq!(
             (page.header("x-total-count"), page.header("x-limit")),
@@ -1367,25 +1383,15 @@ mod tokens {
             walked.extend(uids(&page));
             link = page.header("link").to_owned();
         }
-        assert_eq!(walked, ["C", "A", "B", "E", "D"]);
-        let page = cpo
-            .send(
-                &app,
-                "GET",
-                "/tokens?date_from=2026-01-02T00:00:00Z&date_to=2026-01-04T00:00:00Z",
-                None,
-            )
-            .await;
-        assert_eq!(
-            (uids(&page), page.header("x-total-count")),
-            (vec!["A".into(), "B".into()], "2")
-        );
-        let page = cpo
-            .send(&app, "GET", "/tokens?offset=1&limit=1", None)
-            .await;
-        assert_eq!(uids(&page), ["A"]);
+        assert_eq!(walked, all);
+        // A card that changes comes last.
+        app.advance(60).await;
+        change(&app, &made[1].0, json!({"status": "lost"})).await;
+        let page = cpo.send(&app, "GET", &path("&offset=3"), None).await;
+        assert_eq!(uids(&page), [all[4].clone(), all[1].clone()]);
+        assert_eq!(page.body["data"][1]["valid"], false);
         let none = cpo
-            .send(&app, "GET", "/tokens?date_from=2027-01-01T00:00:00Z", None)
+            .send(&app, "GET", "/tokens?date_from=2097-01-01T00:00:00Z", None)
             .await;
         assert_eq!((uids(&none).len(), none.header("link")), (0, ""));
         for wrong in ["limit=0", "offset=-1", "date_from=soon"] {
@@ -1398,46 +1404,7 @@ mod tokens {
     }
 
     #[tokio::test]
-    async fn a_token_is_authorized_as_long_as_it_is_valid() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let token = card(&app, "04AABBCC", "2026-01-01T00:00:00Z", true).await;
-        let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
-        let answer = cpo
-            .send(&app, "POST", "/tokens/04aabbcc/authorize", Some(&place))
-            .await;
-        assert_eq!(codes(&answer), (200, 1000));
-        let want = json!({"allowed": "ALLOWED", "token": token, "location": place});
-        assert_eq!(answer.body["data"], want);
-        let answer = cpo
-            .send(&app, "POST", "/tokens/04AABBCC/authorize?type=RFID", None)
-            .await;
-        assert_eq!(answer.body["data"]["allowed"], "ALLOWED");
-        card(&app, "04AABBCC", "2026-01-02T00:00:00Z", false).await;
-        let answer = cpo
-            .send(&app, "POST", "/tokens/04AABBCC/authorize", Some(&place))
-            .await;
-        assert_eq!(answer.body["data"]["allowed"], "BLOCKED");
-        assert!(answer.body["data"].get("location").is_none());
-        for path in [
-            "/tokens/unknown/authorize",
-            "/tokens/04AABBCC/authorize?type=APP_USER",
-        ] {
-            assert_eq!(
-                codes(&cpo.send(&app, "POST", path, None).await),
-                (404, 2004),
-                "{path}"
-            );
-        }
-        let answer = cpo
-            .send(&app, "POST", "/tokens/04AABBCC/authorize?type=PAPER", None)
-            .await;
-        assert_eq!(codes(&answer), (200, 2001));
-        app.drain().await;
-    }
-
-    #[tokio::test]
-    async fn a_token_that_changes_is_sent_to_every_connected_network() {
+    async fn networks_are_sent_a_token_whenever_something_changes_that_it_depends_on() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
         let suspended = Connected::with(&app, |behaviour| {
@@ -1450,35 +1417,271 @@ mod tokens {
         )
         .await
         .expect("suspended");
-        let token = card(&app, "04AABBCC", "2026-01-01T00:00:00Z", true).await;
-        app.drain().await;
-        let blocked = card(&app, "04AABBCC", "2026-01-02T00:00:00Z", false).await;
-        app.drain().await;
-        let path = "/2.2.1/tokens/GB/FCS/04AABBCC?type=RFID";
-        let bodies: Vec<Value> = cpo
+        let crew = app.crew(&app.alice).await;
+        let (path, uid) = card(&app, &crew, json!({"visual_number": "FC-0001"})).await;
+        let [first] = &cpo
             .platform
-            .received("PUT", path)
-            .into_iter()
-            .map(|one| one.body)
-            .collect();
-        assert_eq!(bodies, [json!(token), json!(blocked)]);
-        assert!(
-            suspended
-                .platform
-                .received("PUT", "/2.2.1/tokens")
-                .is_empty()
-        );
-        // A platform that cannot be reached is sent it again.
-        cpo.platform.behaviour().fail = vec![503];
-        card(&app, "04DD", "2026-01-03T00:00:00Z", true).await;
+            .received("PUT", &format!("/2.2.1/tokens/GB/FCS/{uid}"))[..]
+        else {
+            panic!("one token is sent");
+        };
+        let updated = first.body["last_updated"].as_str().expect("a time");
+        let (contract, group) = (&first.body["contract_id"], &first.body["group_id"]);
+        let want = json!({"country_code": "GB", "party_id": "FCS", "uid": uid, "type": "RFID", "contract_id": contract,
+            "group_id": group, "visual_number": "FC-0001", "issuer": "Fleet Charging Service", "valid": true,
+            "whitelist": "ALLOWED", "last_updated": updated});
+        assert_eq!(first.body, want);
+        let allowed = (true, "ALLOWED".to_owned());
+        let refused = (false, "ALLOWED".to_owned());
+        let mut expected = vec![allowed.clone()];
+        let driver = format!("/v1/drivers/{}", crew.driver);
+        let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
+        let fleet = format!("/v1/fleets/{}", crew.fleet);
+        for (path, off) in [
+            (&path, "blocked"),
+            (&path, "lost"),
+            (&driver, "suspended"),
+            (&vehicle, "retired"),
+            (&fleet, "archived"),
+        ] {
+            change(&app, path, json!({"status": off})).await;
+            expected.push((false, sent(&cpo, &uid).pop().expect("a token").1));
+            assert_eq!(sent(&cpo, &uid), expected, "{path} {off}");
+            change(&app, path, json!({"status": "active"})).await;
+            expected.push(allowed.clone());
+            assert_eq!(sent(&cpo, &uid), expected, "{path} active");
+        }
+        for (status, token) in [("suspended", &refused), ("active", &allowed)] {
+            let account = app.alice.account.clone().expect("an account");
+            app.set_account_status(&account, status).await;
+            app.drain().await;
+            expected.push(token.clone());
+            assert_eq!(sent(&cpo, &uid), expected, "{status}");
+        }
+        // What does not concern the token is not sent.
+        change(&app, &path, json!({"metadata": {"a": "b"}})).await;
+        change(&app, &driver, json!({"name": "Another"})).await;
+        assert_eq!(sent(&cpo, &uid), expected);
+        // A policy that depends on the place or the time makes networks ask.
+        let rules = json!({"name": "P", "rules": {"denied_operators": ["Nobody"]}});
+        let policy = app.alice.post("/v1/policies", rules).await.id();
+        change(&app, &fleet, json!({"policy_ids": [policy]})).await;
+        expected.push((true, "NEVER".to_owned()));
+        assert_eq!(sent(&cpo, &uid), expected);
+        change(
+            &app,
+            &format!("/v1/policies/{policy}"),
+            json!({"status": "inactive"}),
+        )
+        .await;
+        expected.push(allowed.clone());
+        assert_eq!(sent(&cpo, &uid), expected);
+        app.alice.delete(&path).await.expect(200);
         app.drain().await;
+        expected.push(refused);
+        assert_eq!(sent(&cpo, &uid), expected);
+        // The same card can be given out again.
+        let body =
+            json!({"uid": uid.to_lowercase(), "driver": crew.driver, "vehicle": crew.vehicle});
+        app.alice.post("/v1/charge_cards", body).await.expect(200);
+        app.drain().await;
+        let lower = uid.to_lowercase();
+        assert!(sent(&cpo, &lower).pop().expect("a token").0);
+        let received = cpo.platform.received("PUT", "/2.2.1/tokens");
+        let all: Vec<String> = received.iter().map(|one| one.body.to_string()).collect();
+        for private in [
+            "Ada",
+            "fleet.example",
+            "AB12",
+            "acct_",
+            "drv_",
+            "veh_",
+            "flt_",
+        ] {
+            assert!(all.iter().all(|one| !one.contains(private)), "{private}");
+        }
+        let none = suspended.platform.received("PUT", "/2.2.1/tokens");
+        assert!(none.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_platform_that_cannot_be_reached_is_sent_the_token_again() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        cpo.platform.behaviour().fail = vec![503];
+        let (_, uid) = card(&app, &crew, json!({})).await;
         app.advance(10).await;
+        assert_eq!(sent(&cpo, &uid).len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_card_is_authorized_as_it_is_at_that_moment() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let crew = app.crew(&app.alice).await;
+        // The pull that follows the exchange of credentials is over before the location is pushed.
+        app.drain().await;
+        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        let until = app.in_minutes(60);
+        let (path, uid) = card(&app, &crew, json!({"valid_until": until})).await;
+        let place = json!({"location_id": "AMS-1", "evse_uids": ["E1", "E2"]});
+        let answer = authorize(&app, &cpo, &uid.to_lowercase(), Some(&place)).await;
+        assert_eq!(answer["allowed"], "ALLOWED");
+        // The vehicle has no plug for the second one.
         assert_eq!(
-            cpo.platform
-                .received("PUT", "/2.2.1/tokens/GB/FCS/04DD")
-                .len(),
-            2
+            answer["location"],
+            json!({"location_id": "AMS-1", "evse_uids": ["E1"]})
         );
+        assert_eq!(answer["token"]["uid"], json!(uid));
+        let reference = answer["authorization_reference"].as_str();
+        assert!(reference.is_some_and(|one| (1..=36).contains(&one.len())));
+        for body in [None, Some(json!({})), Some(Value::Null)] {
+            let answer = authorize(&app, &cpo, &uid, body.as_ref()).await;
+            assert_eq!(answer["allowed"], "ALLOWED", "{body:?}");
+            assert!(answer.get("location").is_none());
+        }
+        // A location that this service does not know is no reason to refuse.
+        let unknown = json!({"location_id": "NOWHERE"});
+        let answer = authorize(&app, &cpo, &uid, Some(&unknown)).await;
+        assert_eq!(
+            (&answer["allowed"], answer.get("location")),
+            (&json!("ALLOWED"), None)
+        );
+        for off in ["blocked", "lost"] {
+            // Without waiting for anything that follows from the change.
+            app.alice
+                .post(&path, json!({"status": off}))
+                .await
+                .expect(200);
+            let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+            assert_eq!(answer["allowed"], "BLOCKED");
+            assert_eq!(answer["token"]["valid"], false);
+            assert!(
+                answer.get("location").is_none() && answer.get("authorization_reference").is_none()
+            );
+        }
+        change(&app, &path, json!({"status": "active"})).await;
+        let driver = format!("/v1/drivers/{}", crew.driver);
+        for (path, status) in [
+            (driver, "suspended"),
+            (format!("/v1/vehicles/{}", crew.vehicle), "inactive"),
+            (format!("/v1/fleets/{}", crew.fleet), "suspended"),
+        ] {
+            change(&app, &path, json!({"status": status})).await;
+            let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+            assert_eq!(answer["allowed"], "BLOCKED", "{path}");
+            change(&app, &path, json!({"status": "active"})).await;
+        }
+        app.advance(60 * 60).await;
+        let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+        assert_eq!(answer["allowed"], "EXPIRED");
+        assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+        for path in [
+            "/tokens/unknown/authorize".to_owned(),
+            format!("/tokens/{uid}/authorize?type=APP_USER"),
+        ] {
+            let answer = cpo.send(&app, "POST", &path, None).await;
+            assert_eq!(codes(&answer), (404, 2004), "{path}");
+        }
+        let path = format!("/tokens/{uid}/authorize?type=PAPER");
+        let answer = cpo.send(&app, "POST", &path, None).await;
+        assert_eq!(codes(&answer), (200, 2001));
+        let path = format!("/tokens/{uid}/authorize");
+        let wrong = json!({"evse_uids": ["E1"]});
+        let answer = cpo.send(&app, "POST", &path, Some(&wrong)).await;
+        assert_eq!(codes(&answer), (200, 2001));
+    }
+
+    #[tokio::test]
+    async fn policies_and_money_decide_where_a_card_may_be_used() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let crew = app.crew(&app.alice).await;
+        // The pull that follows the exchange of credentials is over before the location is pushed.
+        app.drain().await;
+        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        let (_, uid) = card(&app, &crew, json!({})).await;
+        let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
+        let driver = format!("/v1/drivers/{}", crew.driver);
+        for (rules, allowed) in [
+            (
+                json!({"denied_operators": ["Example Operator"]}),
+                "NOT_ALLOWED",
+            ),
+            (
+                json!({"allowed_operators": ["Example Operator"]}),
+                "ALLOWED",
+            ),
+            (
+                json!({"geofences": [{"center": {"latitude": 0.0, "longitude": 0.0}, "name": "F", "radius_meters": 1}]}),
+                "NOT_ALLOWED",
+            ),
+        ] {
+            let body = json!({"name": "P", "rules": rules});
+            let policy = app.alice.post("/v1/policies", body).await.id();
+            change(&app, &driver, json!({"policy_ids": [policy]})).await;
+            let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+            assert_eq!(answer["allowed"], allowed, "{rules}");
+            // Without a place there is too little information.
+            let path = format!("/tokens/{uid}/authorize");
+            let answer = cpo.send(&app, "POST", &path, None).await;
+            assert_eq!(codes(&answer), (200, 2002));
+            let nowhere = json!({"location_id": "NOWHERE"});
+            let answer = cpo.send(&app, "POST", &path, Some(&nowhere)).await;
+            assert_eq!(codes(&answer), (200, 2003));
+        }
+        change(&app, &driver, json!({"policy_ids": []})).await;
+        let wallet = json!({"type": "wallet", "driver": crew.driver});
+        let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
+        let preferred = json!({"preferences": {"default_payment_method": wallet}});
+        change(&app, &driver, preferred).await;
+        let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+        assert_eq!(answer["allowed"], "NO_CREDIT");
+        assert_eq!(
+            authorize(&app, &cpo, &uid, None).await["allowed"],
+            "NO_CREDIT"
+        );
+        let method = app.payment_method("tok_success", json!({})).await;
+        let top_up = json!({"amount": 500, "payment_method": method});
+        app.alice
+            .post(&format!("{driver}/top_up"), top_up)
+            .await
+            .expect(200);
+        let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+        assert_eq!(answer["allowed"], "ALLOWED");
+        // A vehicle that charges elsewhere cannot charge here.
+        let depot = app.station(json!({})).await;
+        let body = app.session(&crew, &depot);
+        app.alice
+            .post("/v1/charging_sessions", body)
+            .await
+            .expect(200);
+        let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+        assert_eq!(answer["allowed"], "NOT_ALLOWED");
+        app.drain().await;
+    }
+
+    #[tokio::test]
+    async fn a_network_sees_nothing_of_a_tenant_but_its_tokens() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let crew = app.crew(&app.alice).await;
+        let secret = json!({"metadata": {"note": "secret"}, "vehicle": null});
+        let (path, uid) = card(&app, &crew, secret).await;
+        let page = cpo.send(&app, "GET", "/tokens", None).await.text;
+        let answer = authorize(&app, &cpo, &uid, None).await.to_string();
+        let id = path.rsplit('/').next().expect("an id");
+        for private in [id, "secret", "Ada", "acct_", "drv_", "veh_", "flt_", "ccd_"] {
+            assert!(
+                !page.contains(private) && !answer.contains(private),
+                "{private}"
+            );
+        }
+        app.drain().await;
     }
 }
 

@@ -8,17 +8,12 @@
 //! What an object belongs to is written in the transaction that changes the session, so that of two workers with the same object one has
 //! to begin again.
 
-use shared::charging::calendar::CalendarOwner;
 use shared::charging::session::{CardSession, Outcome};
 use shared::models::adjustment::Adjustment;
 use shared::models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector};
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::stored::Stored;
-use shared::models::vehicle::Vehicle;
 use shared::ocpi::cdr::Cdr;
 use shared::ocpi::cost::CdrToken;
 use shared::ocpi::object::{Module, ObjectId};
@@ -29,10 +24,10 @@ use shared::store::keys::Partition;
 use shared::store::list::PageRequest;
 use shared::store::networks::{Matched, ReceivedObject};
 use shared::time::MINUTE;
-use shared::window::Window;
 use shared::{App, Error, Id, Kind, Timestamp};
 
 use super::operate::change;
+use crate::charge_cards::tap;
 use crate::networks::tokens::{self, Holder};
 use crate::references;
 
@@ -42,9 +37,6 @@ const TRIES: usize = 5;
 /// How much earlier than the network's session ours was created at most, in milliseconds, and by how much the beginning of a CDR differs
 /// from that of its session.
 const NEAR: i64 = 15 * MINUTE;
-
-/// How long before its reserved start a vehicle counts as come for its reservation, in milliseconds.
-const EARLY: i64 = 15 * MINUTE;
 
 /// How many sessions of a driver at a station are looked at.
 const MAX_CANDIDATES: usize = 50;
@@ -386,7 +378,7 @@ async fn charges_elsewhere(
     Ok(false)
 }
 
-/// The session that was started with a card: not in the table yet. None if its place or the vehicle is not known.
+/// The session that was started with a card: not in the table yet. None if its place is not known, or the card leads to nobody there.
 async fn by_card(
     app: &App,
     mode: Mode,
@@ -398,31 +390,22 @@ async fn by_card(
     let Some((station, connector)) = place_of(app, mode, tenant, reference).await? else {
         return Ok(None);
     };
-    let reservation =
-        reserved(app, tenant, holder, &station, &connector, reference.started).await?;
-    let reserved_for = reservation.as_ref().map(|row| &row.object);
-    let driver = match (&holder.driver, reserved_for) {
-        (Some(driver), _) => Some(driver.clone()),
-        (None, Some(reservation)) => Some(reservation.driver.clone()),
-        (None, None) => None,
+    let reader = tap::Place {
+        station: &station,
+        evse: &connector.evse,
     };
-    let vehicle = match (&holder.vehicle, reserved_for) {
-        (Some(vehicle), _) => Some(vehicle.clone()),
-        (None, Some(reservation)) => Some(reservation.vehicle.clone()),
-        (None, None) => None,
-    };
-    let Some((driver, vehicle)) = people(app, tenant, driver, vehicle, &connector).await? else {
+    let (token, began) = (reference.token, reference.started);
+    let found = tokens::who_charges(app, mode, token, reader, began).await?;
+    let Some(found) = found else {
         return Ok(None);
     };
-    let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
-    let fleet = fleet.map(|row| row.object);
     let card = CardSession {
         station: &station,
         connector: &connector,
-        driver: &driver.object,
-        vehicle: &vehicle,
-        reservation: reserved_for.map(|reservation| &reservation.id),
-        currency: references::currency(app, tenant, &driver, fleet.as_ref()).await?,
+        driver: &found.driver.object,
+        vehicle: &found.vehicle,
+        reservation: found.reservation.as_ref().map(|row| &row.object.id),
+        currency: references::currency(app, tenant, &found.driver, Some(&found.fleet)).await?,
     };
     Ok(ChargingSession::by_card(&card, now))
 }
@@ -459,97 +442,4 @@ async fn place_of(
     let connector = connectors().find(is_named).or_else(|| connectors().next());
     let connector = connector.cloned();
     Ok(connector.map(|connector| (station, connector)))
-}
-
-/// The driver and the vehicle, where at least one is known. A driver without a named vehicle has the first of the own vehicles that fits
-/// the connector, or the only one that does of the fleet's; a vehicle without a named driver has its first driver.
-async fn people(
-    app: &App,
-    tenant: &Tenant,
-    driver: Option<Id>,
-    vehicle: Option<Id>,
-    connector: &Connector,
-) -> Result<Option<(Stored<Driver>, Vehicle)>, Error> {
-    if let Some(vehicle) = vehicle {
-        let Some(vehicle) = app.store.find::<Vehicle>(tenant, &vehicle).await? else {
-            return Ok(None);
-        };
-        let vehicle = vehicle.object;
-        let Some(driver) = driver.or_else(|| vehicle.drivers.first().cloned()) else {
-            return Ok(None);
-        };
-        let driver = app.store.find::<Driver>(tenant, &driver).await?;
-        return Ok(driver.map(|driver| (driver, vehicle)));
-    }
-    let Some(driver) = driver else {
-        return Ok(None);
-    };
-    let Some(driver) = app.store.find::<Driver>(tenant, &driver).await? else {
-        return Ok(None);
-    };
-    let fits = |vehicle: &Vehicle| connector.connector_type() == Some(vehicle.charging_standard);
-    let own = app
-        .store
-        .get_all::<Vehicle>(tenant, &driver.object.vehicles)
-        .await?;
-    let mut own = own.into_iter().map(|row| row.object).filter(fits);
-    if let Some(vehicle) = own.next() {
-        return Ok(Some((driver, vehicle)));
-    }
-    let mut shared = Vec::new();
-    for fleet in &driver.object.fleets {
-        let kind = Kind::Vehicle;
-        let partition = Partition::Fleet {
-            tenant,
-            fleet,
-            kind,
-        };
-        let page_request = PageRequest::first(MAX_CANDIDATES);
-        let found = app
-            .store
-            .list::<Vehicle>(partition, &page_request, Vec::new())
-            .await?;
-        shared.extend(found.rows.into_iter().map(|row| row.object).filter(fits));
-    }
-    let only = (shared.len() == 1).then(|| shared.pop()).flatten();
-    Ok(only.map(|vehicle| (driver, vehicle)))
-}
-
-/// The confirmed reservation of the holder at the EVSE and at that time.
-async fn reserved(
-    app: &App,
-    tenant: &Tenant,
-    holder: &Holder,
-    station: &ChargingStation,
-    connector: &Connector,
-    at: Timestamp,
-) -> Result<Option<Stored<Reservation>>, Error> {
-    let owner = CalendarOwner::evse_of(&station.id, connector);
-    let window = Window {
-        from: at,
-        until: at.plus_millis(EARLY),
-    };
-    let pages = window.utc_days().map(|day| (owner.clone(), day)).collect();
-    let calendars = app.store.calendars(tenant.mode, pages).await?;
-    let expected = calendars.entries(&owner).into_iter().filter(|entry| {
-        entry.holder.is(Kind::Reservation)
-            && entry.account.as_ref() == Some(&tenant.account)
-            && entry.window.from.plus_millis(-EARLY) <= at
-            && at < entry.window.until
-    });
-    for entry in expected {
-        let found = app.store.find::<Reservation>(tenant, &entry.holder).await?;
-        let ours = found.filter(|row| {
-            let reservation = &row.object;
-            let is_holders = holder.driver.as_ref() == Some(&reservation.driver)
-                || holder.vehicle.as_ref() == Some(&reservation.vehicle);
-            is_holders
-                && reservation.status == ReservationStatus::Confirmed
-                && reservation.charging_session.is_none()
-        });
-        if ours.is_some() {
-            return Ok(ours);
-        }
-    }
-    Ok(None)
 }

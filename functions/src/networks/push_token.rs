@@ -5,7 +5,6 @@
 
 use shared::models::stored::Stored;
 use shared::ocpi::network::{Network, NetworkStatus};
-use shared::ocpi::token::TokenType;
 use shared::ocpi::versions::{InterfaceRole, module};
 use shared::ocpi_client::{Platform, below};
 use shared::origin::Mode;
@@ -16,13 +15,7 @@ use shared::{App, Error, Id};
 ///
 /// # Errors
 /// The table or the platform cannot be reached: the message comes again.
-pub async fn handle(
-    app: &App,
-    mode: Mode,
-    network: &Id,
-    kind: TokenType,
-    uid: &str,
-) -> Result<(), Error> {
+pub async fn handle(app: &App, mode: Mode, network: &Id, uid: &str) -> Result<(), Error> {
     let network: Option<Stored<Network>> = app.store.find(&operators(mode), network).await?;
     let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
     let Some(network) = connected else {
@@ -31,11 +24,11 @@ pub async fn handle(
     let endpoint = network
         .object
         .endpoint(module::TOKENS, InterfaceRole::Receiver);
-    let stored = app.store.token(mode, kind, uid).await?;
-    let (Some(endpoint), Some(stored)) = (endpoint, stored) else {
+    let stored = app.store.card_token(mode, uid).await?;
+    let token = stored.and_then(|stored| stored.token);
+    let (Some(endpoint), Some(token)) = (endpoint, token) else {
         return Ok(());
     };
-    let token = stored.token;
     let platform = Platform {
         app,
         token: network.foreign_token(&app.settings.encryption_keys)?,
@@ -43,7 +36,7 @@ pub async fn handle(
     };
     let (country, party) = (token.owner.country_code(), token.owner.party_id());
     let url = below(endpoint, &[country, party, &token.uid]);
-    let url = format!("{url}?type={}", kind.as_str());
+    let url = format!("{url}?type={}", token.kind.as_str());
     let body = serde_json::to_value(&token).map_err(Error::internal)?;
     match platform.put(&url, &body).await {
         Ok(_) => Ok(()),

@@ -1,18 +1,30 @@
-//! `/ocpi/{version}/tokens`: a platform reads the tokens of charge cards, or asks whether one may charge.
+//! `/ocpi/{version}/tokens`: a platform reads the tokens of charge cards, or asks whether one may charge (real-time authorization,
+//! OCPI 2.2.1 section 12.2.2.2).
+//!
+//! The answer is that of the cards at this moment. If it depends on the place, and the platform does not say where, the status code is
+//! 2002; if the location is unknown, 2003. An authorization reference is new in every answer: a session belongs to its card by the uid
+//! of its token.
+
+use std::time::Duration;
 
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
-use shared::App;
 use shared::http::edge::base_url;
+use shared::models::charging_station::ChargingStation;
 use shared::ocpi::envelope::StatusCode;
+use shared::ocpi::object::{Module as Objects, ObjectId};
 use shared::ocpi::page::{MAX_LIMIT, PageQuery};
 use shared::ocpi::reader::lenient;
 use shared::ocpi::token::{AllowedType, AuthorizationInfo, LocationReferences, TokenType};
 use shared::ocpi::versions::{OwnUrls, module as names};
+use shared::store::networks::operators;
+use shared::{App, Id, Kind};
+use tokio::time::timeout;
 
 use super::edge::{InVersion, OptionalJson, Party};
 use super::module::{Module, operation};
 use super::reply::{Reply, Result};
+use crate::charge_cards::authorize::{self, Authorization, Whereabouts};
 
 const LIST: &str = "/ocpi/{version}/tokens";
 const AUTHORIZE: &str = "/ocpi/{version}/tokens/{token_uid}/authorize";
@@ -48,7 +60,6 @@ async fn list(
         .store
         .tokens(party.mode, times, query.offset, query.limit)
         .await?;
-    let tokens: Vec<_> = tokens.into_iter().map(|one| one.token).collect();
     let url = OwnUrls(&base_url(&app.settings, &headers)).module(version, names::TOKENS);
     let reply = Reply::data(&tokens)?
         .with_header("x-total-count", total.to_string())
@@ -58,6 +69,9 @@ async fn list(
         None => reply,
     })
 }
+
+/// How long an answer may take: networks wait for 2 seconds before they decide by themselves.
+const PATIENCE: Duration = Duration::from_millis(1_800);
 
 /// Says whether a token may charge.
 async fn authorize(
@@ -76,21 +90,83 @@ async fn authorize(
         Some((_, name)) => TokenType::from_name(&name)
             .ok_or_else(|| invalid("type: expected AD_HOC_USER, APP_USER or RFID".into()))?,
     };
-    let location: Option<LocationReferences> = match &body {
+    // A network that does not say where leaves the body out, or sends an empty object or null.
+    let named =
+        body.filter(|body| !body.is_null() && body.as_object().is_none_or(|one| !one.is_empty()));
+    let place: Option<LocationReferences> = match &named {
         None => None,
         Some(body) => Some(lenient(body).map_err(invalid)?),
     };
-    let unknown = || Reply::not_found("This token is unknown.").coded(StatusCode::UNKNOWN_TOKEN);
-    let stored = app.store.token(party.mode, kind, &uid).await?;
-    let token = stored.ok_or_else(unknown)?.token;
-    let allowed = match token.valid {
-        true => AllowedType::Allowed,
-        false => AllowedType::Blocked,
+    let decided = decide(&app, &party, (kind, &uid), place);
+    let late = |_| Reply::error(StatusCode::SERVER_ERROR, "The request took too long.");
+    timeout(PATIENCE * app.settings.slack, decided)
+        .await
+        .map_err(late)?
+}
+
+async fn decide(
+    app: &App,
+    party: &Party,
+    token: (TokenType, &str),
+    place: Option<LocationReferences>,
+) -> Result {
+    let station = match &place {
+        None => None,
+        Some(place) => Some(station_of(app, party, &place.location_id).await?),
     };
+    let whereabouts = match (&station, &place) {
+        (Some(Some(station)), Some(place)) => Whereabouts::Station(station, &place.evse_uids),
+        _ => Whereabouts::Unknown,
+    };
+    let decided = authorize::authorize(app, party.mode, token, whereabouts).await?;
+    let unknown = || Reply::not_found("This token is unknown.").coded(StatusCode::UNKNOWN_TOKEN);
+    let Authorization {
+        allowed,
+        token,
+        evses,
+        needs_place,
+    } = decided.ok_or_else(unknown)?;
+    let is_allowed = allowed == AllowedType::Allowed;
+    if is_allowed && needs_place {
+        return Err(match place {
+            None => Reply::error(
+                StatusCode::NOT_ENOUGH_INFORMATION,
+                "The answer depends on the place: send location_id and evse_uids.",
+            ),
+            Some(_) => Reply::error(StatusCode::UNKNOWN_LOCATION, "This location is unknown."),
+        });
+    }
+    let is_known = matches!(station, Some(Some(_)));
+    let reference = Id::new(Kind::Request, app.now());
+    let digits = reference
+        .as_str()
+        .trim_start_matches(Kind::Request.prefix());
     Reply::data(&AuthorizationInfo {
         allowed,
         token,
-        location: location.filter(|_| allowed == AllowedType::Allowed),
-        authorization_reference: None,
+        location: place
+            .filter(|_| is_allowed && is_known)
+            .map(|place| LocationReferences {
+                evse_uids: evses,
+                ..place
+            }),
+        authorization_reference: is_allowed.then(|| digits.to_owned()),
     })
+}
+
+/// The station that a location of the party became.
+async fn station_of(app: &App, party: &Party, location: &str) -> Result<Option<ChargingStation>> {
+    let Some(sender) = party.sender() else {
+        return Ok(None);
+    };
+    let Ok(id) = ObjectId::new(sender.clone(), Objects::Locations, location) else {
+        return Ok(None);
+    };
+    let received = app.store.received(party.mode, &id).await?;
+    let Some(station) = received.and_then(|one| one.station) else {
+        return Ok(None);
+    };
+    let tenant = operators(party.mode);
+    let station = app.store.find::<ChargingStation>(&tenant, &station).await?;
+    Ok(station.map(|row| row.object))
 }

@@ -23,6 +23,7 @@ use shared::App;
 use shared::charging::calendar::CalendarOwner;
 use shared::error::{Error, Result};
 use shared::id::{Id, Kind};
+use shared::models::charge_card::ChargeCard;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector, StationInternal};
 use shared::models::driver::Driver;
@@ -114,6 +115,9 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
     {
         return relayed.await;
     }
+    if let Some(account) = text(new, "pk").and_then(keys::parse_account) {
+        return relay_account(app, account, change).await;
+    }
     let Some((tenant, id)) = text(new, "pk").and_then(keys::parse_object) else {
         return Ok(());
     };
@@ -127,12 +131,71 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
             | Kind::Transaction
             | Kind::Fleet,
         ) => schedule(app, &tenant, &id, change).await?,
+        Some(Kind::ChargeCard) => {
+            schedule(app, &tenant, &id, change).await?;
+            refresh_tokens(app, &tenant, &id).await?;
+        }
         _ => {}
+    }
+    if changes_tokens(&id, change) {
+        refresh_tokens(app, &tenant, &id).await?;
     }
     announce(app, &tenant, &id, change).await
 }
 
-/// Deletes the rows that belong to a deleted object: the lines of an invoice.
+/// The members of an object that the tokens of charge cards depend on.
+fn members_of_tokens(kind: Option<Kind>) -> &'static [&'static str] {
+    match kind {
+        Some(Kind::Driver) => &["status", "fleets", "vehicles", "policy_ids"],
+        Some(Kind::Vehicle) => &["status", "drivers", "policy_ids"],
+        Some(Kind::Fleet) => &["status", "policy_ids"],
+        Some(Kind::Policy) => &["status", "mode", "rules"],
+        Some(Kind::Account) => &["status"],
+        _ => &[],
+    }
+}
+
+/// Whether something changes that the tokens of charge cards depend on. Nothing depends on a new object yet, but a driver has a card
+/// from the beginning.
+fn changes_tokens(id: &Id, change: &StreamRecord) -> bool {
+    let member = |item: &Option<Item>, name: &str| match item.as_ref()?.get("object")? {
+        AttributeValue::M(members) => members.get(name).cloned(),
+        _ => None,
+    };
+    let kind = id.kind();
+    let differs = |name: &&str| member(&change.old, name) != member(&change.new, name);
+    match change.old.is_some() {
+        true => members_of_tokens(kind).iter().any(|name| differs(&name)),
+        false => kind == Some(Kind::Driver),
+    }
+}
+
+async fn refresh_tokens(app: &App, tenant: &Tenant, of: &Id) -> Result<()> {
+    let message = Message::RefreshTokens {
+        tenant: tenant.clone(),
+        of: of.clone(),
+        after: None,
+    };
+    app.queue.send(&message, 0).await
+}
+
+/// The status of an account holds in both of its modes.
+async fn relay_account(app: &App, account: Id, change: &StreamRecord) -> Result<()> {
+    if change.old.is_none() || !changes_tokens(&account, change) {
+        return Ok(());
+    }
+    for mode in [Mode::Live, Mode::Test] {
+        let tenant = Tenant {
+            account: account.clone(),
+            mode,
+        };
+        refresh_tokens(app, &tenant, &account).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the rows that belong to a deleted object, such as the lines of an invoice, and takes the charge cards from a driver or a
+/// vehicle.
 async fn removed(app: &App, change: &StreamRecord) -> Result<()> {
     let key = |name| change.old.as_ref().and_then(|old| text(old, name));
     let (Some(pk), Some(sk)) = (key("pk"), key("sk")) else {
@@ -141,6 +204,9 @@ async fn removed(app: &App, change: &StreamRecord) -> Result<()> {
     match keys::parse_object(pk) {
         Some((tenant, id)) if id.is(Kind::Invoice) && keys::heads_invoice(sk) => {
             app.store.drop_lines(&tenant, &id).await
+        }
+        Some((tenant, id)) if (id.is(Kind::Driver) || id.is(Kind::Vehicle)) && sk == "#" => {
+            refresh_tokens(app, &tenant, &id).await
         }
         _ => Ok(()),
     }
@@ -228,6 +294,7 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
             .transpose()
     }
     match id.kind() {
+        Some(Kind::ChargeCard) => read_as::<ChargeCard>(item),
         Some(Kind::ChargingSession) => read_as::<ChargingSession>(item),
         Some(Kind::Driver) => read_as::<Driver>(item),
         Some(Kind::Fleet) => read_as::<Fleet>(item),
@@ -370,8 +437,13 @@ fn relay_of_network<'a>(
             app.queue.send(&message, 0).await
         }));
     }
-    let (mode, kind, uid) = keys::parse_charge_token(pk)?;
+    let (mode, uid) = keys::parse_charge_token(pk)?;
     Some(Box::pin(async move {
+        // The uid of a new card has no token yet.
+        let token = text_of(&change.new, "state");
+        if token.is_none() || token == text_of(&change.old, "state") {
+            return Ok(());
+        }
         for network in app.store.networks(mode).await? {
             if network.object.status != NetworkStatus::Connected {
                 continue;
@@ -379,7 +451,6 @@ fn relay_of_network<'a>(
             let message = Message::PushToken {
                 mode,
                 network: network.object.id,
-                kind,
                 uid: uid.clone(),
             };
             app.queue.send(&message, 0).await?;
@@ -481,6 +552,11 @@ fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
             tenant,
             fleet: id.clone(),
         }),
+        Kind::ChargeCard => Some(Message::RefreshTokens {
+            tenant,
+            of: id.clone(),
+            after: None,
+        }),
         _ => None,
     }
 }
@@ -571,7 +647,7 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             app.send_at(*due, &message).await?;
             Ok(true)
         }
-        Some(Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet) => {
+        Some(Kind::ChargeCard | Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet) => {
             match check_message(tenant, id) {
                 Some(message) => app.send_at(*due, &message).await.map(|()| true),
                 None => Ok(false),

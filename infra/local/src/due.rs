@@ -79,6 +79,9 @@ impl Work {
                 transaction,
             } => of(tenant, transaction),
             Message::BillFleet { tenant, fleet } => of(tenant, fleet),
+            Message::RefreshTokens {
+                tenant, of: object, ..
+            } => of(tenant, object),
             Message::SyncNetwork { network, .. } | Message::PushToken { network, .. } => {
                 (None, Some(network.clone()))
             }

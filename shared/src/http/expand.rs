@@ -55,6 +55,8 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
         "preferences.default_payment_method",
         Kind::PaymentMethod,
     ),
+    (Kind::ChargeCard, "driver", Kind::Driver),
+    (Kind::ChargeCard, "vehicle", Kind::Vehicle),
     (
         Kind::ChargingSession,
         "charging_station",

@@ -23,6 +23,9 @@ macro_rules! event_types {
 }
 
 event_types! {
+    ChargeCardCreated "charge_card.created",
+    ChargeCardDeleted "charge_card.deleted",
+    ChargeCardUpdated "charge_card.updated",
     ChargingSessionCancelled "charging_session.cancelled",
     ChargingSessionCompleted "charging_session.completed",
     ChargingSessionFailed "charging_session.failed",

@@ -4,6 +4,7 @@ pub mod account;
 pub mod adjustment;
 pub mod api_key;
 pub mod body;
+pub mod charge_card;
 pub mod charging_session;
 pub mod charging_station;
 pub mod driver;

@@ -75,6 +75,21 @@ pub struct Rules {
     pub time_windows: Vec<TimeWindow>,
 }
 
+impl Rules {
+    /// Whether they depend on the station: on its operator, its place or its price.
+    pub fn depend_on_station(&self) -> bool {
+        !self.allowed_operators.is_empty()
+            || !self.denied_operators.is_empty()
+            || !self.geofences.is_empty()
+            || self.max_price_per_kwh.is_some()
+    }
+
+    /// Whether they depend on the time.
+    pub fn depend_on_time(&self) -> bool {
+        !self.time_windows.is_empty()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Geofence {

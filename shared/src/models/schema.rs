@@ -10,6 +10,7 @@ use utoipa::__dev::ComposeSchema;
 use utoipa::{PartialSchema, ToSchema};
 
 use super::api_key::{Resource, Scope};
+use super::charge_card::{CardUid, VisualNumber};
 use super::charging_station::Plug;
 use super::event::EventType;
 use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
@@ -72,6 +73,8 @@ schemas! {
     [MAX: usize] (Text<MAX>) format!("Text{MAX}"), string().min_length(Some(1)).max_length(Some(MAX)).pattern(Some(r"\S"));
     [MAX: usize] (Memo<MAX>) format!("Memo{MAX}"), string().max_length(Some(MAX));
     (Email) "Email", string().max_length(Some(254)).pattern(Some("^[!-?A-~]{1,64}@[0-9A-Za-z]([0-9A-Za-z.-]{0,187}[0-9A-Za-z])?$"));
+    (CardUid) "CardUid", string().pattern(Some("^[!-~]{1,36}$")).description(Some("As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not case-sensitive."));
+    (VisualNumber) "VisualNumber", string().pattern(Some("^[0-9A-Za-z][0-9A-Za-z ./-]{0,63}$")).description(Some("The number that is printed on the card."));
     (ZoneName) "ZoneName", string().description(Some("IANA time zone, such as `Europe/London`."));
     (TimeOfDay) "TimeOfDay", string().pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$"));
     [MOST: u16] (Degrees<MOST>) format!("Degrees{MOST}"), number(-f64::from(MOST), f64::from(MOST));

@@ -16,6 +16,9 @@ pub struct Token {
     #[serde(rename = "type")]
     pub kind: TokenType,
     pub contract_id: String,
+    /// Tokens with the same group may end each other's sessions and use each other's reservations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visual_number: Option<String>,
     /// The company that issued the card.
@@ -137,6 +140,7 @@ mod tests {
             uid: "bdf21bce".into(),
             kind: TokenType::AppUser,
             contract_id: "DE8ACC12E46L89".into(),
+            group_id: None,
             visual_number: None,
             issuer: "TheNewMotion".into(),
             valid: true,

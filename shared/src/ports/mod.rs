@@ -14,7 +14,6 @@ use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::models::reservation::ReservationRequest;
 use crate::ocpi::object::ObjectId;
-use crate::ocpi::token::TokenType;
 use crate::origin::{Mode, Tenant};
 use crate::time::{MINUTE, Timestamp};
 
@@ -112,8 +111,14 @@ pub enum Message {
     PushToken {
         mode: Mode,
         network: Id,
-        kind: TokenType,
         uid: String,
+    },
+    /// Bring the tokens of charge cards up to date that depend on an object, those of the cards after the given one.
+    RefreshTokens {
+        tenant: Tenant,
+        of: Id,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Id>,
     },
     /// Draft the invoice and create the report of a fleet whose billing or reporting period is over.
     BillFleet { tenant: Tenant, fleet: Id },
@@ -134,6 +139,7 @@ pub enum Work {
     BillFleet,
     SyncNetwork,
     OperateNetwork,
+    RefreshTokens,
 }
 
 impl Work {
@@ -163,6 +169,7 @@ impl Message {
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
+            Self::RefreshTokens { .. } => Work::RefreshTokens,
         }
     }
 
@@ -192,6 +199,7 @@ impl Message {
                 transaction,
             } => (tenant, transaction),
             Self::BillFleet { tenant, fleet } => (tenant, fleet),
+            Self::RefreshTokens { tenant, of, .. } => (tenant, of),
             Self::Deliver { tenant, event, .. } => (tenant, event),
             Self::SyncNetwork { network, .. } | Self::PushToken { network, .. } => {
                 return (None, Some(network));
@@ -220,9 +228,8 @@ impl Message {
             Self::BillFleet { fleet, .. } => fleet.to_string(),
             Self::SyncNetwork { network, .. } => network.to_string(),
             Self::ApplyTariff { tariff, .. } => digest_of("tariff", &tariff.to_string()),
-            Self::PushToken {
-                network, kind, uid, ..
-            } => digest_of("token", &format!("{network} {} {uid}", kind.as_str())),
+            Self::PushToken { network, uid, .. } => digest_of("token", &format!("{network} {uid}")),
+            Self::RefreshTokens { of, .. } => of.to_string(),
             Self::Deliver {
                 event, endpoint, ..
             } => digest_of("deliver", &format!("{event} {endpoint}")),
@@ -240,6 +247,7 @@ pub fn schedule_names(tenant: &Tenant, id: &Id, endpoints: &BTreeSet<Id>) -> Vec
             | Kind::Invoice
             | Kind::Report
             | Kind::Transaction
+            | Kind::ChargeCard
             | Kind::Fleet,
         ) => vec![id.to_string()],
         Some(Kind::Event) => {

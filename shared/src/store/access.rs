@@ -15,7 +15,11 @@ pub enum Rows {
     /// Which account a payment method or customer of the payment provider belongs to.
     ProviderIds,
     Calendars,
-    /// Objects that networks have sent, commands to them, and tokens of charge cards.
+    /// Which charge cards drivers and vehicles have.
+    CardHolders,
+    /// The uids of charge cards, and their tokens.
+    CardTokens,
+    /// Objects that networks have sent, and commands to them.
     OcpiObjects,
     /// Which networks tokens and parties belong to.
     OcpiCredentials,
@@ -36,7 +40,9 @@ impl Rows {
             Self::Rates => vec!["acct_*#RATE".into(), "net_*#RATE".into()],
             Self::ProviderIds => vec!["live#PROVIDER#*".into(), "test#PROVIDER#*".into()],
             Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],
-            Self::OcpiObjects => of_ocpi(&["OBJECT", "COMMAND", "CARD"]),
+            Self::CardHolders => vec!["acct_*#CARDS#*".into()],
+            Self::CardTokens => of_ocpi(&["CARD"]),
+            Self::OcpiObjects => of_ocpi(&["OBJECT", "COMMAND"]),
             Self::OcpiCredentials => of_ocpi(&["TOKEN", "PARTY"]),
         }
     }

@@ -116,6 +116,16 @@ impl Store {
         }
     }
 
+    /// The accounts that an account has made.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn children(&self, parent: &Id) -> Result<Vec<Id>> {
+        let items = self.items_in(Partition::Children { parent }).await?;
+        let ids = items.iter().map(|item| Id::from(string(item, "list_sk")));
+        Ok(ids.collect())
+    }
+
     /// The account's own row and whether the other may act in it: an account may act in itself and in its children.
     ///
     /// # Errors

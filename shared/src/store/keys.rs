@@ -14,6 +14,7 @@
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
+//! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
@@ -26,7 +27,7 @@
 //! | object as a party has sent it | `<mode>#OCPI#OBJECT#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<country>*<party>` by id, of sessions and CDRs that belong to none of ours `<mode>#OCPI#UNMATCHED` by time |
 //! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
 //! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
-//! | token of a charge card | `<mode>#OCPI#CARD#<type>#<uid>` | `#` | `network`: `<mode>#OCPI#CARDS` by time of update |
+//! | uid of a charge card, and its token | `<mode>#OCPI#CARD#<uid>` | `#` | `network`: `<mode>#OCPI#CARDS` by time of update; `ttl` 90 days after the card was deleted |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
@@ -41,7 +42,6 @@ use crate::charging::calendar::CalendarOwner;
 use crate::id::{Id, Kind};
 use crate::ocpi::object::{Module, ObjectId};
 use crate::ocpi::party::PartyId;
-use crate::ocpi::token::TokenType;
 use crate::origin::{Mode, Tenant};
 use crate::time::Timestamp;
 
@@ -78,6 +78,12 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         fleet: &'a Id,
         driver: &'a Id,
+    },
+    /// That a charge card belongs to a driver or a vehicle.
+    CardOf {
+        tenant: &'a Tenant,
+        holder: &'a Id,
+        card: &'a Id,
     },
     Line {
         tenant: &'a Tenant,
@@ -149,10 +155,9 @@ pub enum Key<'a> {
         mode: Mode,
         id: &'a Id,
     },
-    /// The token of a charge card.
+    /// The uid of a charge card, and its token.
     ChargeToken {
         mode: Mode,
-        kind: TokenType,
         uid: &'a str,
     },
 }
@@ -194,6 +199,14 @@ impl Key<'_> {
                 fleet,
                 driver,
             } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
+            Self::CardOf {
+                tenant,
+                holder,
+                card,
+            } => (
+                of_tenant(tenant, &format!("CARDS#{holder}")),
+                card.to_string(),
+            ),
             Self::Line {
                 tenant,
                 invoice,
@@ -238,9 +251,8 @@ impl Key<'_> {
             Self::NetworkCommand { mode, id } => {
                 (of_ocpi(mode, COMMAND, id.as_str()), ALONE.into())
             }
-            Self::ChargeToken { mode, kind, uid } => {
-                let name = format!("{}#{}", kind.as_str(), uid.to_lowercase());
-                (of_ocpi(mode, CARD, &name), ALONE.into())
+            Self::ChargeToken { mode, uid } => {
+                (of_ocpi(mode, CARD, &uid.to_lowercase()), ALONE.into())
             }
         }
     }
@@ -420,13 +432,18 @@ pub fn parse_network_command(pk: &str) -> Option<(Mode, Id)> {
     Some((mode.parse().ok()?, id))
 }
 
-/// The mode, type and uid of the `pk` of a charge card's token, the uid in lower case.
-pub fn parse_charge_token(pk: &str) -> Option<(Mode, TokenType, String)> {
+/// The mode and uid of the `pk` of a charge card's token, the uid in lower case.
+pub fn parse_charge_token(pk: &str) -> Option<(Mode, String)> {
     let (mode, rest) = pk.split_once("#OCPI#")?;
-    let (what, rest) = rest.split_once('#')?;
-    let (kind, uid) = rest.split_once('#')?;
-    let kind = TokenType::from_name(kind).filter(|_| what == CARD)?;
-    Some((mode.parse().ok()?, kind, uid.to_owned()))
+    let (what, uid) = rest.split_once('#')?;
+    let mode = mode.parse().ok().filter(|_| what == CARD)?;
+    Some((mode, uid.to_owned()))
+}
+
+/// The account of the `pk` of an account's own row.
+pub fn parse_account(pk: &str) -> Option<Id> {
+    let id = Id::from(pk.strip_prefix("ACCOUNT#")?);
+    id.is(Kind::Account).then_some(id)
 }
 
 /// The mode and id of a network's `pk`.
@@ -495,6 +512,11 @@ mod tests {
                 fleet: &id,
                 driver: &other,
             },
+            Key::CardOf {
+                tenant: &tenant,
+                holder: &id,
+                card: &other,
+            },
             Key::Line {
                 tenant: &tenant,
                 invoice: &id,
@@ -547,14 +569,9 @@ mod tests {
         assert_eq!((read_mode, read.id.as_str()), (mode, "a#1"));
         assert_eq!(Key::OcpiObject { mode, id: &read }.pair().0, pk);
         assert!(parse_charge_token(&pk).is_none() && parse_network(&pk).is_none());
-        let kind = TokenType::Rfid;
-        let (pk, _) = Key::ChargeToken {
-            mode,
-            kind,
-            uid: "04AA",
-        }
-        .pair();
-        assert_eq!(parse_charge_token(&pk), Some((mode, kind, "04aa".into())));
+        let uid = "04#AA";
+        let (pk, _) = Key::ChargeToken { mode, uid }.pair();
+        assert_eq!(parse_charge_token(&pk), Some((mode, "04#aa".into())));
         assert!(parse_ocpi_object(&pk).is_none() && parse_object(&pk).is_none());
         let command = Id::from_number(Kind::NetworkCommand, 1);
         let id = &command;

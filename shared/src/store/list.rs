@@ -37,6 +37,8 @@ pub enum Cursor<C = Id> {
 pub enum Members<'a> {
     /// The drivers attached to a fleet.
     OfFleet(&'a Id),
+    /// The charge cards of a driver or a vehicle.
+    CardsOf(&'a Id),
     /// Ids that another object holds.
     These(Vec<Id>),
 }
@@ -362,6 +364,7 @@ impl Store {
         loop {
             let ids = match &members {
                 Members::OfFleet(fleet) => self.drivers_of(tenant, fleet, &rest).await?,
+                Members::CardsOf(holder) => self.cards_of(tenant, holder, &rest).await?,
                 Members::These(ids) => page_of_ids(ids.clone(), T::KIND, &rest),
             };
             let last = if backward {
@@ -412,10 +415,20 @@ impl Store {
         kind: Kind,
         page_request: &PageRequest,
     ) -> Result<Page<Item>> {
+        let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
+        self.in_collection(pk, kind, page_request).await
+    }
+
+    /// One page of the rows with this partition key whose sort keys are ids of a kind.
+    pub(super) async fn in_collection(
+        &self,
+        pk: String,
+        kind: Kind,
+        page_request: &PageRequest,
+    ) -> Result<Page<Item>> {
         let Some((low, high)) = page_request.bounds(kind) else {
             return Ok(Page::from_rows(Vec::new(), page_request));
         };
-        let (pk, _) = super::keys::Key::Object { tenant, id: object }.pair();
         let query = self.client.query().table_name(&self.table);
         let page = query
             .key_condition_expression("pk = :pk AND sk BETWEEN :low AND :high")

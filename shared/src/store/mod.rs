@@ -3,6 +3,7 @@
 pub mod access;
 pub mod accounts;
 pub mod calendars;
+pub mod charge_cards;
 pub mod client;
 
 pub mod deliveries;

@@ -23,7 +23,6 @@ use crate::ocpi::command::{CommandType, ResponseType, ResultType};
 use crate::ocpi::network::{Network, NetworkInternal, NetworkStatus};
 use crate::ocpi::object::{Module, ObjectId};
 use crate::ocpi::party::PartyId;
-use crate::ocpi::token::{Token, TokenType};
 use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::network::Subject;
 use crate::time::{DAY, MINUTE, Timestamp};
@@ -481,95 +480,6 @@ impl Store {
         Ok(pulled)
     }
 
-    /// The token of a charge card, as networks know it.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn token(
-        &self,
-        mode: Mode,
-        kind: TokenType,
-        uid: &str,
-    ) -> Result<Option<StoredToken>> {
-        let item = self
-            .item(Key::ChargeToken { mode, kind, uid }, true)
-            .await?;
-        item.map(|item| read_state(&item)).transpose()
-    }
-
-    /// Stores the token of a charge card. The relay sends it to every connected network.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn put_token(&self, mode: Mode, token: &StoredToken) -> Result<()> {
-        let key = Key::ChargeToken {
-            mode,
-            kind: token.token.kind,
-            uid: &token.token.uid,
-        };
-        let mut item = key_item(key);
-        let (_, attribute, value) = Partition::Tokens { mode }.place();
-        item.insert(attribute.into(), s(value));
-        let updated = token.token.last_updated;
-        let order = format!("{updated} {}", token.token.uid.to_lowercase());
-        item.insert("network_sk".into(), s(order));
-        item.insert(STATE.into(), state(token)?);
-        item.insert("version".into(), n(updated.unix_millis()));
-        let put = self.client.put_item().table_name(&self.table);
-        let put = put.set_item(Some(item)).send().await;
-        put.map_err(client::failure).map(drop)
-    }
-
-    /// The tokens that were updated within a time, the one that was updated first first: so many, after so many. And how many
-    /// there are in all.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn tokens(
-        &self,
-        mode: Mode,
-        (from, to): (Option<Timestamp>, Option<Timestamp>),
-        offset: usize,
-        limit: usize,
-    ) -> Result<(Vec<StoredToken>, usize)> {
-        let (index, attribute, value) = Partition::Tokens { mode }.place();
-        // Every moment is written with as many digits, so the order of the texts is that of the moments.
-        let low = from.map_or_else(String::new, |from| from.to_string());
-        let low = if low.is_empty() { " ".to_owned() } else { low };
-        let high = to.map_or_else(|| "~".to_owned(), |to| to.to_string());
-        if low >= high {
-            return Ok((Vec::new(), 0));
-        }
-        let pages = self
-            .client
-            .query()
-            .table_name(&self.table)
-            .index_name(index)
-            .key_condition_expression("#pk = :pk AND network_sk BETWEEN :low AND :high")
-            .expression_attribute_names("#pk", attribute)
-            .expression_attribute_values(":pk", s(value))
-            .expression_attribute_values(":low", s(low))
-            .expression_attribute_values(":high", s(high))
-            .projection_expression("pk, sk")
-            .into_paginator()
-            .items()
-            .send();
-        let keys: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
-        let total = keys.len();
-        let keys: Vec<Item> = keys.into_iter().skip(offset).take(limit).collect();
-        let order: Vec<String> = keys
-            .iter()
-            .map(|key| string(key, "pk").to_owned())
-            .collect();
-        let items = self.items(keys, None, false).await?;
-        let mut found: HashMap<String, StoredToken> = HashMap::new();
-        for item in &items {
-            found.insert(string(item, "pk").to_owned(), read_state(item)?);
-        }
-        let tokens = order.iter().filter_map(|key| found.remove(key)).collect();
-        Ok((tokens, total))
-    }
-
     /// The keys of a partition of the index `network`, in order.
     async fn network_index(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
         let (index, attribute, value) = partition.place();
@@ -588,22 +498,14 @@ impl Store {
     }
 }
 
-/// A token, and the driver or card behind it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredToken {
-    pub token: Token,
-    /// The charge card that the token stands for; `None` for one that an operator has made.
-    pub card: Option<Subject>,
-}
-
 const RAW: &str = "raw";
-const STATE: &str = "state";
+pub(super) const STATE: &str = "state";
 
-fn state<T: Serialize>(value: &T) -> Result<AttributeValue> {
+pub(super) fn state<T: Serialize>(value: &T) -> Result<AttributeValue> {
     serde_json::to_string(value).map(s).map_err(Error::internal)
 }
 
-fn read_state<T: serde::de::DeserializeOwned>(item: &Item) -> Result<T> {
+pub(super) fn read_state<T: serde::de::DeserializeOwned>(item: &Item) -> Result<T> {
     serde_json::from_str(string(item, STATE)).map_err(Error::permanent)
 }
 

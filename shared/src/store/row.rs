@@ -12,6 +12,7 @@ use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountInternal};
 use crate::models::adjustment::{Adjustment, AdjustmentInternal};
 use crate::models::api_key::{ApiKey, ApiKeyInternal};
+use crate::models::charge_card::{ChargeCard, ChargeCardInternal};
 use crate::models::charging_session::{ChargingSession, SessionInternal};
 use crate::models::charging_station::{ChargingStation, StationInternal};
 use crate::models::driver::Driver;
@@ -344,6 +345,12 @@ records! {
         }
     }
 
+    ChargeCard {
+        fn next_action_at(internal: &ChargeCardInternal) -> Option<Timestamp> {
+            internal.next_action_at
+        }
+    }
+
     PaymentMethod {}
     Policy {}
     // The object in the row has the masked secret, which is what most readers are shown. The secret itself is in
@@ -562,6 +569,7 @@ fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
     })
 }
 
+impl ById for ChargeCard {}
 impl ById for ChargingSession {}
 impl ById for Driver {}
 impl ById for Estimation {}

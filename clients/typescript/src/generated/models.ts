@@ -74,7 +74,21 @@ export type Capabilities = Schemas["Capabilities"];
 
 export type Card = Schemas["Card"];
 
+export type CardStatus = Schemas["CardStatus"];
+
+export type CardType = Schemas["CardType"];
+
 export type Center = Schemas["Center"];
+
+export type ChargeCard<Expand extends string = never> = Expanded<Schemas["ChargeCard"], Expand>;
+
+/** The body of `POST /v1/charge_cards`. */
+export type ChargeCardCreateParams = Schemas["ChargeCardCreateParams"];
+
+export type ChargeCardEvent<Expand extends string = never> = Expanded<Schemas["ChargeCardEvent"], Expand>;
+
+/** The body of `POST /v1/charge_cards/{id}`. */
+export type ChargeCardUpdateParams = Schemas["ChargeCardUpdateParams"];
 
 export type ChargingSession<Expand extends string = never> = Expanded<Schemas["ChargingSession"], Expand>;
 
@@ -102,6 +116,8 @@ export type ConnectorType = Schemas["ConnectorType"];
 export type CostLine = Schemas["CostLine"];
 
 export type DeletedApiKey = Schemas["DeletedApiKey"];
+
+export type DeletedChargeCard = Schemas["DeletedChargeCard"];
 
 export type DeletedDriver = Schemas["DeletedDriver"];
 
@@ -415,6 +431,8 @@ export type Weekday = Schemas["Weekday"];
 /** The specific condition behind an error. */
 export type ErrorCode =
   | "account_not_found"
+  | "charge_card_conflict"
+  | "charge_card_not_found"
   | "charging_session_conflict"
   | "charging_session_dependency_not_found"
   | "charging_session_not_found"

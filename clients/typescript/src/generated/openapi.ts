@@ -116,6 +116,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/charge_cards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List charge cards
+         * @description The charge cards, newest first. Filters: `driver`, `vehicle`, `status`.
+         */
+        get: operations["listChargeCards"];
+        put?: never;
+        /**
+         * Create a charge card
+         * @description Creates an RFID card. Its token is sent to every connected charging network.
+         */
+        post: operations["createChargeCard"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/charge_cards/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a charge card
+         * @description Shows a charge card.
+         */
+        get: operations["retrieveChargeCard"];
+        put?: never;
+        /**
+         * Update a charge card
+         * @description Updates a charge card. What networks know of it follows within seconds. An authorization that a network asks for considers the change at once.
+         */
+        post: operations["updateChargeCard"];
+        /**
+         * Delete a charge card
+         * @description Deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can be used for a new card.
+         */
+        delete: operations["deleteChargeCard"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/charging_sessions": {
         parameters: {
             query?: never;
@@ -1122,6 +1174,66 @@ export interface paths {
     };
 }
 export interface webhooks {
+    "charge_card.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * charge_card.created
+         * @description Sent to the endpoints that subscribed to `charge_card.created`. Answer 200, 201, 202 or 204; any other status is retried.
+         */
+        post: operations["onChargeCardCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "charge_card.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * charge_card.deleted
+         * @description Sent to the endpoints that subscribed to `charge_card.deleted`. Answer 200, 201, 202 or 204; any other status is retried.
+         */
+        post: operations["onChargeCardDeleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "charge_card.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * charge_card.updated
+         * @description Sent to the endpoints that subscribed to `charge_card.updated`. Answer 200, 201, 202 or 204; any other status is retried.
+         */
+        post: operations["onChargeCardUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "charging_session.cancelled": {
         parameters: {
             query?: never;
@@ -2104,7 +2216,7 @@ export interface components {
              */
             expires_at?: string | null;
             /** @description What a restricted key may do; without it the key has full access. At most the scopes of the key that makes it. */
-            scopes?: ("*" | "accounts:read" | "accounts:write" | "api_keys:read" | "api_keys:write" | "charging_sessions:read" | "charging_sessions:write" | "charging_stations:read" | "charging_stations:write" | "drivers:read" | "drivers:write" | "estimations:read" | "estimations:write" | "events:read" | "events:write" | "fleets:read" | "fleets:write" | "invoices:read" | "invoices:write" | "payment_methods:read" | "payment_methods:write" | "policies:read" | "policies:write" | "reports:read" | "reports:write" | "reservations:read" | "reservations:write" | "transactions:read" | "transactions:write" | "vehicles:read" | "vehicles:write" | "webhook_endpoints:read" | "webhook_endpoints:write")[] | null;
+            scopes?: ("*" | "accounts:read" | "accounts:write" | "api_keys:read" | "api_keys:write" | "charge_cards:read" | "charge_cards:write" | "charging_sessions:read" | "charging_sessions:write" | "charging_stations:read" | "charging_stations:write" | "drivers:read" | "drivers:write" | "estimations:read" | "estimations:write" | "events:read" | "events:write" | "fleets:read" | "fleets:write" | "invoices:read" | "invoices:write" | "payment_methods:read" | "payment_methods:write" | "policies:read" | "policies:write" | "reports:read" | "reports:write" | "reservations:read" | "reservations:write" | "transactions:read" | "transactions:write" | "vehicles:read" | "vehicles:write" | "webhook_endpoints:read" | "webhook_endpoints:write")[] | null;
         };
         /** @description One page of a list. */
         ApiKeyPage: {
@@ -2239,11 +2351,183 @@ export interface components {
             fingerprint: string;
             last4: string;
         };
+        /** @enum {string} */
+        CardStatus: "active" | "blocked" | "lost" | "expired";
+        /** @enum {string} */
+        CardType: "rfid" | "app";
         Center: {
             /** @description -90 to 90. */
             latitude: number;
             /** @description -180 to 180. */
             longitude: number;
+        };
+        ChargeCard: {
+            /** Format: date-time */
+            created: string;
+            /** @description The driver who charges with the card; null if the vehicle alone decides. */
+            driver: components["schemas"]["ExpandableDriver"] | null;
+            /** @description Opaque. */
+            id: string;
+            /** @description Key-value pairs that belong to the client; empty when unset. */
+            metadata: {
+                [key: string]: string;
+            };
+            /** @constant */
+            object: "charge_card";
+            status: components["schemas"]["CardStatus"];
+            type: components["schemas"]["CardType"];
+            /** @description Unique among all cards of a mode. */
+            uid: string;
+            /** Format: date-time */
+            updated: string;
+            /**
+             * Format: date-time
+             * @description When the card expires; null for never.
+             */
+            valid_until: string | null;
+            /** @description The vehicle that is charged with the card; null if the driver alone decides. */
+            vehicle: components["schemas"]["ExpandableVehicle"] | null;
+            /** @description Networks receive it. */
+            visual_number: string | null;
+        };
+        /** @description The request conflicts with the current state. Codes: `charge_card_conflict`. */
+        ChargeCardConflictError: {
+            /** @enum {string|null} */
+            code: "charge_card_conflict" | null;
+            /** @description Where the code is explained. */
+            doc_url: string | null;
+            /** @description For a human reader. */
+            message: string;
+            /** @constant */
+            object: "error";
+            /** @description The parameter at fault, as a path: `location.radius`. */
+            param: string | null;
+            /** @description The id of the request, for support. */
+            request: string;
+            /** @constant */
+            status: 409;
+            /** @description In the response to a request that charges: the transaction that shows whether it did. */
+            transaction?: string;
+            /** @enum {string} */
+            type: "idempotency_error" | "invalid_request_error";
+        };
+        /** @description The body of `POST /v1/charge_cards`. */
+        ChargeCardCreateParams: {
+            /** @description Required unless `vehicle` is given. */
+            driver?: string | null;
+            /** @description Pairs to set; a null or empty value removes its key. */
+            metadata?: {
+                [key: string]: string | null;
+            } | null;
+            /** @description Always `rfid`: the service makes the cards of the type `app`. */
+            type?: components["schemas"]["CardType"];
+            /** @description As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not case-sensitive. */
+            uid: string;
+            /**
+             * Format: date-time
+             * @description In the future.
+             */
+            valid_until?: string | null;
+            /** @description Required unless `driver` is given. */
+            vehicle?: string | null;
+            /** @description The number that is printed on the card. */
+            visual_number?: string | null;
+        };
+        /** @description Something that the request names does not exist. Codes: `account_not_found`, `charge_card_not_found`, `driver_not_found`, `vehicle_not_found`. */
+        ChargeCardDriverVehicleNotFoundError: {
+            /** @enum {string} */
+            code: "account_not_found" | "charge_card_not_found" | "driver_not_found" | "vehicle_not_found";
+            /** @description Where the code is explained. */
+            doc_url: string | null;
+            /** @description For a human reader. */
+            message: string;
+            /** @constant */
+            object: "error";
+            /** @description The parameter at fault, as a path: `location.radius`. */
+            param: string | null;
+            /** @description The id of the request, for support. */
+            request: string;
+            /** @constant */
+            status: 404;
+            /** @enum {string} */
+            type: "invalid_request_error";
+        };
+        ChargeCardEvent: {
+            account: components["schemas"]["ExpandableAccount"];
+            /** @description The version the payload is rendered in. */
+            api_version: string;
+            /** Format: date-time */
+            created: string;
+            data: {
+                /** @description The resource as it was when the event happened. */
+                object: components["schemas"]["ChargeCard"];
+                /**
+                 * @description On `*.updated`: the members that changed, with the values they had. Left out where it and `object` would be larger
+                 *     than 256 KiB together.
+                 */
+                previous_attributes?: {
+                    [key: string]: unknown;
+                };
+            };
+            /** @description Opaque. */
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            object: "event";
+            /** @description Deliveries not yet acknowledged or given up. */
+            pending_webhooks: number;
+            /** @description The request that caused the event; null when the service acted by itself. */
+            request: components["schemas"]["EventRequest"] | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "charge_card.created" | "charge_card.deleted" | "charge_card.updated";
+        };
+        /** @description Something that the request names does not exist. Codes: `account_not_found`, `charge_card_not_found`. */
+        ChargeCardNotFoundError: {
+            /** @enum {string} */
+            code: "account_not_found" | "charge_card_not_found";
+            /** @description Where the code is explained. */
+            doc_url: string | null;
+            /** @description For a human reader. */
+            message: string;
+            /** @constant */
+            object: "error";
+            /** @description The parameter at fault, as a path: `location.radius`. */
+            param: string | null;
+            /** @description The id of the request, for support. */
+            request: string;
+            /** @constant */
+            status: 404;
+            /** @enum {string} */
+            type: "invalid_request_error";
+        };
+        /** @description One page of a list. */
+        ChargeCardPage: {
+            data: components["schemas"]["ChargeCard"][];
+            /** @description Null on the last page. */
+            next_page_url: string | null;
+            /** @description Null on the first page. */
+            previous_page_url: string | null;
+        };
+        /** @description The body of `POST /v1/charge_cards/{id}`. */
+        ChargeCardUpdateParams: {
+            driver?: string | null;
+            /** @description Pairs to set; a null or empty value removes its key. */
+            metadata?: {
+                [key: string]: string | null;
+            } | null;
+            /** @description `active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`. */
+            status?: components["schemas"]["CardStatus"];
+            /**
+             * Format: date-time
+             * @description A card that has expired becomes active when this is moved into the future or removed.
+             */
+            valid_until?: string | null;
+            vehicle?: string | null;
+            /** @description The number that is printed on the card. */
+            visual_number?: string | null;
         };
         ChargingSession: {
             /** @description Minor units of `currency` not yet paid; live while the session is active. */
@@ -2759,6 +3043,13 @@ export interface components {
             /** @constant */
             object: "api_key";
         };
+        DeletedChargeCard: {
+            /** @constant */
+            deleted: true;
+            id: string;
+            /** @constant */
+            object: "charge_card";
+        };
         DeletedDriver: {
             /** @constant */
             deleted: true;
@@ -3207,7 +3498,7 @@ export interface components {
             type: "invalid_request_error" | "idempotency_error";
         };
         /** @description What happened to an object. `type` decides what `data.object` is. */
-        Event: components["schemas"]["ChargingSessionEvent"] | components["schemas"]["DriverEvent"] | components["schemas"]["FleetEvent"] | components["schemas"]["InvoiceEvent"] | components["schemas"]["PingEvent"] | components["schemas"]["PolicyEvent"] | components["schemas"]["ReportEvent"] | components["schemas"]["ReservationEvent"] | components["schemas"]["ServiceEvent"] | components["schemas"]["VehicleEvent"] | components["schemas"]["WebhookEndpointEvent"];
+        Event: components["schemas"]["ChargeCardEvent"] | components["schemas"]["ChargingSessionEvent"] | components["schemas"]["DriverEvent"] | components["schemas"]["FleetEvent"] | components["schemas"]["InvoiceEvent"] | components["schemas"]["PingEvent"] | components["schemas"]["PolicyEvent"] | components["schemas"]["ReportEvent"] | components["schemas"]["ReservationEvent"] | components["schemas"]["ServiceEvent"] | components["schemas"]["VehicleEvent"] | components["schemas"]["WebhookEndpointEvent"];
         /** @description One page of a list. */
         EventPage: {
             data: components["schemas"]["Event"][];
@@ -3221,7 +3512,7 @@ export interface components {
             idempotency_key: string | null;
         };
         /** @enum {string} */
-        EventType: "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+        EventType: "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
         /** @description The id, or the whole object where `expand[]` names the member. */
         ExpandableAccount: string | components["schemas"]["Account"];
         /** @description The id, or the whole object where `expand[]` names the member. */
@@ -3939,6 +4230,25 @@ export interface components {
             from: string;
             /** @description `HH:MM` */
             until: string;
+        };
+        /** @description The request is invalid for the operation. Codes: `owner_scope_invalid`, `unsupported_expand_value`. */
+        OwnerScopeInvalidError: {
+            /** @enum {string|null} */
+            code: "owner_scope_invalid" | "unsupported_expand_value" | null;
+            /** @description Where the code is explained. */
+            doc_url: string | null;
+            /** @description For a human reader. */
+            message: string;
+            /** @constant */
+            object: "error";
+            /** @description The parameter at fault, as a path: `location.radius`. */
+            param: string | null;
+            /** @description The id of the request, for support. */
+            request: string;
+            /** @constant */
+            status: 400;
+            /** @enum {string} */
+            type: "invalid_request_error" | "idempotency_error";
         };
         /** @description The request is invalid for the operation. Codes: `owner_scope_invalid`, `payment_method_scope_invalid`, `unsupported_expand_value`. */
         OwnerScopeInvalidPaymentMethodScopeInvalidError: {
@@ -5233,7 +5543,7 @@ export interface components {
          * @description `*` is everything; `<resource>:write` includes reading.
          * @enum {string}
          */
-        Scope: "*" | "accounts:read" | "accounts:write" | "api_keys:read" | "api_keys:write" | "charging_sessions:read" | "charging_sessions:write" | "charging_stations:read" | "charging_stations:write" | "drivers:read" | "drivers:write" | "estimations:read" | "estimations:write" | "events:read" | "events:write" | "fleets:read" | "fleets:write" | "invoices:read" | "invoices:write" | "payment_methods:read" | "payment_methods:write" | "policies:read" | "policies:write" | "reports:read" | "reports:write" | "reservations:read" | "reservations:write" | "transactions:read" | "transactions:write" | "vehicles:read" | "vehicles:write" | "webhook_endpoints:read" | "webhook_endpoints:write";
+        Scope: "*" | "accounts:read" | "accounts:write" | "api_keys:read" | "api_keys:write" | "charge_cards:read" | "charge_cards:write" | "charging_sessions:read" | "charging_sessions:write" | "charging_stations:read" | "charging_stations:write" | "drivers:read" | "drivers:write" | "estimations:read" | "estimations:write" | "events:read" | "events:write" | "fleets:read" | "fleets:write" | "invoices:read" | "invoices:write" | "payment_methods:read" | "payment_methods:write" | "policies:read" | "policies:write" | "reports:read" | "reports:write" | "reservations:read" | "reservations:write" | "transactions:read" | "transactions:write" | "vehicles:read" | "vehicles:write" | "webhook_endpoints:read" | "webhook_endpoints:write";
         ServiceEvent: {
             account: components["schemas"]["ExpandableAccount"];
             /** @description The version the payload is rendered in. */
@@ -5330,7 +5640,7 @@ export interface components {
          * @description A type of events; `*` is every type.
          * @enum {string}
          */
-        Subscription: "*" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+        Subscription: "*" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
         /** @enum {string} */
         Tax: "vat" | "gst" | "sales_tax" | "none";
         TimeWindow: {
@@ -5676,7 +5986,7 @@ export interface components {
             api_version?: string | null;
             application?: string | null;
             description?: string | null;
-            enabled_events: ("*" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled")[];
+            enabled_events: ("*" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled")[];
             /** @description Pairs to set; a null or empty value removes its key. */
             metadata?: {
                 [key: string]: string | null;
@@ -5750,7 +6060,7 @@ export interface components {
             api_version?: string;
             application?: string | null;
             description?: string | null;
-            enabled_events?: ("*" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled")[];
+            enabled_events?: ("*" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled")[];
             /** @description Pairs to set; a null or empty value removes its key. */
             metadata?: {
                 [key: string]: string | null;
@@ -5791,6 +6101,48 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["AuthenticationError"];
+            };
+        };
+        /** @description The request conflicts with the current state. Codes: `charge_card_conflict`. */
+        ChargeCardConflictError: {
+            headers: {
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                "Service-Version": components["headers"]["Service-Version"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ChargeCardConflictError"];
+            };
+        };
+        /** @description Something that the request names does not exist. Codes: `account_not_found`, `charge_card_not_found`, `driver_not_found`, `vehicle_not_found`. */
+        ChargeCardDriverVehicleNotFoundError: {
+            headers: {
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                "Service-Version": components["headers"]["Service-Version"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ChargeCardDriverVehicleNotFoundError"];
+            };
+        };
+        /** @description Something that the request names does not exist. Codes: `account_not_found`, `charge_card_not_found`. */
+        ChargeCardNotFoundError: {
+            headers: {
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                "Service-Version": components["headers"]["Service-Version"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ChargeCardNotFoundError"];
             };
         };
         /** @description The request conflicts with the current state. Codes: `charging_session_conflict`. */
@@ -6281,6 +6633,20 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["ObjectAccountNotFoundError"];
+            };
+        };
+        /** @description The request is invalid for the operation. Codes: `owner_scope_invalid`, `unsupported_expand_value`. */
+        OwnerScopeInvalidError: {
+            headers: {
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                "Service-Version": components["headers"]["Service-Version"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["OwnerScopeInvalidError"];
             };
         };
         /** @description The request is invalid for the operation. Codes: `owner_scope_invalid`, `payment_method_scope_invalid`, `unsupported_expand_value`. */
@@ -7112,6 +7478,264 @@ export interface operations {
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ObjectAccountNotFoundError"];
             409: components["responses"]["ConflictError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    listChargeCards: {
+        parameters: {
+            query?: {
+                /** @description The id of a driver: objects that belong to it. */
+                driver?: string;
+                /** @description How many objects a page holds. */
+                limit?: number;
+                /** @description A token from `next_page_url` or `previous_page_url`. */
+                page?: string;
+                /** @description Objects of this status. */
+                status?: "active" | "blocked" | "lost" | "expired";
+                /** @description The id of a vehicle: objects that belong to it. */
+                vehicle?: string;
+                /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `data.driver`, `data.vehicle`, and members of those. */
+                "expand[]"?: string[];
+            };
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of charge card objects. */
+            200: {
+                headers: {
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChargeCardPage"];
+                };
+            };
+            400: components["responses"]["UnsupportedExpandValueError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PermissionError"];
+            404: components["responses"]["DriverVehicleNotFoundError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    createChargeCard: {
+        parameters: {
+            query?: {
+                /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `driver`, `vehicle`, and members of those. */
+                "expand[]"?: string[];
+            };
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+                /** @description Makes the request have its effect once: a repetition within 24 hours gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "driver": "drv_01a1f000000070008000000000000003",
+                 *       "uid": "04A1B2C3D4E5F6",
+                 *       "vehicle": "veh_01a1f000000070008000000000000004",
+                 *       "visual_number": "FC-0001"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargeCardCreateParams"];
+            };
+        };
+        responses: {
+            /** @description The charge card. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChargeCard"];
+                };
+            };
+            400: components["responses"]["OwnerScopeInvalidError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PermissionError"];
+            404: components["responses"]["DriverVehicleNotFoundError"];
+            409: components["responses"]["ChargeCardConflictError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    retrieveChargeCard: {
+        parameters: {
+            query?: {
+                /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `driver`, `vehicle`, and members of those. */
+                "expand[]"?: string[];
+            };
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+            };
+            path: {
+                /**
+                 * @description The id of the charge card.
+                 * @example ccd_01a1f00000007000800000000000000d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The charge card. */
+            200: {
+                headers: {
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChargeCard"];
+                };
+            };
+            400: components["responses"]["UnsupportedExpandValueError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PermissionError"];
+            404: components["responses"]["ChargeCardNotFoundError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    updateChargeCard: {
+        parameters: {
+            query?: {
+                /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `driver`, `vehicle`, and members of those. */
+                "expand[]"?: string[];
+            };
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+                /** @description Makes the request have its effect once: a repetition within 24 hours gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description The id of the charge card.
+                 * @example ccd_01a1f00000007000800000000000000d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "status": "blocked"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargeCardUpdateParams"];
+            };
+        };
+        responses: {
+            /** @description The charge card. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChargeCard"];
+                };
+            };
+            400: components["responses"]["OwnerScopeInvalidError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PermissionError"];
+            404: components["responses"]["ChargeCardDriverVehicleNotFoundError"];
+            409: components["responses"]["ChargeCardConflictError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    deleteChargeCard: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+                /** @description Makes the request have its effect once: a repetition within 24 hours gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description The id of the charge card.
+                 * @example ccd_01a1f00000007000800000000000000d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The object was deleted. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedChargeCard"];
+                };
+            };
+            400: components["responses"]["InvalidRequestError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PermissionError"];
+            404: components["responses"]["ChargeCardNotFoundError"];
+            409: components["responses"]["ChargeCardConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableError"];
@@ -8008,7 +8632,7 @@ export interface operations {
                 /** @description A token from `next_page_url` or `previous_page_url`. */
                 page?: string;
                 /** @description Events of this type. */
-                type?: "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+                type?: "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
                 /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `data.account`, and members of those. */
                 "expand[]"?: string[];
             };
@@ -10875,6 +11499,183 @@ export interface operations {
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableError"];
+        };
+    };
+    onChargeCardCreated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "account": "acct_01a1f000000070008000000000000001",
+                 *       "api_version": "2026-03-01",
+                 *       "created": "2026-03-02T08:30:00.002Z",
+                 *       "data": {
+                 *         "object": {
+                 *           "created": "2026-03-02T09:22:00.590Z",
+                 *           "driver": "drv_01a1f000000070008000000000000004",
+                 *           "id": "ccd_01a1f00000007000800000000000000d",
+                 *           "metadata": {},
+                 *           "object": "charge_card",
+                 *           "status": "active",
+                 *           "type": "rfid",
+                 *           "uid": "04A1B2C3D4E5F6",
+                 *           "updated": "2026-03-02T09:22:00.590Z",
+                 *           "valid_until": null,
+                 *           "vehicle": "veh_01a1f000000070008000000000000005",
+                 *           "visual_number": "FC-0001"
+                 *         }
+                 *       },
+                 *       "id": "evt_01a1f000000070008000000000000009",
+                 *       "livemode": false,
+                 *       "object": "event",
+                 *       "pending_webhooks": 0,
+                 *       "request": null,
+                 *       "type": "charge_card.created"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargeCardEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Retried; 410 disables the endpoint. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onChargeCardDeleted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "account": "acct_01a1f000000070008000000000000001",
+                 *       "api_version": "2026-03-01",
+                 *       "created": "2026-03-02T08:30:00.002Z",
+                 *       "data": {
+                 *         "object": {
+                 *           "created": "2026-03-02T09:22:00.590Z",
+                 *           "driver": "drv_01a1f000000070008000000000000004",
+                 *           "id": "ccd_01a1f00000007000800000000000000d",
+                 *           "metadata": {},
+                 *           "object": "charge_card",
+                 *           "status": "active",
+                 *           "type": "rfid",
+                 *           "uid": "04A1B2C3D4E5F6",
+                 *           "updated": "2026-03-02T09:22:00.590Z",
+                 *           "valid_until": null,
+                 *           "vehicle": "veh_01a1f000000070008000000000000005",
+                 *           "visual_number": "FC-0001"
+                 *         }
+                 *       },
+                 *       "id": "evt_01a1f000000070008000000000000009",
+                 *       "livemode": false,
+                 *       "object": "event",
+                 *       "pending_webhooks": 0,
+                 *       "request": null,
+                 *       "type": "charge_card.deleted"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargeCardEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Retried; 410 disables the endpoint. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onChargeCardUpdated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "account": "acct_01a1f000000070008000000000000001",
+                 *       "api_version": "2026-03-01",
+                 *       "created": "2026-03-02T08:30:00.002Z",
+                 *       "data": {
+                 *         "object": {
+                 *           "created": "2026-03-02T09:22:00.590Z",
+                 *           "driver": "drv_01a1f000000070008000000000000004",
+                 *           "id": "ccd_01a1f00000007000800000000000000d",
+                 *           "metadata": {},
+                 *           "object": "charge_card",
+                 *           "status": "active",
+                 *           "type": "rfid",
+                 *           "uid": "04A1B2C3D4E5F6",
+                 *           "updated": "2026-03-02T09:22:00.590Z",
+                 *           "valid_until": null,
+                 *           "vehicle": "veh_01a1f000000070008000000000000005",
+                 *           "visual_number": "FC-0001"
+                 *         },
+                 *         "previous_attributes": {
+                 *           "metadata": {}
+                 *         }
+                 *       },
+                 *       "id": "evt_01a1f000000070008000000000000009",
+                 *       "livemode": false,
+                 *       "object": "event",
+                 *       "pending_webhooks": 0,
+                 *       "request": null,
+                 *       "type": "charge_card.updated"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargeCardEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Retried; 410 disables the endpoint. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
     onChargingSessionCancelled: {

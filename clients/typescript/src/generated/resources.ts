@@ -10,11 +10,15 @@ import type {
   AccountUpdateParams,
   ApiKey,
   ApiKeyCreateParams,
+  ChargeCard,
+  ChargeCardCreateParams,
+  ChargeCardUpdateParams,
   ChargingSession,
   ChargingSessionCreateParams,
   ChargingSessionWithWarnings,
   ChargingStation,
   DeletedApiKey,
+  DeletedChargeCard,
   DeletedDriver,
   DeletedFleet,
   DeletedInvoice,
@@ -131,6 +135,47 @@ export class ApiKeys extends Resource {
   /** Revokes a key. It may still be accepted for a minute, but creates and deletes no keys any more. A key with full access revokes any key; every other key itself, and keys that have no scope which it lacks and are not valid for longer. */
   delete(id: string, options?: RequestOptions): Promise<DeletedApiKey> {
     return this.http.request("DELETE", `/v1/api_keys/${encodeURIComponent(id)}`, {}, options);
+  }
+}
+
+export interface ChargeCardsListQuery {
+  /** The id of a driver: objects that belong to it. */
+  driver?: string;
+  /** How many objects a page holds. */
+  limit?: number;
+  /** A token from `next_page_url` or `previous_page_url`. */
+  page?: string;
+  /** Objects of this status. */
+  status?: "active" | "blocked" | "lost" | "expired";
+  /** The id of a vehicle: objects that belong to it. */
+  vehicle?: string;
+}
+
+/** What drivers identify with at the charging stations of networks. A card belongs to a driver, to a vehicle, or to both; the service makes one of the type `app` for every driver. */
+export class ChargeCards extends Resource {
+  /** The charge cards, newest first. Filters: `driver`, `vehicle`, `status`. */
+  list<const Path extends Deeper<"driver" | "vehicle"> = never>(params: ChargeCardsListQuery = {}, options?: RequestOptions<Path>): PagePromise<ChargeCard<Path>> {
+    return this.http.list("/v1/charge_cards", params, options);
+  }
+
+  /** Creates an RFID card. Its token is sent to every connected charging network. */
+  create<const Path extends Deeper<"driver" | "vehicle"> = never>(params: ChargeCardCreateParams, options?: RequestOptions<Path>): Promise<ChargeCard<Path>> {
+    return this.http.request("POST", "/v1/charge_cards", { body: params }, options);
+  }
+
+  /** Deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can be used for a new card. */
+  delete(id: string, options?: RequestOptions): Promise<DeletedChargeCard> {
+    return this.http.request("DELETE", `/v1/charge_cards/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Shows a charge card. */
+  retrieve<const Path extends Deeper<"driver" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<ChargeCard<Path>> {
+    return this.http.request("GET", `/v1/charge_cards/${encodeURIComponent(id)}`, {}, options);
+  }
+
+  /** Updates a charge card. What networks know of it follows within seconds. An authorization that a network asks for considers the change at once. */
+  update<const Path extends Deeper<"driver" | "vehicle"> = never>(id: string, params: ChargeCardUpdateParams = {}, options?: RequestOptions<Path>): Promise<ChargeCard<Path>> {
+    return this.http.request("POST", `/v1/charge_cards/${encodeURIComponent(id)}`, { body: params }, options);
   }
 }
 
@@ -321,7 +366,7 @@ export interface EventsListQuery {
   /** A token from `next_page_url` or `previous_page_url`. */
   page?: string;
   /** Events of this type. */
-  type?: "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+  type?: "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
 }
 
 /** Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days. */
@@ -744,6 +789,7 @@ export class WebhookEndpoints extends Resource {
 export class Resources {
   readonly accounts: Accounts;
   readonly apiKeys: ApiKeys;
+  readonly chargeCards: ChargeCards;
   readonly chargingSessions: ChargingSessions;
   readonly chargingStations: ChargingStations;
   readonly drivers: Drivers;
@@ -762,6 +808,7 @@ export class Resources {
   constructor(http: Http) {
     this.accounts = new Accounts(http);
     this.apiKeys = new ApiKeys(http);
+    this.chargeCards = new ChargeCards(http);
     this.chargingSessions = new ChargingSessions(http);
     this.chargingStations = new ChargingStations(http);
     this.drivers = new Drivers(http);

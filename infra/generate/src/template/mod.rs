@@ -45,8 +45,8 @@ const STACKS: &[Stack] = &[
     },
     Stack {
         name: "drivers",
-        about: "drivers",
-        groups: &["Drivers"],
+        about: "drivers and charge cards",
+        groups: &["Drivers", "ChargeCards"],
     },
     Stack {
         name: "vehicles",

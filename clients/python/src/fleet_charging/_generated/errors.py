@@ -8,6 +8,8 @@ from .._errors import ApiError, ConflictError, InvalidRequestError, NotFoundErro
 
 ErrorCode = Literal[
     "account_not_found",
+    "charge_card_conflict",
+    "charge_card_not_found",
     "charging_session_conflict",
     "charging_session_dependency_not_found",
     "charging_session_not_found",
@@ -53,6 +55,14 @@ ErrorCode = Literal[
 
 class AccountNotFoundError(NotFoundError):
     """`account_not_found` (404)."""
+
+
+class ChargeCardConflictError(ConflictError):
+    """`charge_card_conflict` (409)."""
+
+
+class ChargeCardNotFoundError(NotFoundError):
+    """`charge_card_not_found` (404)."""
 
 
 class ChargingSessionConflictError(ConflictError):
@@ -213,6 +223,8 @@ class WebhookEndpointNotFoundError(NotFoundError):
 
 BY_CODE: dict[str, type[ApiError]] = {
     "account_not_found": AccountNotFoundError,
+    "charge_card_conflict": ChargeCardConflictError,
+    "charge_card_not_found": ChargeCardNotFoundError,
     "charging_session_conflict": ChargingSessionConflictError,
     "charging_session_dependency_not_found": ChargingSessionDependencyNotFoundError,
     "charging_session_not_found": ChargingSessionNotFoundError,
@@ -257,6 +269,8 @@ BY_CODE: dict[str, type[ApiError]] = {
 
 __all__ = [
     "AccountNotFoundError",
+    "ChargeCardConflictError",
+    "ChargeCardNotFoundError",
     "ChargingSessionConflictError",
     "ChargingSessionDependencyNotFoundError",
     "ChargingSessionNotFoundError",

@@ -173,7 +173,7 @@ class ApiKeyCreateParams(TypedDict):
     """The body of `POST /v1/api_keys`."""
     expires_at: NotRequired[str | datetime | None]
     """In the future. A key that expires makes only keys that expire no later than itself."""
-    scopes: NotRequired[Sequence[Literal["*", "accounts:read", "accounts:write", "api_keys:read", "api_keys:write", "charging_sessions:read", "charging_sessions:write", "charging_stations:read", "charging_stations:write", "drivers:read", "drivers:write", "estimations:read", "estimations:write", "events:read", "events:write", "fleets:read", "fleets:write", "invoices:read", "invoices:write", "payment_methods:read", "payment_methods:write", "policies:read", "policies:write", "reports:read", "reports:write", "reservations:read", "reservations:write", "transactions:read", "transactions:write", "vehicles:read", "vehicles:write", "webhook_endpoints:read", "webhook_endpoints:write"]] | None]
+    scopes: NotRequired[Sequence[Literal["*", "accounts:read", "accounts:write", "api_keys:read", "api_keys:write", "charge_cards:read", "charge_cards:write", "charging_sessions:read", "charging_sessions:write", "charging_stations:read", "charging_stations:write", "drivers:read", "drivers:write", "estimations:read", "estimations:write", "events:read", "events:write", "fleets:read", "fleets:write", "invoices:read", "invoices:write", "payment_methods:read", "payment_methods:write", "policies:read", "policies:write", "reports:read", "reports:write", "reservations:read", "reservations:write", "transactions:read", "transactions:write", "vehicles:read", "vehicles:write", "webhook_endpoints:read", "webhook_endpoints:write"]] | None]
     """What a restricted key may do; without it the key has full access. At most the scopes of the key that makes
     it.
     """
@@ -323,6 +323,10 @@ class Card(ApiObject):
     last4: str
 
 
+CardStatus = Literal["active", "blocked", "lost", "expired"]
+
+CardType = Literal["rfid", "app"]
+
 class Center(ApiObject):
     __slots__ = ()
 
@@ -337,6 +341,85 @@ class CenterParams(TypedDict):
     """-90 to 90."""
     longitude: float
     """-180 to 180."""
+
+
+class ChargeCard(ApiObject):
+    __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"driver": "Driver", "vehicle": "Vehicle"}
+
+    created: str
+    driver: str | Driver | None
+    """The driver who charges with the card; null if the vehicle alone decides."""
+    id: str
+    """Opaque."""
+    metadata: dict[str, str]
+    """Key-value pairs that belong to the client; empty when unset."""
+    object: Literal["charge_card"]
+    status: CardStatus
+    type: CardType
+    uid: str
+    """Unique among all cards of a mode."""
+    updated: str
+    valid_until: str | None
+    """When the card expires; null for never."""
+    vehicle: str | Vehicle | None
+    """The vehicle that is charged with the card; null if the driver alone decides."""
+    visual_number: str | None
+    """Networks receive it."""
+
+
+class ChargeCardCreateParams(TypedDict):
+    """The body of `POST /v1/charge_cards`."""
+    driver: NotRequired[str | None]
+    """Required unless `vehicle` is given."""
+    metadata: NotRequired[Mapping[str, str | None] | None]
+    """Pairs to set; a null or empty value removes its key."""
+    type: NotRequired[CardType]
+    """Always `rfid`: the service makes the cards of the type `app`."""
+    uid: str
+    """As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not
+    case-sensitive.
+    """
+    valid_until: NotRequired[str | datetime | None]
+    """In the future."""
+    vehicle: NotRequired[str | None]
+    """Required unless `driver` is given."""
+    visual_number: NotRequired[str | None]
+    """The number that is printed on the card."""
+
+
+class ChargeCardEvent(ApiObject):
+    __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"account": "Account", "data": "ChargeCardEventData", "request": "EventRequest"}
+
+    account: str | Account
+    api_version: str
+    """The version the payload is rendered in."""
+    created: str
+    data: ChargeCardEventData
+    id: str
+    """Opaque."""
+    livemode: bool
+    object: Literal["event"]
+    pending_webhooks: int
+    """Deliveries not yet acknowledged or given up."""
+    request: EventRequest | None
+    """The request that caused the event; null when the service acted by itself."""
+    type: Literal["charge_card.created", "charge_card.deleted", "charge_card.updated"]
+
+
+class ChargeCardUpdateParams(TypedDict):
+    """The body of `POST /v1/charge_cards/{id}`."""
+    driver: NotRequired[str | None]
+    metadata: NotRequired[Mapping[str, str | None] | None]
+    """Pairs to set; a null or empty value removes its key."""
+    status: NotRequired[CardStatus]
+    """`active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`."""
+    valid_until: NotRequired[str | datetime | None]
+    """A card that has expired becomes active when this is moved into the future or removed."""
+    vehicle: NotRequired[str | None]
+    visual_number: NotRequired[str | None]
+    """The number that is printed on the card."""
 
 
 class ChargingSession(ApiObject):
@@ -542,6 +625,14 @@ class DeletedApiKey(ApiObject):
     deleted: Literal[True]
     id: str
     object: Literal["api_key"]
+
+
+class DeletedChargeCard(ApiObject):
+    __slots__ = ()
+
+    deleted: Literal[True]
+    id: str
+    object: Literal["charge_card"]
 
 
 class DeletedDriver(ApiObject):
@@ -785,7 +876,7 @@ class EventRequest(ApiObject):
     idempotency_key: str | None
 
 
-EventType = Literal["charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
+EventType = Literal["charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
 
 FailedReason = Literal["no_available_connectors", "payment_failed", "policy_blocked", "driver_unavailable", "vehicle_unavailable", "station_unavailable", "other"]
 
@@ -1785,7 +1876,7 @@ class Restrictions(ApiObject):
     """
 
 
-Scope = Literal["*", "accounts:read", "accounts:write", "api_keys:read", "api_keys:write", "charging_sessions:read", "charging_sessions:write", "charging_stations:read", "charging_stations:write", "drivers:read", "drivers:write", "estimations:read", "estimations:write", "events:read", "events:write", "fleets:read", "fleets:write", "invoices:read", "invoices:write", "payment_methods:read", "payment_methods:write", "policies:read", "policies:write", "reports:read", "reports:write", "reservations:read", "reservations:write", "transactions:read", "transactions:write", "vehicles:read", "vehicles:write", "webhook_endpoints:read", "webhook_endpoints:write"]
+Scope = Literal["*", "accounts:read", "accounts:write", "api_keys:read", "api_keys:write", "charge_cards:read", "charge_cards:write", "charging_sessions:read", "charging_sessions:write", "charging_stations:read", "charging_stations:write", "drivers:read", "drivers:write", "estimations:read", "estimations:write", "events:read", "events:write", "fleets:read", "fleets:write", "invoices:read", "invoices:write", "payment_methods:read", "payment_methods:write", "policies:read", "policies:write", "reports:read", "reports:write", "reservations:read", "reservations:write", "transactions:read", "transactions:write", "vehicles:read", "vehicles:write", "webhook_endpoints:read", "webhook_endpoints:write"]
 """`*` is everything; `<resource>:write` includes reading."""
 
 class ServiceEvent(ApiObject):
@@ -1851,7 +1942,7 @@ class StationNetwork(ApiObject):
 
 StationStatus = Literal["active", "maintenance", "inactive", "planned", "removed"]
 
-Subscription = Literal["*", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
+Subscription = Literal["*", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
 """A type of events; `*` is every type."""
 
 Tax = Literal["vat", "gst", "sales_tax", "none"]
@@ -2068,7 +2159,7 @@ class WebhookEndpointCreateParams(TypedDict):
     """Default: the account's version."""
     application: NotRequired[str | None]
     description: NotRequired[str | None]
-    enabled_events: Sequence[Literal["*", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]]
+    enabled_events: Sequence[Literal["*", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]]
     metadata: NotRequired[Mapping[str, str | None] | None]
     """Pairs to set; a null or empty value removes its key."""
     signature_timestamp: NotRequired[SignatureTimestamp | None]
@@ -2102,7 +2193,7 @@ class WebhookEndpointUpdateParams(TypedDict):
     api_version: NotRequired[str]
     application: NotRequired[str | None]
     description: NotRequired[str | None]
-    enabled_events: NotRequired[Sequence[Literal["*", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]]]
+    enabled_events: NotRequired[Sequence[Literal["*", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]]]
     metadata: NotRequired[Mapping[str, str | None] | None]
     """Pairs to set; a null or empty value removes its key."""
     signature_timestamp: NotRequired[SignatureTimestamp]
@@ -2112,6 +2203,18 @@ class WebhookEndpointUpdateParams(TypedDict):
 
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+class ChargeCardEventData(ApiObject):
+    __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"object": "ChargeCard"}
+
+    object: ChargeCard
+    """The resource as it was when the event happened."""
+    previous_attributes: dict[str, Any]
+    """On `*.updated`: the members that changed, with the values they had. Left out where it and `object` would
+    be larger than 256 KiB together. Not always there: see `in`.
+    """
+
 
 class ChargingSessionEventData(ApiObject):
     __slots__ = ()
@@ -2253,9 +2356,9 @@ class WebhookEndpointEventData(ApiObject):
 
 
 
-Event = ChargingSessionEvent | DriverEvent | FleetEvent | InvoiceEvent | PingEvent | PolicyEvent | ReportEvent | ReservationEvent | ServiceEvent | VehicleEvent | WebhookEndpointEvent
+Event = ChargeCardEvent | ChargingSessionEvent | DriverEvent | FleetEvent | InvoiceEvent | PingEvent | PolicyEvent | ReportEvent | ReservationEvent | ServiceEvent | VehicleEvent | WebhookEndpointEvent
 """What happened to an object. `type` decides what `data.object` is."""
-register_union("Event", "type", {"charging_session.cancelled": "ChargingSessionEvent", "charging_session.completed": "ChargingSessionEvent", "charging_session.failed": "ChargingSessionEvent", "charging_session.started": "ChargingSessionEvent", "charging_session.updated": "ChargingSessionEvent", "driver.attached": "DriverEvent", "driver.created": "DriverEvent", "driver.deleted": "DriverEvent", "driver.detached": "DriverEvent", "driver.updated": "DriverEvent", "fleet.created": "FleetEvent", "fleet.deleted": "FleetEvent", "fleet.updated": "FleetEvent", "invoice.created": "InvoiceEvent", "invoice.finalized": "InvoiceEvent", "invoice.overdue": "InvoiceEvent", "invoice.paid": "InvoiceEvent", "invoice.payment_failed": "InvoiceEvent", "invoice.voided": "InvoiceEvent", "ping": "PingEvent", "policy.created": "PolicyEvent", "policy.deleted": "PolicyEvent", "policy.updated": "PolicyEvent", "report.failed": "ReportEvent", "report.succeeded": "ReportEvent", "reservation.cancelled": "ReservationEvent", "reservation.completed": "ReservationEvent", "reservation.confirmed": "ReservationEvent", "reservation.created": "ReservationEvent", "reservation.expired": "ReservationEvent", "reservation.failed": "ReservationEvent", "reservation.reassigned": "ReservationEvent", "reservation.updated": "ReservationEvent", "service.failed": "ServiceEvent", "service.refunded": "ServiceEvent", "service.succeeded": "ServiceEvent", "vehicle.created": "VehicleEvent", "vehicle.deleted": "VehicleEvent", "vehicle.updated": "VehicleEvent", "webhook_endpoint.disabled": "WebhookEndpointEvent"})
+register_union("Event", "type", {"charge_card.created": "ChargeCardEvent", "charge_card.deleted": "ChargeCardEvent", "charge_card.updated": "ChargeCardEvent", "charging_session.cancelled": "ChargingSessionEvent", "charging_session.completed": "ChargingSessionEvent", "charging_session.failed": "ChargingSessionEvent", "charging_session.started": "ChargingSessionEvent", "charging_session.updated": "ChargingSessionEvent", "driver.attached": "DriverEvent", "driver.created": "DriverEvent", "driver.deleted": "DriverEvent", "driver.detached": "DriverEvent", "driver.updated": "DriverEvent", "fleet.created": "FleetEvent", "fleet.deleted": "FleetEvent", "fleet.updated": "FleetEvent", "invoice.created": "InvoiceEvent", "invoice.finalized": "InvoiceEvent", "invoice.overdue": "InvoiceEvent", "invoice.paid": "InvoiceEvent", "invoice.payment_failed": "InvoiceEvent", "invoice.voided": "InvoiceEvent", "ping": "PingEvent", "policy.created": "PolicyEvent", "policy.deleted": "PolicyEvent", "policy.updated": "PolicyEvent", "report.failed": "ReportEvent", "report.succeeded": "ReportEvent", "reservation.cancelled": "ReservationEvent", "reservation.completed": "ReservationEvent", "reservation.confirmed": "ReservationEvent", "reservation.created": "ReservationEvent", "reservation.expired": "ReservationEvent", "reservation.failed": "ReservationEvent", "reservation.reassigned": "ReservationEvent", "reservation.updated": "ReservationEvent", "service.failed": "ServiceEvent", "service.refunded": "ServiceEvent", "service.succeeded": "ServiceEvent", "vehicle.created": "VehicleEvent", "vehicle.deleted": "VehicleEvent", "vehicle.updated": "VehicleEvent", "webhook_endpoint.disabled": "WebhookEndpointEvent"})
 
 __all__ = [
     "Account",
@@ -2289,8 +2392,15 @@ __all__ = [
     "CandidateMerits",
     "Capabilities",
     "Card",
+    "CardStatus",
+    "CardType",
     "Center",
     "CenterParams",
+    "ChargeCard",
+    "ChargeCardCreateParams",
+    "ChargeCardEvent",
+    "ChargeCardEventData",
+    "ChargeCardUpdateParams",
     "ChargingSession",
     "ChargingSessionCreateParams",
     "ChargingSessionEvent",
@@ -2303,6 +2413,7 @@ __all__ = [
     "ConnectorType",
     "CostLine",
     "DeletedApiKey",
+    "DeletedChargeCard",
     "DeletedDriver",
     "DeletedFleet",
     "DeletedInvoice",

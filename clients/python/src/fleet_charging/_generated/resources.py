@@ -37,6 +37,19 @@ class ApiKeysListQuery(TypedDict, total=False):
     """A token from `next_page_url` or `previous_page_url`."""
 
 
+class ChargeCardsListQuery(TypedDict, total=False):
+    driver: str
+    """The id of a driver: objects that belong to it."""
+    limit: int
+    """How many objects a page holds."""
+    page: str
+    """A token from `next_page_url` or `previous_page_url`."""
+    status: Literal["active", "blocked", "lost", "expired"]
+    """Objects of this status."""
+    vehicle: str
+    """The id of a vehicle: objects that belong to it."""
+
+
 class ChargingSessionsListQuery(TypedDict, total=False):
     charging_station: str
     """The id of a charging station: objects that belong to it."""
@@ -113,7 +126,7 @@ class EventsListQuery(TypedDict, total=False):
     """How many objects a page holds."""
     page: str
     """A token from `next_page_url` or `previous_page_url`."""
-    type: Literal["charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
+    type: Literal["charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
     """Events of this type."""
 
 
@@ -299,6 +312,48 @@ class ApiKeys:
         and are not valid for longer.
         """
         result: models.DeletedApiKey = self._http.request("DeletedApiKey", "DELETE", f"/v1/api_keys/{quote(id, safe='')}", options=options)
+        return result
+
+
+class ChargeCards:
+    """What drivers identify with at the charging stations of networks. A card belongs to a driver, to a vehicle,
+    or to both; the service makes one of the type `app` for every driver.
+    """
+
+    def __init__(self, http: SyncHttp) -> None:
+        self._http = http
+
+    def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ChargeCardsListQuery]) -> Page[models.ChargeCard]:
+        """The charge cards, newest first. Filters: `driver`, `vehicle`, `status`. `expand` takes `driver`,
+        `vehicle` and paths that go on from them.
+        """
+        return self._http.list("ChargeCard", "/v1/charge_cards", expand=expand, options=options, query=query)
+
+    def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargeCardCreateParams]) -> models.ChargeCard:
+        """Creates an RFID card. Its token is sent to every connected charging network. `expand` takes `driver`,
+        `vehicle` and paths that go on from them.
+        """
+        result: models.ChargeCard = self._http.request("ChargeCard", "POST", "/v1/charge_cards", expand=expand, options=options, body=params)
+        return result
+
+    def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedChargeCard:
+        """Deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can be
+        used for a new card.
+        """
+        result: models.DeletedChargeCard = self._http.request("DeletedChargeCard", "DELETE", f"/v1/charge_cards/{quote(id, safe='')}", options=options)
+        return result
+
+    def retrieve(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.ChargeCard:
+        """Shows a charge card. `expand` takes `driver`, `vehicle` and paths that go on from them."""
+        result: models.ChargeCard = self._http.request("ChargeCard", "GET", f"/v1/charge_cards/{quote(id, safe='')}", expand=expand, options=options)
+        return result
+
+    def update(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargeCardUpdateParams]) -> models.ChargeCard:
+        """Updates a charge card. What networks know of it follows within seconds. An authorization that a
+        network asks for considers the change at once. `expand` takes `driver`, `vehicle` and paths that go on
+        from them.
+        """
+        result: models.ChargeCard = self._http.request("ChargeCard", "POST", f"/v1/charge_cards/{quote(id, safe='')}", expand=expand, options=options, body=params)
         return result
 
 
@@ -885,6 +940,7 @@ class SyncResources:
     def __init__(self, http: SyncHttp) -> None:
         self.accounts = Accounts(http)
         self.api_keys = ApiKeys(http)
+        self.charge_cards = ChargeCards(http)
         self.charging_sessions = ChargingSessions(http)
         self.charging_stations = ChargingStations(http)
         self.drivers = Drivers(http)
@@ -972,6 +1028,48 @@ class AsyncApiKeys:
         and are not valid for longer.
         """
         result: models.DeletedApiKey = await self._http.request("DeletedApiKey", "DELETE", f"/v1/api_keys/{quote(id, safe='')}", options=options)
+        return result
+
+
+class AsyncChargeCards:
+    """What drivers identify with at the charging stations of networks. A card belongs to a driver, to a vehicle,
+    or to both; the service makes one of the type `app` for every driver.
+    """
+
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ChargeCardsListQuery]) -> AsyncPageRequest[models.ChargeCard]:
+        """The charge cards, newest first. Filters: `driver`, `vehicle`, `status`. `expand` takes `driver`,
+        `vehicle` and paths that go on from them.
+        """
+        return self._http.list("ChargeCard", "/v1/charge_cards", expand=expand, options=options, query=query)
+
+    async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargeCardCreateParams]) -> models.ChargeCard:
+        """Creates an RFID card. Its token is sent to every connected charging network. `expand` takes `driver`,
+        `vehicle` and paths that go on from them.
+        """
+        result: models.ChargeCard = await self._http.request("ChargeCard", "POST", "/v1/charge_cards", expand=expand, options=options, body=params)
+        return result
+
+    async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedChargeCard:
+        """Deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can be
+        used for a new card.
+        """
+        result: models.DeletedChargeCard = await self._http.request("DeletedChargeCard", "DELETE", f"/v1/charge_cards/{quote(id, safe='')}", options=options)
+        return result
+
+    async def retrieve(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.ChargeCard:
+        """Shows a charge card. `expand` takes `driver`, `vehicle` and paths that go on from them."""
+        result: models.ChargeCard = await self._http.request("ChargeCard", "GET", f"/v1/charge_cards/{quote(id, safe='')}", expand=expand, options=options)
+        return result
+
+    async def update(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargeCardUpdateParams]) -> models.ChargeCard:
+        """Updates a charge card. What networks know of it follows within seconds. An authorization that a
+        network asks for considers the change at once. `expand` takes `driver`, `vehicle` and paths that go on
+        from them.
+        """
+        result: models.ChargeCard = await self._http.request("ChargeCard", "POST", f"/v1/charge_cards/{quote(id, safe='')}", expand=expand, options=options, body=params)
         return result
 
 
@@ -1558,6 +1656,7 @@ class AsyncResources:
     def __init__(self, http: AsyncHttp) -> None:
         self.accounts = AsyncAccounts(http)
         self.api_keys = AsyncApiKeys(http)
+        self.charge_cards = AsyncChargeCards(http)
         self.charging_sessions = AsyncChargingSessions(http)
         self.charging_stations = AsyncChargingStations(http)
         self.drivers = AsyncDrivers(http)

@@ -1,0 +1,132 @@
+//! Reads what a card leads to.
+
+use std::collections::BTreeSet;
+
+use shared::models::account::{Account, AccountStatus};
+use shared::models::charge_card::ChargeCard;
+use shared::models::driver::Driver;
+use shared::models::fleet::Fleet;
+use shared::models::policy::Policy;
+use shared::models::stored::Stored;
+use shared::models::vehicle::Vehicle;
+use shared::ocpi::card::{CardContext, Issuer};
+use shared::ocpi::token::Token;
+use shared::origin::Tenant;
+use shared::store::row::ById;
+use shared::{App, Error, Id};
+
+/// How many accounts above an account are read at most.
+const MAX_LINEAGE: usize = 32;
+
+/// What a card leads to, as it is at this moment.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn load(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<CardContext, Error> {
+    let (account_is_active, (drivers, vehicles)) = tokio::try_join!(
+        is_active(app, tenant),
+        drivers_and_vehicles(app, tenant, card)
+    )?;
+    let of_drivers = drivers.iter().flat_map(|one| &one.object.fleets);
+    let fleets = of_drivers.chain(vehicles.iter().map(|one| &one.fleet));
+    let fleets = all::<Fleet>(app, tenant, fleets).await?;
+    let fleets: Vec<Fleet> = fleets.into_iter().map(|row| row.object).collect();
+    let of_drivers = drivers.iter().flat_map(|one| &one.object.policy_ids);
+    let of_vehicles = vehicles.iter().flat_map(|one| &one.policy_ids);
+    let in_use = fleets
+        .iter()
+        .filter(|fleet| vehicles.iter().any(|vehicle| vehicle.fleet == fleet.id));
+    let of_fleets = in_use.flat_map(|fleet| &fleet.policy_ids);
+    let named = of_drivers.chain(of_vehicles).chain(of_fleets);
+    let policies = all::<Policy>(app, tenant, named).await?;
+    let policies = policies.into_iter().map(|row| row.object).collect();
+    Ok(CardContext {
+        account_is_active,
+        drivers,
+        vehicles,
+        fleets,
+        policies,
+    })
+}
+
+/// The drivers and vehicles that a card leads to, in the order in which they are listed.
+async fn drivers_and_vehicles(
+    app: &App,
+    tenant: &Tenant,
+    card: &ChargeCard,
+) -> Result<(Vec<Stored<Driver>>, Vec<Vehicle>), Error> {
+    let mut found = app.store.find_together(tenant, card.holders()).await?;
+    let driver = match &card.driver {
+        Some(driver) => found.take::<Driver>(driver)?,
+        None => None,
+    };
+    let vehicle = match &card.vehicle {
+        Some(vehicle) => found.take::<Vehicle>(vehicle)?.map(|row| row.object),
+        None => None,
+    };
+    Ok(match (driver, vehicle) {
+        (Some(driver), None) if card.vehicle.is_none() => {
+            let vehicles = all::<Vehicle>(app, tenant, &driver.object.vehicles).await?;
+            let vehicles = vehicles.into_iter().map(|row| row.object).collect();
+            (vec![driver], vehicles)
+        }
+        (None, Some(vehicle)) if card.driver.is_none() => {
+            let drivers = all::<Driver>(app, tenant, &vehicle.drivers).await?;
+            (drivers, vec![vehicle])
+        }
+        (driver, vehicle) => (Vec::from_iter(driver), Vec::from_iter(vehicle)),
+    })
+}
+
+/// Objects as they are at this moment, in the order of their ids in the list, each once.
+async fn all<'a, T: ById>(
+    app: &App,
+    tenant: &Tenant,
+    ids: impl IntoIterator<Item = &'a Id>,
+) -> Result<Vec<Stored<T>>, Error> {
+    let ids: Vec<&Id> = ids.into_iter().collect();
+    let mut found = app.store.find_together(tenant, ids.iter().copied()).await?;
+    let mut seen = BTreeSet::new();
+    let once = ids.into_iter().filter(|id| seen.insert(*id));
+    once.filter_map(|id| found.take::<T>(id).transpose())
+        .collect()
+}
+
+/// Whether the account and all accounts above it are active.
+async fn is_active(app: &App, tenant: &Tenant) -> Result<bool, Error> {
+    let mut next = Some(tenant.account.clone());
+    for _ in 0..MAX_LINEAGE {
+        let Some(id) = next else {
+            return Ok(true);
+        };
+        let account = app.store.find::<Account>(tenant, &id).await?;
+        let Some(account) = account.filter(|row| row.object.status == AccountStatus::Active) else {
+            return Ok(false);
+        };
+        next = account.internal.parent;
+    }
+    Ok(true)
+}
+
+/// As whom this service issues tokens.
+pub fn issuer(app: &App) -> Issuer<'_> {
+    let own = &app.settings.own_party;
+    Issuer {
+        party: &own.id,
+        name: &own.name,
+    }
+}
+
+/// The token of a driver's app card, with which sessions and reservations of the API are sent to networks. The card may not have
+/// been made yet.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn app_token(app: &App, tenant: &Tenant, driver: &Driver) -> Result<Token, Error> {
+    let now = app.now();
+    let id = ChargeCard::app_card_of(driver);
+    let card = app.store.find::<ChargeCard>(tenant, &id).await?;
+    let card = card.map_or_else(|| ChargeCard::of_app(driver, now).object, |row| row.object);
+    let context = load(app, tenant, &card).await?;
+    Ok(context.token(&card, &issuer(app), now))
+}

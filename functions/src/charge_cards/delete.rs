@@ -1,0 +1,33 @@
+//! `DELETE /v1/charge_cards/{id}`: deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can
+//! be used for a new card.
+
+use axum::extract::State;
+use shared::Response;
+use shared::http::{PathId, RequestContext, Route};
+use shared::models::api_key::Resource;
+use shared::models::charge_card::ChargeCard;
+use shared::store::access::Rows;
+use shared::{App, Code, Error, Kind};
+
+pub const ROUTE: Route = Route::delete(
+    "delete-charge-card",
+    "/v1/charge_cards/{id}",
+    Resource::ChargeCards,
+)
+.refusing(&[Code::ChargeCardConflict])
+.writing(&[Rows::CardHolders, Rows::CardTokens, Rows::Of(Kind::Event)]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Response, Error> {
+    let mut card = app.store.load::<ChargeCard>(context.tenant(), &id).await?;
+    card.delete()?;
+    let uid = card.object.uid.as_str();
+    let token = app.store.card_token(context.tenant().mode, uid).await?;
+    let response = context.deleted(&id, Kind::ChargeCard)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.delete_card(&card, token)?;
+    tx.commit(response).await
+}

@@ -1,0 +1,15 @@
+//! What drivers identify with at the charging stations of networks. A card belongs to a driver, to a vehicle, or to both; the
+//! service makes one of the type `app` for every driver.
+
+pub mod authorize;
+mod context;
+pub mod create;
+pub mod delete;
+mod holders;
+pub mod list;
+pub mod refresh;
+pub mod retrieve;
+pub mod tap;
+pub mod update;
+
+pub use context::app_token;

@@ -1,0 +1,241 @@
+//! `refresh-tokens`: brings the tokens that networks know up to date with the cards, and with what the cards depend on.
+//!
+//! The relay sends a message whenever something changes that tokens depend on: a card, a driver, a vehicle, a fleet, a policy or an
+//! account. The worker reads the present state, so that messages may come twice and in any order. A token that changes is written, and
+//! the relay sends it to every connected network. What concerns many cards is done a hundred at a time.
+//!
+//! It also makes the app card of a driver, expires cards, and takes cards from drivers and vehicles that were deleted.
+
+use shared::deployment::{Deployment, Need};
+use shared::models::charge_card::{CardType, ChargeCard};
+use shared::models::driver::Driver;
+use shared::models::stored::Stored;
+use shared::models::vehicle::Vehicle;
+use shared::origin::{Origin, Tenant};
+use shared::ports::{Message, Work};
+use shared::store::access::Rows;
+use shared::store::keys::Partition;
+use shared::store::list::{Cursor, PageRequest};
+use shared::{App, Error, Id, Kind};
+
+use super::context;
+use crate::function::Function;
+
+pub const FUNCTION: Function = Function::worker(
+    Work::RefreshTokens,
+    Deployment::in_background()
+        .writing(&[
+            Rows::Of(Kind::ChargeCard),
+            Rows::CardHolders,
+            Rows::CardTokens,
+        ])
+        .needing(&[Need::Messages]),
+);
+
+/// How many cards one message is for.
+const AT_A_TIME: usize = 100;
+
+/// How often a card is read again that somebody else changes in the meantime.
+const TRIES: usize = 8;
+
+/// Brings the tokens up to date that depend on an object, after the given card.
+///
+/// # Errors
+/// The table or the queue cannot be reached: the message comes again.
+pub async fn handle(app: &App, tenant: &Tenant, of: &Id, after: Option<&Id>) -> Result<(), Error> {
+    match of.kind() {
+        Some(Kind::ChargeCard) => refresh(app, tenant, of).await,
+        Some(Kind::Driver) => of_driver(app, tenant, of, after).await,
+        Some(Kind::Vehicle) => of_vehicle(app, tenant, of, after).await,
+        Some(Kind::Account) => {
+            if after.is_none() {
+                below(app, tenant).await?;
+            }
+            of_everybody(app, tenant, of, after).await
+        }
+        Some(Kind::Fleet | Kind::Policy) => of_everybody(app, tenant, of, after).await,
+        _ => Ok(()),
+    }
+}
+
+/// The cards of a driver, and the driver's app card.
+async fn of_driver(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> Result<(), Error> {
+    let driver = app.store.find::<Driver>(tenant, id).await?;
+    if let Some(driver) = driver.as_ref().filter(|one| one.object.is_active()) {
+        make_app_card(app, tenant, &driver.object).await?;
+    }
+    of_holder(app, tenant, id, after, driver.is_none()).await
+}
+
+/// The cards of a vehicle and of its drivers.
+async fn of_vehicle(app: &App, tenant: &Tenant, id: &Id, after: Option<&Id>) -> Result<(), Error> {
+    let vehicle = app.store.find::<Vehicle>(tenant, id).await?;
+    let is_first = after.is_none();
+    for driver in vehicle.iter().flat_map(|row| &row.object.drivers) {
+        if is_first {
+            send(app, tenant, driver, None).await?;
+        }
+    }
+    of_holder(app, tenant, id, after, vehicle.is_none()).await
+}
+
+/// The cards of a driver or a vehicle, which may be deleted.
+async fn of_holder(
+    app: &App,
+    tenant: &Tenant,
+    holder: &Id,
+    after: Option<&Id>,
+    is_deleted: bool,
+) -> Result<(), Error> {
+    let page = page_after(after);
+    let cards = app.store.cards_of(tenant, holder, &page).await?;
+    for card in &cards.rows {
+        if is_deleted {
+            release(app, tenant, holder, card).await?;
+        }
+        refresh(app, tenant, card).await?;
+    }
+    match cards.rows.last().filter(|_| cards.older) {
+        Some(last) => send(app, tenant, holder, Some(last)).await,
+        None => Ok(()),
+    }
+}
+
+/// All cards of a tenant.
+async fn of_everybody(
+    app: &App,
+    tenant: &Tenant,
+    of: &Id,
+    after: Option<&Id>,
+) -> Result<(), Error> {
+    let kind = Kind::ChargeCard;
+    let partition = Partition::Kind { tenant, kind };
+    let cards = app
+        .store
+        .list::<ChargeCard>(partition, &page_after(after), Vec::new())
+        .await?;
+    for card in &cards.rows {
+        refresh(app, tenant, &card.object.id).await?;
+    }
+    match cards.rows.last().filter(|_| cards.older) {
+        Some(last) => send(app, tenant, of, Some(&last.object.id)).await,
+        None => Ok(()),
+    }
+}
+
+/// The accounts below an account, whose tokens depend on its status too.
+async fn below(app: &App, tenant: &Tenant) -> Result<(), Error> {
+    for child in app.store.children(&tenant.account).await? {
+        let of_child = Tenant {
+            account: child.clone(),
+            mode: tenant.mode,
+        };
+        send(app, &of_child, &child, None).await?;
+    }
+    Ok(())
+}
+
+fn page_after(card: Option<&Id>) -> PageRequest {
+    let mut page = PageRequest::first(AT_A_TIME);
+    if let Some(card) = card {
+        page.from = Cursor::After(card.clone());
+    }
+    page
+}
+
+async fn send(app: &App, tenant: &Tenant, of: &Id, after: Option<&Id>) -> Result<(), Error> {
+    let message = Message::RefreshTokens {
+        tenant: tenant.clone(),
+        of: of.clone(),
+        after: after.cloned(),
+    };
+    app.queue.send(&message, 0).await
+}
+
+/// Makes the app card of a driver, unless there is one.
+async fn make_app_card(app: &App, tenant: &Tenant, driver: &Driver) -> Result<(), Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    let mut card = ChargeCard::of_app(driver, origin.now);
+    let there = app
+        .store
+        .find::<ChargeCard>(tenant, &card.object.id)
+        .await?;
+    if there.is_some() {
+        return Ok(());
+    }
+    let mut tx = app.store.begin(&origin);
+    tx.create_card(&mut card)?;
+    match tx.commit_without_response().await {
+        // Another message has made it meanwhile.
+        Err(Error::Client(_) | Error::Contended) => Ok(()),
+        done => done,
+    }
+}
+
+/// Takes a card from a driver or vehicle that was deleted. The app card of a driver is deleted.
+async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(), Error> {
+    for _ in 0..TRIES {
+        let origin = Origin::background(tenant.clone(), app.now());
+        let mut tx = app.store.begin(&origin);
+        match app.store.find::<ChargeCard>(tenant, id).await? {
+            Some(card) if card.object.kind == CardType::App => {
+                let uid = card.object.uid.as_str();
+                let token = app.store.card_token(tenant.mode, uid).await?;
+                tx.delete_card(&card, token)?;
+            }
+            Some(mut card) => {
+                if card.release(holder, origin.now) {
+                    tx.save(&mut card)?;
+                }
+                tx.remove_card(holder, id)?;
+            }
+            None => tx.remove_card(holder, id)?,
+        }
+        match tx.commit_without_response().await {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Brings the token of a card up to date, and expires the card if its time has passed.
+async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    for _ in 0..TRIES {
+        let Some(mut card) = app.store.find::<ChargeCard>(tenant, id).await? else {
+            return Ok(());
+        };
+        let origin = Origin::background(tenant.clone(), app.now());
+        let mut tx = app.store.begin(&origin);
+        if card.expire(origin.now) {
+            tx.save(&mut card)?;
+        }
+        if let Some((uid, token)) = renewed(app, &origin, &card).await? {
+            tx.put_card_token(&uid, &token)?;
+        }
+        match tx.commit_without_response().await {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// The token of a card as it has to be, if it is not so yet.
+async fn renewed(
+    app: &App,
+    origin: &Origin,
+    card: &Stored<ChargeCard>,
+) -> Result<Option<(String, shared::store::charge_cards::CardToken)>, Error> {
+    let (tenant, card) = (&origin.tenant, &card.object);
+    let uid = card.uid.as_str();
+    let Some(mut token) = app.store.card_token(tenant.mode, uid).await? else {
+        return Ok(None);
+    };
+    if token.card.as_ref().is_none_or(|ours| ours.id != card.id) {
+        return Ok(None);
+    }
+    let context = context::load(app, tenant, card).await?;
+    let changed = token.update(context.token(card, &context::issuer(app), origin.now));
+    Ok(changed.then(|| (uid.to_owned(), token)))
+}

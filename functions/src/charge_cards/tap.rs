@@ -1,0 +1,227 @@
+//! Who charges when a card is held to the reader of a charging station.
+//!
+//! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start to its end. Without
+//! one, the first of those charges that the card leads to ([`shared::ocpi::card`]) whose vehicle has a plug that fits and is not
+//! charging elsewhere.
+
+use shared::charging::calendar::{CalendarOwner, Entry};
+use shared::charging::session::expected;
+use shared::models::charge_card::ChargeCard;
+use shared::models::charging_station::{ChargingStation, Connector, Plug};
+use shared::models::driver::Driver;
+use shared::models::fleet::Fleet;
+use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::stored::Stored;
+use shared::models::vehicle::Vehicle;
+use shared::ocpi::card::{CardContext, token_type};
+use shared::ocpi::token::TokenType;
+use shared::origin::{Mode, Tenant};
+use shared::store::calendars::Calendars;
+use shared::time::{MINUTE, Timestamp};
+use shared::window::Window;
+use shared::{App, Error, Id, Kind};
+
+use super::context;
+
+/// How far ahead a reservation counts, in milliseconds: as early as a vehicle may come for it.
+const AHEAD: i64 = 15 * MINUTE;
+
+/// A reader of a charging station.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    pub station: &'a ChargingStation,
+    /// OCPI `EVSE.uid`.
+    pub evse: &'a str,
+}
+
+impl Place<'_> {
+    pub(super) fn connectors(&self) -> impl Iterator<Item = &Connector> {
+        let connectors = self.station.connectors.iter();
+        connectors.filter(|one| one.evse.eq_ignore_ascii_case(self.evse))
+    }
+
+    /// The calendar of the EVSE, by its uid as the station has it.
+    fn calendar(&self) -> CalendarOwner {
+        let evse = self.connectors().next();
+        CalendarOwner::Evse {
+            station: self.station.id.clone(),
+            evse: evse.map_or_else(|| self.evse.to_owned(), |one| one.evse.clone()),
+        }
+    }
+
+    fn fits(&self, vehicle: &Vehicle) -> bool {
+        let plug = Plug::Matched(vehicle.charging_standard);
+        self.connectors().any(|one| one.plug == plug)
+    }
+}
+
+/// Who charges with a card.
+#[derive(Debug, Clone)]
+pub struct CardUse {
+    pub tenant: Tenant,
+    pub card: ChargeCard,
+    pub driver: Stored<Driver>,
+    pub vehicle: Vehicle,
+    pub fleet: Fleet,
+    /// The reservation by which the vehicle is expected at the EVSE.
+    pub reservation: Option<Stored<Reservation>>,
+}
+
+/// Who charges when the card with this uid is held to a reader. The card may be blocked by now: energy that has flowed is billed.
+/// `None` for a card that is not one of ours or leads to nobody.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn who_charges(
+    app: &App,
+    mode: Mode,
+    (kind, uid): (TokenType, &str),
+    place: Place<'_>,
+    now: Timestamp,
+) -> Result<Option<CardUse>, Error> {
+    let token = app.store.card_token(mode, uid).await?;
+    let Some(subject) = token.and_then(|token| token.card) else {
+        return Ok(None);
+    };
+    let card = app
+        .store
+        .find::<ChargeCard>(&subject.tenant, &subject.id)
+        .await?;
+    let Some(card) = card.filter(|card| token_type(card.object.kind) == kind) else {
+        return Ok(None);
+    };
+    let (tenant, card) = (subject.tenant, card.object);
+    let context = context::load(app, &tenant, &card).await?;
+    let found = at(app, &tenant, &card, &context, place, now).await?;
+    Ok(match found {
+        Found::Use(one) => Some(*one),
+        Found::Nobody | Found::Reserved => None,
+    })
+}
+
+/// What became of a card at a reader.
+pub(super) enum Found {
+    Use(Box<CardUse>),
+    /// Nobody that the card leads to can charge there now.
+    Nobody,
+    /// The EVSE is reserved for another vehicle.
+    Reserved,
+}
+
+/// Who charges with a card at a place.
+pub(super) async fn at(
+    app: &App,
+    tenant: &Tenant,
+    card: &ChargeCard,
+    context: &CardContext,
+    place: Place<'_>,
+    now: Timestamp,
+) -> Result<Found, Error> {
+    let evse = place.calendar();
+    let vehicles = context.pairs().map(|pair| pair.vehicle.id.clone());
+    let mut owners: Vec<CalendarOwner> = vehicles.map(CalendarOwner::Vehicle).collect();
+    owners.dedup();
+    owners.push(evse.clone());
+    let calendars = calendars(app, tenant, &owners, now).await?;
+    let entries = calendars.entries(&evse);
+    for id in expected(&entries, now) {
+        let is_ours =
+            |entry: &&Entry| entry.holder == id && entry.account.as_ref() == Some(&tenant.account);
+        if !entries.iter().any(|entry| is_ours(&entry)) {
+            continue;
+        }
+        if let Some(found) = by_reservation(app, tenant, card, &id, place).await? {
+            return Ok(Found::Use(Box::new(found)));
+        }
+    }
+    let is_reserved = entries.iter().any(|entry| {
+        let covers = entry.window.from <= now && now < entry.window.until;
+        covers && entry.holder.is(Kind::Reservation)
+    });
+    if is_reserved {
+        return Ok(Found::Reserved);
+    }
+    let is_free = |vehicle: &Vehicle| {
+        let calendar = CalendarOwner::Vehicle(vehicle.id.clone());
+        let mut entries = calendars.entries(&calendar).into_iter();
+        !entries.any(|entry| {
+            let covers = entry.window.from <= now && now < entry.window.until;
+            covers && entry.holder.is(Kind::ChargingSession)
+        })
+    };
+    let mut pairs = context.pairs();
+    let pair = pairs.find(|pair| place.fits(pair.vehicle) && is_free(pair.vehicle));
+    Ok(match pair {
+        None => Found::Nobody,
+        Some(pair) => Found::Use(Box::new(CardUse {
+            tenant: tenant.clone(),
+            card: card.clone(),
+            driver: pair.driver.clone(),
+            vehicle: pair.vehicle.clone(),
+            fleet: pair.fleet.clone(),
+            reservation: None,
+        })),
+    })
+}
+
+/// The calendars that say what is reserved and who charges now.
+async fn calendars(
+    app: &App,
+    tenant: &Tenant,
+    owners: &[CalendarOwner],
+    now: Timestamp,
+) -> Result<Calendars, Error> {
+    let window = Window {
+        from: now,
+        until: now.plus_millis(AHEAD),
+    };
+    let pages = owners
+        .iter()
+        .flat_map(|owner| window.utc_days().map(move |day| (owner.clone(), day)));
+    app.store.calendars(tenant.mode, pages.collect()).await
+}
+
+/// Who charges by a reservation, if it is one of the card's driver or vehicle.
+async fn by_reservation(
+    app: &App,
+    tenant: &Tenant,
+    card: &ChargeCard,
+    id: &Id,
+    place: Place<'_>,
+) -> Result<Option<CardUse>, Error> {
+    let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
+        return Ok(None);
+    };
+    let reservation = &row.object;
+    let is_open = reservation.status == ReservationStatus::Confirmed
+        && reservation.charging_session.is_none()
+        && reservation.is_for(&place.station.id);
+    let named = |named: &Option<Id>, id: &Id| named.as_ref().is_none_or(|named| named == id);
+    let is_of_card = card.holders().next().is_some()
+        && named(&card.driver, &reservation.driver)
+        && named(&card.vehicle, &reservation.vehicle);
+    if !is_open || !is_of_card {
+        return Ok(None);
+    }
+    let ids = [&reservation.driver, &reservation.vehicle];
+    let mut found = app.store.find_together(tenant, ids).await?;
+    let driver = found.take::<Driver>(&reservation.driver)?;
+    let vehicle = found.take::<Vehicle>(&reservation.vehicle)?;
+    let (Some(driver), Some(vehicle)) = (driver, vehicle) else {
+        return Ok(None);
+    };
+    let fleet = app
+        .store
+        .find::<Fleet>(tenant, &vehicle.object.fleet)
+        .await?;
+    let is_active = driver.object.is_active() && vehicle.object.is_active();
+    let fleet = fleet.filter(|fleet| is_active && fleet.object.is_active());
+    Ok(fleet.map(|fleet| CardUse {
+        tenant: tenant.clone(),
+        card: card.clone(),
+        driver,
+        vehicle: vehicle.object,
+        fleet: fleet.object,
+        reservation: Some(row),
+    }))
+}

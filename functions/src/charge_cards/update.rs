@@ -1,0 +1,50 @@
+//! `POST /v1/charge_cards/{id}`: updates a charge card. What networks know of it follows within seconds. An authorization that a
+//! network asks for considers the change at once.
+
+use axum::extract::State;
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
+use shared::models::api_key::Resource;
+use shared::models::charge_card::{ChargeCard, ChargeCardChange};
+use shared::store::access::Rows;
+use shared::{App, Code, Error, Id};
+
+use super::holders;
+
+pub const ROUTE: Route = Route::post(
+    "update-charge-card",
+    "/v1/charge_cards/{id}",
+    Resource::ChargeCards,
+)
+.refusing(&[
+    Code::ChargeCardConflict,
+    Code::DriverNotFound,
+    Code::OwnerScopeInvalid,
+    Code::VehicleNotFound,
+])
+.writing(&[Rows::CardHolders]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(change): Body<ChargeCardChange>,
+) -> Result<Response, Error> {
+    let mut card = app.store.load::<ChargeCard>(context.tenant(), &id).await?;
+    let before: Vec<Id> = card.object.holders().cloned().collect();
+    card.update(change, context.now())?;
+    let after: Vec<Id> = card.object.holders().cloned().collect();
+    if before != after {
+        holders::check(&app, context.tenant(), &card.object).await?;
+    }
+    let response = context.respond(&card.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    for holder in before.iter().filter(|one| !after.contains(one)) {
+        tx.remove_card(holder, &id)?;
+    }
+    for holder in after.iter().filter(|one| !before.contains(one)) {
+        tx.add_card(holder, &id)?;
+    }
+    tx.save(&mut card)?;
+    tx.commit(response).await
+}
