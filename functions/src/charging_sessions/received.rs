@@ -230,18 +230,16 @@ async fn near(
     reference: &Reference<'_>,
 ) -> Result<Option<Matched>, Error> {
     let tenant = &holder.tenant;
-    let owner = match (&holder.driver, &holder.vehicle) {
-        (Some(driver), _) => (Kind::Driver.name(), driver),
-        (None, Some(vehicle)) => (Kind::Vehicle.name(), vehicle),
+    let partition = match (&holder.driver, &holder.vehicle) {
+        (Some(driver), _) => Partition::Driver { tenant, driver },
+        (None, Some(vehicle)) => Partition::Vehicle { tenant, vehicle },
         (None, None) => return Ok(None),
     };
-    let kind = Kind::ChargingSession;
     let mut page_request = PageRequest::first(MAX_CANDIDATES);
     page_request.range.0 = Id::first_number(reference.started.plus_millis(-NEAR));
-    let filter = vec![(owner.0, owner.1.to_string())];
     let found = app
         .store
-        .list::<ChargingSession>(Partition::Kind { tenant, kind }, &page_request, filter)
+        .list::<ChargingSession>(partition, &page_request, Vec::new())
         .await?;
     let fits = |row: &Stored<ChargingSession>| {
         let Some(network) = &row.internal.network else {

@@ -86,7 +86,9 @@ impl Work {
                 (None, Some(network.clone()))
             }
             Message::ApplyResult { command, .. } => (None, Some(command.clone())),
-            Message::ApplyTariff { .. } | Message::ApplyReceived { .. } => (None, None),
+            Message::ApplyTariff { .. } | Message::ApplyReceived { .. } | Message::Sweep { .. } => {
+                (None, None)
+            }
         };
         Self {
             at,
