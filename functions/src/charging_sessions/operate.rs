@@ -8,7 +8,7 @@ use shared::charging::calendar::CalendarOwner;
 use shared::charging::session::HOLD;
 use shared::models::charging_session::network::{LONGEST, START_PATIENCE};
 use shared::models::charging_session::{
-    ChargingSession, FailedReason, NetworkSession, SessionStatus, wrong_state,
+    ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
 };
 use shared::models::driver::Driver;
 use shared::models::reservation::{Reservation, ReservationStatus};
@@ -108,9 +108,9 @@ async fn start(
     let reason = match answer {
         Answer::Accepted | Answer::Pending { .. } => return Ok(()),
         Answer::Rejected(Rejection::Refused | Rejection::Unknown | Rejection::NotSupported) => {
-            FailedReason::NetworkRejected
+            SessionFailedReason::NetworkRejected
         }
-        Answer::Rejected(Rejection::Failed | Rejection::NotSent) => FailedReason::Other,
+        Answer::Rejected(Rejection::Failed | Rejection::NotSent) => SessionFailedReason::Other,
     };
     let now = app.now();
     update(app, tenant, &row.object.id, |row| {
@@ -159,7 +159,7 @@ pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error>
         .response
         .is_some_and(|response| response != ResponseType::Accepted);
     if is_refused {
-        let reason = FailedReason::NetworkRejected;
+        let reason = SessionFailedReason::NetworkRejected;
         return update(app, tenant, id, |row| row.fail_start(reason, now)).await;
     }
     let Some(result) = command.result() else {

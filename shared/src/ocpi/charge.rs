@@ -11,7 +11,7 @@ use super::command::ResultType;
 use super::cost::{ChargingPeriod, Cost};
 use super::session::{Session, SessionStatus};
 use super::tariff::Tariff;
-use crate::models::charging_session::FailedReason;
+use crate::models::charging_session::SessionFailedReason;
 use crate::models::charging_session::network::{
     Billed, CdrReport, ReportedState, SessionReport, Times, Total,
 };
@@ -101,17 +101,17 @@ impl Cdr {
 
 impl ResultType {
     /// Why a session does not begin after this result of START_SESSION; none if it may begin.
-    pub fn failure(self) -> Option<FailedReason> {
+    pub fn failure(self) -> Option<SessionFailedReason> {
         match self {
             Self::Accepted | Self::Timeout => None,
-            Self::EvseInoperative => Some(FailedReason::OutOfOrder),
-            Self::Failed => Some(FailedReason::Other),
+            Self::EvseInoperative => Some(SessionFailedReason::OutOfOrder),
+            Self::Failed => Some(SessionFailedReason::Other),
             Self::CanceledReservation
             | Self::EvseOccupied
             | Self::NotSupported
             | Self::Rejected
             | Self::UnknownReservation
-            | Self::Unknown => Some(FailedReason::NetworkRejected),
+            | Self::Unknown => Some(SessionFailedReason::NetworkRejected),
         }
     }
 }
@@ -336,13 +336,16 @@ mod tests {
         let reason = |result: ResultType| result.failure().unwrap();
         assert_eq!(
             reason(ResultType::EvseInoperative),
-            FailedReason::OutOfOrder
+            SessionFailedReason::OutOfOrder
         );
-        assert_eq!(reason(ResultType::Failed), FailedReason::Other);
+        assert_eq!(reason(ResultType::Failed), SessionFailedReason::Other);
         assert_eq!(
             reason(ResultType::EvseOccupied),
-            FailedReason::NetworkRejected
+            SessionFailedReason::NetworkRejected
         );
-        assert_eq!(reason(ResultType::Unknown), FailedReason::NetworkRejected);
+        assert_eq!(
+            reason(ResultType::Unknown),
+            SessionFailedReason::NetworkRejected
+        );
     }
 }

@@ -11,8 +11,8 @@ use crate::models::charging_session::network::{
     CdrReport, ReportedState, SessionReport, Times, Total, total_of,
 };
 use crate::models::charging_session::{
-    ChargingSession, CostSource, FailedReason, Names, NetworkSession, PriceCheck, SessionCostLine,
-    SessionInternal, SessionStatus, StartedBy,
+    ChargingSession, CostSource, Names, NetworkSession, PriceCheck, SessionCostLine,
+    SessionFailedReason, SessionInternal, SessionStatus, StartedBy,
 };
 use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::models::driver::Driver;
@@ -162,7 +162,7 @@ impl Stored<ChargingSession> {
         match (self.object.status, report.state) {
             (_, ReportedState::Waiting) | (Completed, ReportedState::Active) => return,
             (Failed | Cancelled, ReportedState::Invalid) => return,
-            (_, ReportedState::Invalid) => return self.fail(FailedReason::Other, now),
+            (_, ReportedState::Invalid) => return self.fail(SessionFailedReason::Other, now),
             (Cancelled, ReportedState::Active) => {
                 self.ask_stop(now);
                 return;

@@ -93,7 +93,7 @@ pub struct ChargingSession {
     /// Why a session at a network's station failed.
     #[serde(default)]
     #[schema(required)]
-    pub failed_reason: Option<FailedReason>,
+    pub failed_reason: Option<SessionFailedReason>,
     pub fleet: Id,
     /// The invoice that bills the session; null before there is one. If that invoice was voided or its draft deleted, it
     /// bills the session no longer, and the next invoice of the session takes its place here.
@@ -208,7 +208,7 @@ pub enum CostSource {
 /// Why a session at a network's station failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum FailedReason {
+pub enum SessionFailedReason {
     /// The network refused to start it.
     NetworkRejected,
     /// The network did not say within five minutes that it has begun.

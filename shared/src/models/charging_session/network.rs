@@ -18,7 +18,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChargingSession, FailedReason, SessionStatus, wrong_state};
+use super::{ChargingSession, SessionFailedReason, SessionStatus, wrong_state};
 use crate::error::Result;
 use crate::models::charging_station::Price;
 use crate::models::event_type::EventType;
@@ -268,7 +268,7 @@ impl Stored<ChargingSession> {
     }
 
     /// Ends a pending session that the network does not start. Returns whether it was pending.
-    pub fn fail_start(&mut self, reason: FailedReason, now: Timestamp) -> bool {
+    pub fn fail_start(&mut self, reason: SessionFailedReason, now: Timestamp) -> bool {
         if self.object.status != SessionStatus::Pending {
             return false;
         }
@@ -280,14 +280,14 @@ impl Stored<ChargingSession> {
     pub fn give_up_start(&mut self, now: Timestamp) -> bool {
         let accepted = self.internal.network.as_ref();
         let reason = match accepted.is_some_and(|network| network.start_accepted) {
-            true => FailedReason::NotPluggedIn,
-            false => FailedReason::NetworkTimeout,
+            true => SessionFailedReason::NotPluggedIn,
+            false => SessionFailedReason::NetworkTimeout,
         };
         self.fail_start(reason, now)
     }
 
     /// Ends the session without an amount.
-    pub fn fail(&mut self, reason: FailedReason, now: Timestamp) {
+    pub fn fail(&mut self, reason: SessionFailedReason, now: Timestamp) {
         self.object.status = SessionStatus::Failed;
         self.object.failed_reason = Some(reason);
         self.record(EventType::ChargingSessionFailed);
