@@ -303,6 +303,12 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tariff,
             after.as_deref(),
         )),
+        Message::OperateSession { tenant, session } => {
+            Box::pin(charging_sessions::operate::handle(app, tenant, session))
+        }
+        Message::ApplyReceived { mode, object } => {
+            Box::pin(charging_sessions::received::handle(app, *mode, object))
+        }
         Message::ApplyResult { mode, command } => {
             Box::pin(networks::results::apply(app, *mode, command))
         }

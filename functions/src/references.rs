@@ -11,7 +11,7 @@ use shared::models::stored::Stored;
 use shared::money::Currency;
 use shared::origin::{Origin, Tenant};
 use shared::store::keys::Partition;
-use shared::store::list::PageRequest;
+use shared::store::list::{Among, PageRequest};
 use shared::store::row::ById;
 use shared::time::DAY;
 use shared::{App, Code, Error, Id, Kind};
@@ -297,7 +297,7 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
 /// ends it may come late.
 const UNDER_WAY: i64 = 2 * DAY;
 
-/// The active session of a driver or vehicle, if there is one.
+/// The session of a driver or vehicle that is pending or active, if there is one.
 pub async fn charging(
     app: &App,
     origin: &Origin,
@@ -313,13 +313,18 @@ pub async fn charging(
         },
         _ => Partition::Driver { tenant, driver: id },
     };
-    let mut filter = vec![("status", SessionStatus::Active.as_str().to_owned())];
-    filter.extend(fleet.map(|fleet| (Kind::Fleet.name(), fleet.to_string())));
     let mut page_request = PageRequest::first(1);
     page_request.range.0 = Id::first_number(origin.now.plus_millis(-UNDER_WAY));
+    let open = [SessionStatus::Active, SessionStatus::Pending].map(SessionStatus::as_str);
+    let among = Among {
+        member: "status",
+        values: &open,
+    };
+    let filter = fleet.map(|fleet| (Kind::Fleet.name(), fleet.to_string()));
+    let filter = filter.into_iter().collect();
     let found = app
         .store
-        .list::<ChargingSession>(partition, &page_request, filter)
+        .list_among::<ChargingSession>(partition, &page_request, filter, among)
         .await?;
     Ok(found.rows.into_iter().next().map(|row| row.object.id))
 }

@@ -35,6 +35,7 @@ macro_rules! kinds {
 
 kinds! {
     Account "account" "acct_",
+    Adjustment "adjustment" "adj_",
     ApiKey "api_key" "key_",
     ChargeCard "charge_card" "ccd_",
     ChargingSession "charging_session" "cs_",

@@ -50,6 +50,18 @@ impl Metrics {
         self.write(now, ("Function", "relay-stream"), &figures);
     }
 
+    /// A session or a CDR of a network that belongs to no session of ours, by the module of OCPI.
+    pub fn unmatched(&self, now: Timestamp, module: &str) {
+        let figures = [("UnmatchedObjects", "Count", 1)];
+        self.write(now, ("Module", module), &figures);
+    }
+
+    /// A CDR whose price differs from that of the tariff by more than one minor unit.
+    pub fn price_mismatch(&self, now: Timestamp) {
+        let figures = [("PriceMismatches", "Count", 1)];
+        self.write(now, ("Module", "cdrs"), &figures);
+    }
+
     /// An attempt to deliver an event: how it went, how long the receiver took, and for the first how long after the event
     /// it was made, all in milliseconds.
     pub fn delivered(&self, now: Timestamp, succeeded: bool, took: u64, delay: Option<i64>) {

@@ -62,9 +62,9 @@ async fn a_new_session_has_every_field_of_the_specification() {
         "id": session["id"], "object": "charging_session", "amount_due": 0, "amount_paid": 0,
         "charging_ended": null, "charging_station": station, "connector": "1", "cost_breakdown": [], "country": "GB",
         "created": now, "currency": "gbp", "driver": crew.driver, "ends_by": day, "ends_by_reason": "maximum_duration",
-        "energy_consumed": 0, "fleet": crew.fleet, "invoice": null, "net": 0, "payment_method": null, "policy_warnings": [],
-        "power": 22.0, "reservation": null, "session_ended": null, "session_limit": null, "session_started": now,
-        "status": "active", "tax": 0, "updated": now, "vehicle": crew.vehicle,
+        "cost_source": "tariff", "energy_consumed": 0, "failed_reason": null, "fleet": crew.fleet, "invoice": null, "net": 0, "payment_method": null, "policy_warnings": [],
+        "power": 22.0, "price_check": null, "reservation": null, "session_ended": null, "session_limit": null, "session_started": now,
+        "started_by": "api", "status": "active", "tax": 0, "updated": now, "vehicle": crew.vehicle,
     });
     assert_eq!(session, want);
     assert!(

@@ -66,7 +66,7 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
     // Nobody wrote down what the parties of this session were called.
     let line = json!({"id": id, "amount": 1190, "charging_session": session, "charging_station": shown["charging_station"],
         "connector": "1", "description": ended, "driver": crew.driver, "driver_name": null, "duration_seconds": 7140,
-        "ended": shown["session_ended"], "energy_wh": 30_000, "free": false, "net": 1000, "price_per_kwh": null,
+        "ended": shown["session_ended"], "energy_wh": 30_000, "free": false, "net": 1000, "price_check": null, "price_per_kwh": null,
         "quantity": 1, "registration_plate": null, "reservation": null, "started": shown["session_started"],
         "station_name": null, "tax": 190, "type": "energy_session", "unit_amount": 1190, "vehicle": crew.vehicle});
     assert_eq!(shown["invoice"], made.id());
@@ -128,7 +128,7 @@ async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
             "charging_station": one["charging_station"], "connector": one["connector"],
             "description": format!("Fee of reservation {id}"), "driver": one["driver"], "driver_name": null,
             "duration_seconds": 3600, "ended": one["reserved_end"], "energy_wh": 0, "free": false, "net": 300,
-            "price_per_kwh": null, "quantity": 1, "registration_plate": null, "reservation": id,
+            "price_check": null, "price_per_kwh": null, "quantity": 1, "registration_plate": null, "reservation": id,
             "started": one["reserved_start"], "station_name": null, "tax": 0, "type": "reservation_fee",
             "unit_amount": 300, "vehicle": one["vehicle"]})
     };

@@ -5,8 +5,8 @@
 //! charging elsewhere.
 
 use shared::charging::calendar::{CalendarOwner, Entry};
+use shared::charging::session::expected;
 use shared::models::charge_card::ChargeCard;
-use shared::models::charging_session::expected;
 use shared::models::charging_station::{ChargingStation, Connector, Plug};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;

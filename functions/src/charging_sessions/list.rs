@@ -11,7 +11,6 @@ use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
-use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::keys::Partition;
 use shared::store::row::ById;
@@ -87,9 +86,8 @@ pub async fn handle(
         .store
         .list::<ChargingSession>(partition, &page_request, filter.collect())
         .await?;
-    let operation = Operation::of(tenant.mode);
     for row in &mut found.rows {
-        row.object = row.live(operation, context.now());
+        row.object = row.live(tenant.mode, context.now());
     }
     page::respond(&context, &query, found)
 }

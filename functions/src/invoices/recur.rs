@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, NewInvoice};
 use shared::money::Currency;
-use shared::operation::Operation;
 use shared::origin::Origin;
 use shared::window::Window;
 
@@ -35,7 +34,7 @@ pub async fn draft_all(
     fleet: &Fleet,
     period: Window,
 ) -> Result<bool, Error> {
-    let operation = Operation::of(origin.tenant.mode);
+    let mode = origin.tenant.mode;
     let mut currencies = BTreeMap::new();
     let fees = app.store.fees_within(&origin.tenant, period, origin.now);
     for row in fees.await? {
@@ -60,10 +59,17 @@ pub async fn draft_all(
                 return Ok(false);
             }
             let new = body(fleet, period, currency);
-            let billed = new.bills(operation, currency, &row);
+            let billed = new.bills(mode, currency, &row);
             if billed.is_some() {
                 currencies.insert(currency.as_str(), currency);
             }
+        }
+    }
+    for row in app.store.adjustments(&origin.tenant).await? {
+        let currency = row.object.currency;
+        let billed = body(fleet, period, currency).bills_adjustment(currency, &row);
+        if billed.is_some() {
+            currencies.insert(currency.as_str(), currency);
         }
     }
     for currency in currencies.into_values() {

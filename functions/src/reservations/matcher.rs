@@ -43,7 +43,7 @@ fn connected<'a>(
     tenant: &Tenant,
     stations: &'a [IndexedStation],
 ) -> (&'a [IndexedStation], &'a [IndexedStation]) {
-    match Operation::of(tenant.mode).is_operated() {
+    match Operation::of(tenant.mode, false).is_operated() {
         true => (stations, &[]),
         false => (&[], stations),
     }

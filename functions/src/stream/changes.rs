@@ -406,8 +406,8 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, the result of a command, and that it
-/// is sent a token. None for any other row.
+/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, what its sessions and CDRs mean
+/// for ours, the result of a command, and that it is sent a token. None for any other row.
 fn relay_of_network<'a>(
     app: &'a App,
     pk: &str,
@@ -428,19 +428,20 @@ fn relay_of_network<'a>(
             }
         }));
     }
-    if let Some((mode, tariff)) = keys::parse_ocpi_object(pk) {
+    if let Some((mode, object)) = keys::parse_ocpi_object(pk) {
         return Some(Box::pin(async move {
-            let is_object = change
-                .new
-                .as_ref()
-                .is_some_and(|new| new.contains_key("raw"));
-            if tariff.module != Module::Tariffs || !is_object {
-                return Ok(());
-            }
-            let message = Message::ApplyTariff {
-                mode,
-                tariff,
-                after: None,
+            let raw = text_of(&change.new, "raw");
+            let message = match object.module {
+                Module::Tariffs if raw.is_some() => Message::ApplyTariff {
+                    mode,
+                    tariff: object,
+                    after: None,
+                },
+                // The row is also written when it is known what the object belongs to.
+                Module::Sessions | Module::Cdrs if raw != text_of(&change.old, "raw") => {
+                    Message::ApplyReceived { mode, object }
+                }
+                _ => return Ok(()),
             };
             app.queue.send(&message, 0).await
         }));
@@ -592,10 +593,12 @@ fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, M
             }
             _ => None,
         },
-        Some(Kind::ChargingSession) => {
-            let session: Option<ChargingSession> = read(item, "object")?;
-            session.and_then(|session| session_message(tenant, id, session.status))
-        }
+        Some(Kind::ChargingSession) => match (read(item, "object")?, read(item, "internal")?) {
+            (Some(object), Some(internal)) => {
+                session_message(tenant, id, &Stored::with_internal(object, internal))
+            }
+            _ => None,
+        },
         _ => check_message(tenant, id),
     };
     Ok(message.map(|message| (due, message)))
@@ -625,11 +628,14 @@ fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<
     }
 }
 
-fn session_message(tenant: &Tenant, id: &Id, status: SessionStatus) -> Option<Message> {
+fn session_message(tenant: &Tenant, id: &Id, stored: &Stored<ChargingSession>) -> Option<Message> {
     let (tenant, session) = (tenant.clone(), id.clone());
-    match status {
+    let network = stored.internal.network.as_ref();
+    let is_priced = network.is_none_or(|network| network.final_at.is_some());
+    match stored.object.status {
+        SessionStatus::Completed if is_priced => Some(Message::SettleSession { tenant, session }),
+        _ if network.is_some() => Some(Message::OperateSession { tenant, session }),
         SessionStatus::Active => Some(Message::StopSession { tenant, session }),
-        SessionStatus::Completed => Some(Message::SettleSession { tenant, session }),
         _ => None,
     }
 }
@@ -661,7 +667,7 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
                 return Ok(false);
             };
-            let Some(message) = session_message(tenant, id, row.object.status) else {
+            let Some(message) = session_message(tenant, id, &row) else {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;

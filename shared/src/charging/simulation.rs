@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn energy_after(power: u32, millis: i64) -> u64 {
-        let simulation = Operation::of(Mode::Test).simulation().unwrap();
+        let simulation = Operation::of(Mode::Test, false).simulation().unwrap();
         simulation.energy_after(power, millis)
     }
 

@@ -9,8 +9,10 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::adjustment::Adjustment;
 use super::body::RequestBody;
-use super::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
+use super::charging_session::network::Total;
+use super::charging_session::{ChargingSession, Names, PriceCheck, SessionInternal, SessionStatus};
 use super::charging_station::PriceType;
 use super::event_type::EventType;
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
@@ -24,7 +26,7 @@ use crate::fields::patch::{Change, Patch};
 use crate::fields::text::Description;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::operation::Operation;
+use crate::origin::Mode;
 use crate::size::Size;
 use crate::time::{DAY, MINUTE, Timestamp};
 
@@ -53,7 +55,7 @@ pub struct Invoice {
     pub due_date: Timestamp,
     /// Null for an invoice of the whole account.
     pub fleet: Option<Id>,
-    /// One for each session and each fee, the newest first; at most 100 are shown here.
+    /// One for each session, each fee and each adjustment, the newest first; at most 100 are shown here.
     pub line_items: Vec<LineItem>,
     /// Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all.
     pub line_items_has_more: bool,
@@ -102,10 +104,10 @@ pub enum InvoiceFilter {
 /// One entry of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LineItem {
-    /// The number of the session or the reservation that the line bills.
+    /// The number of the session, the reservation or the adjustment that the line bills.
     pub id: Id,
     /// Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
-    /// `cost_breakdown`.
+    /// `cost_breakdown`; an adjustment is below zero where a charging network has credited something.
     pub amount: i64,
     /// Null for the fee of a reservation.
     pub charging_session: Option<Id>,
@@ -147,6 +149,11 @@ pub struct LineItem {
     #[serde(default)]
     #[schema(required, example = "45")]
     pub price_per_kwh: Option<String>,
+    /// What a charging network bills for the session, compared with the price by its tariff, as in the session; null for everything
+    /// else.
+    #[serde(default)]
+    #[schema(required)]
+    pub price_check: Option<PriceCheck>,
     pub quantity: u32,
     /// The vehicle's plate when the session started; null for a fee.
     #[serde(default)]
@@ -178,6 +185,7 @@ pub struct LineItem {
 pub enum LineType {
     EnergySession,
     ReservationFee,
+    /// What a charging network billed or credited for a session after the session's price was final.
     Adjustment,
 }
 
@@ -314,20 +322,21 @@ impl NewInvoice {
     }
 
     /// The line of a session, if an invoice in this currency bills it: completed, ended within the window, and not about
-    /// to be charged from its own payment method. Where nothing operates stations no session is billed.
+    /// to be charged from its own payment method. One at a network's station is billed by the window in which its price became final.
+    /// Where nothing operates stations no session is billed.
     pub fn bills(
         &self,
-        operation: Operation,
+        mode: Mode,
         currency: Currency,
         stored: &Stored<ChargingSession>,
     ) -> Option<Billable> {
         let (session, internal) = (&stored.object, &stored.internal);
-        let ended = session.session_ended?;
-        let bills = operation.is_operated()
+        let (ended, billed_at) = (session.session_ended?, stored.billed_at()?);
+        let bills = stored.operation(mode).is_operated()
             && session.status == SessionStatus::Completed
             && internal.next_action_at.is_none()
             && session.currency == currency
-            && (self.period_start..self.period_end).contains(&ended)
+            && (self.period_start..self.period_end).contains(&billed_at)
             && self.fleet.as_ref().is_none_or(|id| *id == session.fleet);
         bills.then(|| Billable {
             line: LineItem::of(session, internal, ended),
@@ -335,6 +344,26 @@ impl NewInvoice {
             paid: session.amount_paid,
             version: stored.version,
             claimed_by: internal.invoice.clone(),
+        })
+    }
+
+    /// The line of an adjustment, if an invoice in this currency bills it: one that was made before the end of the window. What of an
+    /// earlier window no invoice has billed is on the next one.
+    pub fn bills_adjustment(
+        &self,
+        currency: Currency,
+        stored: &Stored<Adjustment>,
+    ) -> Option<Billable> {
+        let adjustment = &stored.object;
+        let bills = adjustment.currency == currency
+            && adjustment.created < self.period_end
+            && self.fleet.as_ref().is_none_or(|id| *id == adjustment.fleet);
+        bills.then(|| Billable {
+            line: adjustment.line.clone(),
+            what: adjustment.id.clone(),
+            paid: 0,
+            version: stored.version,
+            claimed_by: stored.internal.invoice.clone(),
         })
     }
 
@@ -395,6 +424,7 @@ impl LineItem {
             free: gross == 0,
             net: internal.net,
             price_per_kwh: price_per_kwh(session),
+            price_check: session.price_check,
             quantity: 1,
             registration_plate: some(registration_plate),
             // A reservation here is one whose fee is billed.
@@ -406,6 +436,31 @@ impl LineItem {
             unit_amount: gross,
             vehicle: Some(session.vehicle.clone()),
         }
+    }
+
+    /// The line of what a network bills for a session after its price was final; none for a session that has not ended.
+    pub(super) fn of_adjustment(
+        id: &Id,
+        stored: &Stored<ChargingSession>,
+        more: Total,
+        cdr: &str,
+    ) -> Option<Self> {
+        let ended = stored.object.session_ended?;
+        let session = Self::of(&stored.object, &stored.internal, ended);
+        Some(Self {
+            id: id.as_kind(Kind::LineItem),
+            amount: more.gross,
+            description: format!("Adjustment by CDR {cdr}: {}", session.description),
+            energy_wh: 0,
+            free: false,
+            kind: LineType::Adjustment,
+            net: more.net,
+            price_check: None,
+            price_per_kwh: None,
+            tax: more.gross - more.net,
+            unit_amount: more.gross,
+            ..session
+        })
     }
 
     /// Fees carry no tax: no tax rate is known for them.
@@ -427,6 +482,7 @@ impl LineItem {
             free: false,
             net: fee.amount,
             price_per_kwh: None,
+            price_check: None,
             quantity: 1,
             registration_plate: None,
             reservation: Some(reservation.id.clone()),
@@ -798,7 +854,6 @@ fn invalid(param: &'static str, message: &'static str) -> Error {
 pub mod tests {
     use super::*;
     use crate::models::charging_session::SessionStatus;
-    use crate::origin::Mode;
     use serde_json::json;
 
     pub fn at(text: &str) -> Timestamp {
@@ -829,8 +884,8 @@ pub mod tests {
         new(json!({"period_start": "2026-03-01T00:00:00Z", "period_end": "2026-04-01T00:00:00Z"}))
     }
 
-    fn simulated() -> Operation {
-        Operation::of(Mode::Test)
+    fn simulated() -> Mode {
+        Mode::Test
     }
 
     fn eur() -> Currency {

@@ -109,8 +109,12 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
     },
+    /// Do what a charging session at a network's station waits for: send a command, or give up waiting.
+    OperateSession { tenant: Tenant, session: Id },
     /// Work on the response to a command to a network, or on the station's result.
     ApplyResult { mode: Mode, command: Id },
+    /// Work on a session or a CDR that a network has sent.
+    ApplyReceived { mode: Mode, object: ObjectId },
     /// Send the token of a charge card to a network.
     PushToken {
         mode: Mode,
@@ -174,7 +178,9 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
-            Self::ApplyResult { .. } => Work::OperateNetwork,
+            Self::OperateSession { .. } | Self::ApplyResult { .. } | Self::ApplyReceived { .. } => {
+                Work::OperateNetwork
+            }
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
@@ -199,9 +205,9 @@ impl Message {
                 tenant,
                 reservation,
             } => (tenant, reservation),
-            Self::StopSession { tenant, session } | Self::SettleSession { tenant, session } => {
-                (tenant, session)
-            }
+            Self::StopSession { tenant, session }
+            | Self::SettleSession { tenant, session }
+            | Self::OperateSession { tenant, session } => (tenant, session),
             Self::GenerateReport { tenant, report } => (tenant, report),
             Self::CheckInvoice { tenant, invoice } => (tenant, invoice),
             Self::SettleTransaction {
@@ -215,7 +221,9 @@ impl Message {
                 return (None, Some(network));
             }
             Self::ApplyResult { command, .. } => return (None, Some(command)),
-            Self::ApplyTariff { .. } | Self::Sweep { .. } => return (None, None),
+            Self::ApplyTariff { .. } | Self::ApplyReceived { .. } | Self::Sweep { .. } => {
+                return (None, None);
+            }
         };
         (Some(tenant), Some(id))
     }
@@ -227,10 +235,11 @@ impl Message {
             Self::Confirm { reservation, .. }
             | Self::Expire { reservation, .. }
             | Self::ChargeFee { reservation, .. } => reservation.to_string(),
-            Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
-                session.to_string()
-            }
+            Self::StopSession { session, .. }
+            | Self::SettleSession { session, .. }
+            | Self::OperateSession { session, .. } => session.to_string(),
             Self::ApplyResult { command, .. } => command.to_string(),
+            Self::ApplyReceived { object, .. } => digest_of("received", &object.to_string()),
             Self::GenerateReport { report, .. } => report.to_string(),
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
             Self::SettleTransaction { transaction, .. } => transaction.to_string(),

@@ -99,6 +99,33 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
+    /// Corrects a fleet's total energy by so many Wh, which may be less than zero.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn correct_energy(&mut self, fleet: &Id, energy: i64) -> Result<()> {
+        let update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Object {
+                tenant: &self.origin.tenant,
+                id: fleet,
+            })))
+            .update_expression(
+                "SET #object.total_energy_consumed_kwh = #object.total_energy_consumed_kwh + :energy, \
+                 #version = #version + :one REMOVE events",
+            )
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":energy", n(Decimal::new(energy, 3).normalize()))
+            .expression_attribute_values(":one", n(1));
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
     /// Writes the current billing and reporting periods of a fleet, and leaves its totals alone. The commit fails with
     /// `Contended` if the time of the next action is no longer `read`, or if the fleet's settings have changed.
     ///

@@ -2,7 +2,7 @@
 //!
 //! A session is on at most one invoice that is not void: its row names the invoice, and every such claim is conditional on
 //! the row as it was read. A claim by an invoice that is void or does not exist counts for nothing. The same holds for a
-//! reservation with its fee.
+//! reservation with its fee, and for an adjustment.
 //!
 //! A few sessions are claimed in the transaction that writes the invoice. For more there is first a row that says the
 //! invoice is in the making: while it is fresh, claims by an invoice that does not exist yet are respected. It goes in the
@@ -23,11 +23,11 @@ use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, s, string};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::adjustment::Adjustment;
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
 use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
 use crate::money::Currency;
-use crate::operation::Operation;
 use crate::origin::{Origin, Tenant};
 use crate::time::{SECOND, Timestamp};
 use crate::window::Window;
@@ -101,7 +101,7 @@ impl Store {
             from: new.period_start,
             until: new.period_end,
         };
-        let operation = Operation::of(origin.tenant.mode);
+        let mode = origin.tenant.mode;
         let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
@@ -109,10 +109,11 @@ impl Store {
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
-            let billable = page
-                .iter()
-                .filter_map(|row| new.bills(operation, currency, row));
+            let billable = page.iter().filter_map(|row| new.bills(mode, currency, row));
             billed.extend(billable);
+        }
+        for row in self.adjustments(&origin.tenant).await? {
+            billed.extend(new.bills_adjustment(currency, &row));
         }
         billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
         let claimants: BTreeSet<Id> = billed
@@ -133,6 +134,7 @@ impl Store {
             let claimed_by = one.claimed_by.as_ref();
             claimed_by.is_none_or(|claimant| !valid.contains(claimant))
         });
+        leave_credits(&mut billed);
         let (invoice, begun) = match &making {
             Some(making) => (making.invoice.clone(), making.begun),
             None => (Id::new(Kind::Invoice, origin.now), origin.now),
@@ -143,6 +145,15 @@ impl Store {
             begun,
             making,
         })
+    }
+
+    /// The adjustments of a tenant, which are few.
+    ///
+    /// # Errors
+    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn adjustments(&self, tenant: &Tenant) -> Result<Vec<Stored<Adjustment>>> {
+        let items = self.items_in(Partition::Adjustments { tenant }).await?;
+        items.into_iter().map(row::from_item).collect()
     }
 
     /// The reservations that are over and owe their fee.
@@ -505,6 +516,26 @@ impl UnitOfWork<'_> {
         let put = self.store.put(item).build().map_err(Error::internal)?;
         self.push(Write::Put(put), Error::Contended);
         Ok(())
+    }
+}
+
+/// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. The adjustments of a
+/// session stay together, so that a corrected price is not billed before the wrong one is credited. Those that this invoice has claimed
+/// already stay.
+fn leave_credits(billed: &mut Vec<Billable>) {
+    let due =
+        |billed: &[Billable]| -> i64 { billed.iter().map(|one| one.line.amount - one.paid).sum() };
+    let is_open = |one: &Billable| one.what.is(Kind::Adjustment) && one.claimed_by.is_none();
+    while due(billed) < 0 {
+        let mut sums: BTreeMap<Option<Id>, i64> = BTreeMap::new();
+        for one in billed.iter().filter(|one| is_open(one)) {
+            *sums.entry(one.line.charging_session.clone()).or_default() += one.line.amount;
+        }
+        let credited = sums.into_iter().find(|(_, sum)| *sum < 0);
+        let Some((session, _)) = credited else {
+            return;
+        };
+        billed.retain(|one| !is_open(one) || one.line.charging_session != session);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountInternal};
+use crate::models::adjustment::{Adjustment, AdjustmentInternal};
 use crate::models::api_key::{ApiKey, ApiKeyInternal};
 use crate::models::charge_card::{ChargeCard, ChargeCardInternal};
 use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
@@ -519,6 +520,12 @@ records! {
 
         fn next_action_at(internal: &SessionInternal) -> Option<Timestamp> {
             internal.next_action_at
+        }
+    }
+
+    Adjustment {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a AdjustmentInternal) -> Vec<Partition<'a>> {
+            vec![Partition::Adjustments { tenant }]
         }
     }
 

@@ -4,6 +4,7 @@ mod commands;
 mod handshake;
 mod objects;
 mod pull;
+mod sessions;
 mod tokens;
 mod tool;
 

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Totals {
-    pub(super) by_status: [i64; 4],
+    pub(super) by_status: [i64; 5],
     pub(super) fees: i64,
     /// What of the gross amount is reservation fees.
     pub(super) fees_gross: i64,
@@ -79,6 +79,7 @@ fn place(status: SessionStatus) -> usize {
         SessionStatus::Completed => 1,
         SessionStatus::Cancelled => 2,
         SessionStatus::Failed => 3,
+        SessionStatus::Pending => 4,
     }
 }
 

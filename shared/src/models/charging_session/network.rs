@@ -1,0 +1,410 @@
+//! Sessions at the station of a charging network: what is asked of the network, and what it has said so far.
+//!
+//! Terms:
+//! - A *report* is what a network says of a session (an OCPI Session).
+//! - A *CDR* (charge detail record) is what a network bills. It never changes; a wrong one is credited by another.
+//! - The price is *final* when it may be invoiced. What a network bills after that becomes adjustments.
+//!
+//! Life cycle. A session that is started through the API is `pending`: START_SESSION is sent once, and the session waits for a report until
+//! its deadline. The report makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that
+//! flowed is billed. A session that is started with a card begins with its first report. An active session ends when the network reports
+//! that, or bills it. The service asks for the end with STOP_SESSION, when a driver does, when `session_limit` is reached and after 24
+//! hours; it repeats that four times, and never ends a session by itself.
+//!
+//! A completed session waits three days for its CDR. Without one it is billed what the last report says, else by the tariff.
+//!
+//! Every transition may be asked for twice, late, and in another order than things happened: `last_updated` orders reports, CDRs count by
+//! their ids and as a set. What each contradiction leads to is listed in `infra/networks.md`.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ChargingSession, SessionFailedReason, SessionStatus, wrong_state};
+use crate::error::Result;
+use crate::models::charging_station::Price;
+use crate::models::event_type::EventType;
+use crate::models::stored::Stored;
+use crate::money::Currency;
+use crate::time::{DAY, MINUTE, Timestamp};
+use crate::window::Window;
+
+/// How long a session waits for the network's report that it has begun, in milliseconds.
+pub const START_PATIENCE: i64 = 5 * MINUTE;
+
+/// How long after STOP_SESSION it is sent again, in milliseconds, and how often it is sent.
+pub const STOP_PATIENCE: i64 = 5 * MINUTE;
+pub const MAX_STOPS: u32 = 5;
+
+/// How long after the end of a session its CDR is waited for, in milliseconds.
+pub const CDR_PATIENCE: i64 = 3 * DAY;
+
+/// How long a session lasts before the service asks the network to end it, in milliseconds.
+pub const LONGEST: i64 = DAY;
+
+/// What is stored with a session at a network's station.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetworkSession {
+    /// The party that operates the station.
+    pub country_code: String,
+    pub party_id: String,
+    /// Where the session takes place, by the ids of the party.
+    pub location_id: String,
+    pub evse_uid: String,
+    #[serde(default)]
+    pub connector_id: Option<String>,
+    /// What the network calls the session, once it has reported it.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// The time that the calendars keep for the session.
+    #[serde(default)]
+    pub hold: Option<Window>,
+    /// When START_SESSION was sent.
+    #[serde(default)]
+    pub start_sent: Option<Timestamp>,
+    /// Whether the charging point has accepted the start.
+    #[serde(default)]
+    pub start_accepted: bool,
+    #[serde(default)]
+    pub stop: Option<Stop>,
+    /// `last_updated` of the newest report.
+    #[serde(default)]
+    pub reported: Option<Timestamp>,
+    /// What the newest report says about times and cost.
+    #[serde(default)]
+    pub usage: Times,
+    #[serde(default)]
+    pub total: Option<Total>,
+    /// The CDRs so far.
+    #[serde(default)]
+    pub cdrs: Vec<Billed>,
+    /// Since when the price is final.
+    #[serde(default)]
+    pub final_at: Option<Timestamp>,
+    /// What the adjustments so far add to the final price.
+    #[serde(default)]
+    pub adjusted: Total,
+}
+
+/// The end of a session that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// How often STOP_SESSION was sent.
+    pub sent: u32,
+    /// When it is sent the next time.
+    pub next: Option<Timestamp>,
+}
+
+/// How long a vehicle charged and was parked, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    pub charging: i64,
+    pub parking: i64,
+}
+
+/// An amount in minor units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Total {
+    pub net: i64,
+    /// With tax.
+    pub gross: i64,
+}
+
+impl Total {
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            net: self.net.saturating_add(other.net),
+            gross: self.gross.saturating_add(other.gross),
+        }
+    }
+
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            net: self.net.saturating_sub(other.net),
+            gross: self.gross.saturating_sub(other.gross),
+        }
+    }
+}
+
+/// A CDR, as far as the sum of several depends on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Billed {
+    pub id: String,
+    pub total: Total,
+    /// Whether it credits another CDR: its total is negative.
+    pub credit: bool,
+    /// The CDR that it credits, if it says so.
+    pub credits: Option<String>,
+    pub last_updated: Timestamp,
+}
+
+/// What a network says of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionReport {
+    pub session_id: String,
+    pub state: ReportedState,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+    /// When the vehicle stopped drawing energy, if it has.
+    pub charging_ended: Option<Timestamp>,
+    /// Wh
+    pub energy: i64,
+    pub times: Times,
+    pub currency: Currency,
+    /// The cost so far, if the network says it.
+    pub total: Option<Total>,
+    pub last_updated: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportedState {
+    /// It has not begun.
+    Waiting,
+    Active,
+    Completed,
+    /// It will not be billed.
+    Invalid,
+}
+
+/// What a network bills for a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CdrReport {
+    pub billed: Billed,
+    pub session_id: Option<String>,
+    pub started: Timestamp,
+    pub ended: Timestamp,
+    pub charging_ended: Option<Timestamp>,
+    /// Wh
+    pub energy: i64,
+    pub times: Times,
+    pub currency: Currency,
+    /// The prices that the CDR itself names.
+    pub pricing: Vec<Price>,
+}
+
+/// What several CDRs of one session amount to; none before the session was billed. The order in which they arrive does not matter.
+///
+/// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a session
+/// again without crediting the first CDR has corrected it. A session never costs less than nothing.
+pub fn total_of(cdrs: &[Billed]) -> Option<Total> {
+    let credits = || cdrs.iter().filter(|one| one.credit);
+    let is_credited = |one: &Billed| {
+        let named = |credit: &Billed| {
+            let credited = credit.credits.as_deref();
+            credited.is_some_and(|id| id.eq_ignore_ascii_case(&one.id))
+        };
+        credits().any(named)
+    };
+    let bills = || cdrs.iter().filter(|one| !one.credit);
+    bills().next()?;
+    let open = bills().filter(|one| !is_credited(one));
+    let newest = open.max_by(|a, b| (a.last_updated, &a.id).cmp(&(b.last_updated, &b.id)));
+    let credited = bills().filter(|one| is_credited(one)).chain(newest);
+    let sum = credited.fold(Total::default(), |sum, one| sum.plus(one.total));
+    let sum = credits().fold(sum, |sum, one| {
+        // Some networks send the amount of a credit as a positive number.
+        sum.minus(Total {
+            net: one.total.net.saturating_abs(),
+            gross: one.total.gross.saturating_abs(),
+        })
+    });
+    Some(Total {
+        net: sum.net.max(0),
+        gross: sum.gross.max(0),
+    })
+}
+
+impl Stored<ChargingSession> {
+    fn network_mut(&mut self) -> Option<&mut NetworkSession> {
+        self.internal.network.as_deref_mut()
+    }
+
+    /// Sets when the session has to be processed next.
+    pub fn plan(&mut self, now: Timestamp) {
+        let Some(network) = &self.internal.network else {
+            return;
+        };
+        let stop = network.stop.and_then(|stop| stop.next);
+        let object = &self.object;
+        self.internal.next_action_at = match object.status {
+            SessionStatus::Pending => Some(match network.start_sent {
+                None => object.created,
+                Some(_) => object.created.plus_millis(START_PATIENCE),
+            }),
+            SessionStatus::Active => {
+                let longest = object.session_started.plus_millis(LONGEST);
+                let longest = network.stop.is_none().then_some(longest);
+                let held = network.hold.map(|hold| hold.until);
+                [stop, longest, held].into_iter().flatten().min()
+            }
+            SessionStatus::Completed if network.final_at.is_none() => {
+                let ended = object.session_ended.unwrap_or(now);
+                Some(ended.plus_millis(CDR_PATIENCE))
+            }
+            // Its charge may be due.
+            SessionStatus::Completed => self.internal.next_action_at,
+            SessionStatus::Cancelled | SessionStatus::Failed => stop,
+        };
+    }
+
+    /// Records that START_SESSION is about to be sent: it is sent once.
+    pub fn mark_start_sent(&mut self, now: Timestamp) {
+        if let Some(network) = self.network_mut() {
+            network.start_sent = Some(now);
+        }
+        self.plan(now);
+    }
+
+    /// Records that the charging point has accepted the start. Returns whether that is new.
+    pub fn accept_start(&mut self) -> bool {
+        let pending = self.object.status == SessionStatus::Pending;
+        let network = self
+            .network_mut()
+            .filter(|one| pending && !one.start_accepted);
+        network.is_some_and(|network| {
+            network.start_accepted = true;
+            true
+        })
+    }
+
+    /// Ends a pending session that the network does not start. Returns whether it was pending.
+    pub fn fail_start(&mut self, reason: SessionFailedReason, now: Timestamp) -> bool {
+        if self.object.status != SessionStatus::Pending {
+            return false;
+        }
+        self.fail(reason, now);
+        true
+    }
+
+    /// Ends a pending session of which the network has reported nothing until its deadline.
+    pub fn give_up_start(&mut self, now: Timestamp) -> bool {
+        let accepted = self.internal.network.as_ref();
+        let reason = match accepted.is_some_and(|network| network.start_accepted) {
+            true => SessionFailedReason::NotPluggedIn,
+            false => SessionFailedReason::NetworkTimeout,
+        };
+        self.fail_start(reason, now)
+    }
+
+    /// Ends the session without an amount.
+    pub fn fail(&mut self, reason: SessionFailedReason, now: Timestamp) {
+        self.object.status = SessionStatus::Failed;
+        self.object.failed_reason = Some(reason);
+        self.record(EventType::ChargingSessionFailed);
+        self.end_unbilled(now);
+    }
+
+    /// Cancels a pending session. If it begins all the same, it is stopped.
+    ///
+    /// # Errors
+    /// `charging_session_state_conflict` in any other state.
+    pub fn cancel(&mut self, now: Timestamp) -> Result<()> {
+        if self.object.status != SessionStatus::Pending {
+            return Err(wrong_state("Only a pending session can be cancelled."));
+        }
+        self.object.status = SessionStatus::Cancelled;
+        self.record(EventType::ChargingSessionCancelled);
+        self.end_unbilled(now);
+        Ok(())
+    }
+
+    fn end_unbilled(&mut self, now: Timestamp) {
+        let session = &mut self.object;
+        session.session_ended = Some(now.max(session.session_started));
+        session.updated = now;
+        session.ends_by = None;
+        session.ends_by_reason = None;
+        session.amount_due = 0;
+        (session.net, session.tax) = (0, 0);
+        session.cost_breakdown.clear();
+        session.cost_source = None;
+        (self.internal.net, self.internal.tax) = (0, 0);
+        if let Some(network) = self.network_mut() {
+            network.hold = None;
+        }
+        self.plan(now);
+    }
+
+    /// Has STOP_SESSION be sent, unless that was asked for before. Returns whether it is new.
+    pub fn ask_stop(&mut self, now: Timestamp) -> bool {
+        let network = self.network_mut().filter(|one| one.stop.is_none());
+        let Some(network) = network else {
+            return false;
+        };
+        network.stop = Some(Stop {
+            sent: 0,
+            next: Some(now),
+        });
+        self.object.updated = now;
+        self.plan(now);
+        true
+    }
+
+    /// Records that STOP_SESSION is about to be sent: it is sent again after five minutes, five times in all.
+    pub fn mark_stop_sent(&mut self, now: Timestamp) {
+        if let Some(stop) = self.network_mut().and_then(|network| network.stop.as_mut()) {
+            stop.sent += 1;
+            stop.next = (stop.sent < MAX_STOPS).then(|| now.plus_millis(STOP_PATIENCE));
+        }
+        self.plan(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cdr(id: &str, gross: i64, credits: Option<&str>, minute: i64) -> Billed {
+        Billed {
+            id: id.into(),
+            total: Total {
+                net: gross / 2,
+                gross,
+            },
+            credit: credits.is_some(),
+            credits: credits.filter(|id| !id.is_empty()).map(Into::into),
+            last_updated: Timestamp::from_unix_millis(minute * MINUTE),
+        }
+    }
+
+    /// The total, in whatever order the CDRs arrive.
+    #[track_caller]
+    fn total(cdrs: &[Billed]) -> Option<i64> {
+        let sum = total_of(cdrs).map(|total| total.gross);
+        let mut turned = cdrs.to_vec();
+        for _ in cdrs {
+            turned.rotate_left(1);
+            assert_eq!(total_of(&turned).map(|total| total.gross), sum);
+        }
+        turned.reverse();
+        assert_eq!(total_of(&turned).map(|total| total.gross), sum);
+        sum
+    }
+
+    #[test]
+    fn credits_are_subtracted_and_of_several_bills_the_newest_counts_in_any_order() {
+        let bill = cdr("C1", 500, None, 1);
+        assert_eq!(total(&[]), None);
+        assert_eq!(total(std::slice::from_ref(&bill)), Some(500));
+        // A credit alone says nothing about the price.
+        assert_eq!(total(&[cdr("X", -500, Some("C1"), 2)]), None);
+        let credit = cdr("X", -500, Some("c1"), 2);
+        assert_eq!(total(&[bill.clone(), credit.clone()]), Some(0));
+        let corrected = cdr("C2", 450, None, 2);
+        assert_eq!(
+            total(&[bill.clone(), credit.clone(), corrected.clone()]),
+            Some(450)
+        );
+        // Without a credit the session is still billed once.
+        assert_eq!(total(&[bill.clone(), corrected]), Some(450));
+        let partial = cdr("X", -100, Some("C1"), 2);
+        assert_eq!(total(&[bill.clone(), partial]), Some(400));
+        let unnamed = cdr("X", -100, Some(""), 2);
+        assert_eq!(total(&[bill.clone(), unnamed]), Some(400));
+        let positive = cdr("X", 500, Some("C1"), 2);
+        assert_eq!(total(&[bill.clone(), positive]), Some(0));
+        let excessive = cdr("X", -900, Some("C1"), 2);
+        assert_eq!(total(&[bill, excessive]), Some(0));
+        assert_eq!(total(&[cdr("C1", -300, None, 1)]), Some(0));
+    }
+}
