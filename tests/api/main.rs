@@ -20,6 +20,7 @@ mod import_stations;
 mod invoices;
 mod layout;
 mod money;
+mod network_reservations;
 mod ocpi;
 mod openapi;
 mod operators;

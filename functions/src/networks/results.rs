@@ -11,6 +11,7 @@ use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
+use crate::reservations::outward;
 
 pub const FUNCTION: Function = Function::worker(
     Work::OperateNetwork,
@@ -34,6 +35,10 @@ pub async fn apply(app: &App, mode: Mode, command: &Id) -> Result<(), Error> {
     let Some(command) = app.store.command(mode, command).await? else {
         return Ok(());
     };
+    if command.subject.id.is(Kind::Reservation) {
+        let subject = &command.subject;
+        return outward::handle(app, &subject.tenant, &subject.id).await;
+    }
     tracing::info!(object.id = %command.subject.id, response = ?command.response, result = ?command.result(), "a command was answered");
     Ok(())
 }

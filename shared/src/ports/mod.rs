@@ -75,6 +75,16 @@ pub enum Message {
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
     StopSession { tenant: Tenant, session: Id },
+    /// Take the next step of a confirmed reservation at the network of its station.
+    ReserveAtNetwork { tenant: Tenant, reservation: Id },
+    /// End a reservation at the network of the station.
+    CancelAtNetwork {
+        tenant: Tenant,
+        reservation: Id,
+        station: Id,
+        /// What the network calls the reservation.
+        outward: String,
+    },
     /// Charge the fee of a reservation that is over.
     ChargeFee { tenant: Tenant, reservation: Id },
     /// Charge the payment method of a session that has ended.
@@ -159,7 +169,9 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
-            Self::ApplyResult { .. } => Work::OperateNetwork,
+            Self::ApplyResult { .. }
+            | Self::ReserveAtNetwork { .. }
+            | Self::CancelAtNetwork { .. } => Work::OperateNetwork,
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
@@ -178,6 +190,15 @@ impl Message {
             | Self::Expire {
                 tenant,
                 reservation,
+            }
+            | Self::ReserveAtNetwork {
+                tenant,
+                reservation,
+            }
+            | Self::CancelAtNetwork {
+                tenant,
+                reservation,
+                ..
             }
             | Self::ChargeFee {
                 tenant,
@@ -210,7 +231,9 @@ impl Message {
         match self {
             Self::Confirm { reservation, .. }
             | Self::Expire { reservation, .. }
+            | Self::ReserveAtNetwork { reservation, .. }
             | Self::ChargeFee { reservation, .. } => reservation.to_string(),
+            Self::CancelAtNetwork { outward, .. } => digest_of("cancel", outward),
             Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
                 session.to_string()
             }

@@ -43,6 +43,7 @@ use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
 use crate::models::driver::DriverPreferences;
+use crate::models::reservation::outward::RefusedEvse;
 use crate::models::reservation::{
     LEAD, MatchFilter, MatchRefusals, Reservation, ReservationStatus,
 };
@@ -68,6 +69,8 @@ pub struct MatchRequest<'a> {
     pub windows: &'a [Window],
     pub limits: &'a Limits<'a>,
     pub mode: Mode,
+    /// The EVSEs that their networks have refused to keep free for the reservation.
+    pub refused_evses: &'a [RefusedEvse],
 }
 
 /// A connector that passes every filter but the calendars.
@@ -76,6 +79,8 @@ struct Candidate {
     station: Id,
     evse: String,
     connector: String,
+    /// Whether a charging network operates the station.
+    is_of_network: bool,
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
     /// The price per kWh, unless it is unknown.
@@ -154,6 +159,7 @@ fn candidates_of(
         station: station.id.clone(),
         evse: connector.evse.clone(),
         connector: connector.id.clone(),
+        is_of_network: station.network.is_some(),
         windows: windows.clone(),
         price: energy_price(connector),
         merits: merits(station, connector, request),
@@ -223,8 +229,12 @@ fn filter<'a>(
         Ok(())
     };
     let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
+    let is_refused = |connector: &Connector| {
+        let mut refused = request.refused_evses.iter();
+        refused.any(|one| one.station == station.id && one.evse == connector.evse)
+    };
     keep(
-        &|one| reservable && one.reservable,
+        &|one| reservable && one.reservable && !is_refused(one),
         MatchFilter::NotReservable,
     )?;
     let asked_for = request
@@ -448,6 +458,7 @@ mod tests {
             windows: &windows,
             limits: &Limits::new(&policies, &plan),
             mode: Mode::Test,
+            refused_evses: &[],
         };
         for (number, station) in (1..).zip(&mut closed) {
             station.id = Id::from_number(crate::Kind::ChargingStation, number);
@@ -531,6 +542,7 @@ mod tests {
             windows: &windows,
             limits: &Limits::new(&[], &plan),
             mode: Mode::Test,
+            refused_evses: &[],
         };
         let (found, _) = ranking(&request, &stations, 9, |_| Vec::new());
         let number = |one: &Match| {
@@ -603,6 +615,7 @@ mod tests {
             windows: &windows,
             limits: &Limits::new(&[], &plan),
             mode,
+            refused_evses: &[],
         };
         let taken = Window {
             from: at("2026-03-02T09:00:00Z"),

@@ -1,13 +1,16 @@
 //! Reservations: a request for a charging window in an area, which is confirmed later with a station and a connector.
 //!
-//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled.
+//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled. While it is confirmed at the station of a
+//! charging network, [`outward`] keeps the EVSE free there.
 
 mod assignment;
+pub mod outward;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
+use self::outward::{OutwardReservation, RefusedEvse};
 use super::body::RequestBody;
 use super::charging_station::Point;
 use super::check_size;
@@ -108,6 +111,12 @@ pub struct ReservationInternal {
     /// Whether the reserved connector is out of order, so that the next action is to find another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaiting_rematch: bool,
+    /// The reservation as the network of the station knows it; none for a station without a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outward: Option<OutwardReservation>,
+    /// The EVSEs that their networks have refused to keep free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_evses: Vec<RefusedEvse>,
     /// When the reservation ended, if its fee is due since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_due_since: Option<Timestamp>,
@@ -147,6 +156,8 @@ impl Default for ReservationInternal {
             fleet: None,
             evse: None,
             awaiting_rematch: false,
+            outward: None,
+            refused_evses: Vec::new(),
             fee_due_since: None,
             fee_paid: None,
             invoice: None,
@@ -495,7 +506,9 @@ impl Stored<Reservation> {
         self.object.connector = Some(assignment.connector.clone());
         self.internal.evse = Some(assignment.evse.clone());
         self.internal.awaiting_rematch = false;
-        self.internal.next_action_at = Some(assignment.window.from.plus_millis(GRACE));
+        let outward = OutwardReservation::of(&self.object, assignment, now);
+        self.internal.outward = assignment.is_of_network.then_some(outward);
+        self.internal.next_action_at = self.next_step(now);
     }
 
     /// What an attempt to confirm reads besides the reservation.
@@ -577,12 +590,23 @@ impl Stored<Reservation> {
     }
 
     /// Keeps the reserved connector, because it is in order again.
-    pub fn reinstate(&mut self) {
+    pub fn reinstate(&mut self, now: Timestamp) {
         self.internal.awaiting_rematch = false;
-        self.internal.next_action_at = self
-            .object
-            .reserved_start
-            .map(|start| start.plus_millis(GRACE));
+        self.internal.next_action_at = self.next_step(now);
+    }
+
+    /// When something is to be done about a reserved connector: its network has to be told, or the vehicle has not come.
+    fn next_step(&self, now: Timestamp) -> Option<Timestamp> {
+        match &self.internal.outward {
+            Some(outward) => Some(outward.next_action_at(now)),
+            None => self.expires_at(),
+        }
+    }
+
+    /// When a confirmed reservation expires unless the vehicle has come.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        let start = self.object.reserved_start?;
+        Some(start.plus_millis(GRACE))
     }
 
     /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.
@@ -863,6 +887,28 @@ mod tests {
         )
     }
 
+    /// A reservation that is confirmed at the station of a network so many milliseconds before its start, and that start.
+    pub(super) fn confirmed_at_network(before: i64) -> (Stored<Reservation>, Timestamp) {
+        let mut row = reserve(json!({})).unwrap();
+        let start = row.object.ideal_start;
+        let assignment = Assignment {
+            station: Id::from_number(Kind::ChargingStation, 1),
+            evse: "E1".into(),
+            connector: "E1-1".into(),
+            is_of_network: true,
+            window: Window {
+                from: start,
+                until: row.object.ideal_end,
+            },
+        };
+        row.confirm(
+            &assignment,
+            MatchSummary::default(),
+            start.plus_millis(-before),
+        );
+        (row, start)
+    }
+
     fn param(result: Result<Stored<Reservation>>) -> String {
         match result.unwrap_err() {
             Error::Client(refusal) => {
@@ -1047,6 +1093,7 @@ mod tests {
             station: Id::from_number(Kind::ChargingStation, 1),
             evse: "1".into(),
             connector: "1".into(),
+            is_of_network: false,
             window: Window {
                 from: reservation.object.ideal_start,
                 until: reservation.object.ideal_end,
@@ -1093,6 +1140,7 @@ mod tests {
             station: Id::from_number(Kind::ChargingStation, 1),
             evse: "1".into(),
             connector: "1".into(),
+            is_of_network: false,
             window: Window {
                 from: at("2026-03-01T11:00:00Z"),
                 until: at("2026-03-01T12:00:00Z"),
@@ -1123,6 +1171,7 @@ mod tests {
             station: Id::from_number(Kind::ChargingStation, 1),
             evse: "1".into(),
             connector: "1".into(),
+            is_of_network: false,
             window: Window {
                 from: reservation.object.ideal_start,
                 until: reservation.object.ideal_end,
