@@ -42,14 +42,14 @@ async fn reserved() -> Stage {
 }
 
 impl Stage {
-    /// Moves the time to so many minutes before the start of the reservation.
+    /// Moves the time to so many minutes before the start of the reservation, and a few seconds on: queues wait for whole seconds.
     async fn until(&self, minutes_before: i64) {
         let reservation = self.reservation().await;
         let start = reservation["ideal_start"].as_str().expect("a time");
         let start = shared::Timestamp::parse(start).expect("a time");
         let left = start.millis_since(self.app.now()) / 1_000 - minutes_before * 60;
         self.app
-            .advance(u32::try_from(left + 1).expect("a time to come"))
+            .advance(u32::try_from(left + 5).expect("a time to come"))
             .await;
     }
 
@@ -70,7 +70,7 @@ impl Stage {
         let url = command.body["response_url"].as_str().expect("an address");
         let body = json!({"result": result});
         let answer = send(&self.app, &self.cpo.token, "POST", url, Some(&body), &[]).await;
-        self.app.drain().await;
+        self.app.advance(1).await;
         answer
     }
 
@@ -179,7 +179,7 @@ async fn a_reservation_that_its_network_refuses_is_matched_again_without_that_ev
         let is_lost = matches!(refusal, "silence" | "result TIMEOUT");
         if is_lost {
             assert_eq!(stage.sent(RESERVE).len(), 1, "{refusal}");
-            stage.app.advance(61).await;
+            stage.app.advance(65).await;
         }
         stage.respond("ACCEPTED");
         let sent = stage.sent(RESERVE);

@@ -7,7 +7,7 @@
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::reservation::Reservation;
-use shared::models::reservation::outward::OutwardState;
+use shared::models::reservation::outward::{OutwardReservation, OutwardState};
 use shared::models::stored::Stored;
 use shared::ocpi::command::ResultType;
 use shared::origin::{Origin, Tenant};
@@ -55,41 +55,23 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     let Some(outward) = row.outward().cloned() else {
         return Ok(());
     };
-    if outward.state == OutwardState::Due {
-        row.begin_outward(app.now());
-        save(app, tenant, &mut row).await?;
-    }
     let station = app
         .store
         .find::<ChargingStation>(tenant, &outward.station)
         .await?;
     let driver = app.store.find::<Driver>(tenant, &row.object.driver).await?;
-    let answer = match (station, driver) {
-        (Some(station), Some(driver)) => {
-            let token = charge_cards::app_token(app, tenant, &driver.object).await?;
-            let station = station.object;
-            let connector = row.object.connector.as_deref();
-            let mut connectors = station.connectors.iter();
-            let connector = connectors.find(|one| Some(one.id.as_str()) == connector);
-            let place = connector.and_then(|connector| operator::place(&station, connector));
-            let network = operator::of_station(app, tenant.mode, &station).await?;
-            match (network, place) {
-                (Some(network), Some(place)) => {
-                    let request = ReserveRequest {
-                        subject: Subject {
-                            tenant: tenant.clone(),
-                            id: row.object.id.clone(),
-                        },
-                        place,
-                        token,
-                        reservation_id: outward.id.clone(),
-                        expires: outward.expires,
-                    };
-                    Some(network.reserve(&request).await?)
-                }
-                _ => None,
-            }
-        }
+    let request = match (&station, driver) {
+        (Some(station), Some(driver)) => request(app, tenant, &row, &outward, &station.object, &driver.object).await?,
+        _ => None,
+    };
+    let network = match &station {
+        Some(station) => operator::of_station(app, tenant.mode, &station.object).await?,
+        None => None,
+    };
+    row.begin_outward(app.now());
+    save(app, tenant, &mut row).await?;
+    let answer = match (network, request) {
+        (Some(network), Some(request)) => Some(network.reserve(&request).await?),
         _ => None,
     };
     let (id, now) = (row.object.id.clone(), app.now());
@@ -126,6 +108,33 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
         true => Err(Error::Contended),
         false => cancel(app, tenant, &id, &outward.station, &outward.id).await,
     }
+}
+
+/// What RESERVE_NOW says; none if the connector is not there any more.
+async fn request(
+    app: &App,
+    tenant: &Tenant,
+    row: &Stored<Reservation>,
+    outward: &OutwardReservation,
+    station: &ChargingStation,
+    driver: &Driver,
+) -> Result<Option<ReserveRequest>, Error> {
+    let named = row.object.connector.as_deref();
+    let mut connectors = station.connectors.iter();
+    let connector = connectors.find(|one| Some(one.id.as_str()) == named);
+    let Some(place) = connector.and_then(|connector| operator::place(station, connector)) else {
+        return Ok(None);
+    };
+    Ok(Some(ReserveRequest {
+        subject: Subject {
+            tenant: tenant.clone(),
+            id: row.object.id.clone(),
+        },
+        place,
+        token: charge_cards::app_token(app, tenant, driver).await?,
+        reservation_id: outward.id.clone(),
+        expires: outward.expires,
+    }))
 }
 
 /// Looks what became of RESERVE_NOW.

@@ -10,8 +10,8 @@
 //! Invariants. The state is written before the command is sent. So whatever ends the assignment after that (a cancellation, a rematch, a
 //! failure, an early end of the session) finds it sent, and the relay sends CANCEL_RESERVATION.
 //!
-//! Crashes. A process that dies before the response is noted sends the command again when the message comes again; a network
-//! replaces a reservation by one with the same id. If the message is lost, the sweeper finds the reservation by its next action.
+//! Crashes. A command is sent at most once. A process that dies between writing the state and noting the response leaves a
+//! reservation whose result is lost. If a message is lost, the sweeper finds the reservation by its next action.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -118,14 +118,11 @@ impl Stored<Reservation> {
         ends.then_some(outward)
     }
 
-    /// Whether RESERVE_NOW is to be sent now: it is due, or its response was not noted and may be lost.
+    /// Whether RESERVE_NOW is to be sent now.
     pub fn is_outward_due(&self, now: Timestamp) -> bool {
         let due = self.internal.next_action_at.is_some_and(|due| due <= now);
-        self.outward().is_some_and(|outward| match &outward.state {
-            OutwardState::Due => due,
-            OutwardState::Sent { command, until } => command.is_none() && now < *until,
-            OutwardState::Accepted { .. } => false,
-        })
+        let mut outward = self.outward().into_iter();
+        due && outward.any(|one| one.state == OutwardState::Due)
     }
 
     /// Records that RESERVE_NOW is about to be sent.
@@ -214,8 +211,8 @@ mod tests {
         row.begin_outward(now);
         let until = Some(now.plus_millis(PATIENCE));
         assert_eq!(row.internal.next_action_at, until);
-        // Whoever dies before the response is noted sends it again.
-        assert!(row.is_outward_due(now) && !row.is_outward_due(until.unwrap()));
+        // It is sent once, even if nobody has noted the response.
+        assert!(!row.is_outward_due(now) && !row.is_outward_due(until.unwrap()));
         row.await_outward(command(1), now.plus_millis(SECOND));
         assert_eq!(row.internal.next_action_at, until);
         assert!(!row.is_outward_due(now.plus_millis(SECOND)));
