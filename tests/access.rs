@@ -24,7 +24,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use shared::deployment::Need;
 use shared::function_scope::{self, EVERY_CHANGE, EVERY_REQUEST};
-use shared::http::{Method, Route, expand};
+use shared::http::{Route, expand};
 use shared::store::access::Rows;
 use shared::{Id, Kind};
 
@@ -137,7 +137,7 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
         (Some(endpoint), _) => {
             let mut granted = of_scope(name)?;
             granted.extend(of_scope(EVERY_REQUEST).unwrap_or_default());
-            if endpoint.route.method != Method::Get {
+            if !endpoint.route.only_reads() {
                 granted.extend(of_scope(EVERY_CHANGE).unwrap_or_default());
             }
             granted.extend(expansions(&endpoint.route));

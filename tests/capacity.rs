@@ -72,7 +72,9 @@ pub async fn measure() -> Vec<Measured> {
         let sample = Sample::prepare(&app, &receiver, &route).await;
         recorder.take();
         sample.send(&app).await;
-        let calls = recorder.take();
+        let mut calls = recorder.take();
+        // Instances reserve the request rate for many requests at a time.
+        calls.retain(|call| !call.writes().iter().any(|(_, key)| key.ends_with("#RATE")));
         measured.push(Measured { route, calls });
     }
     app.drain().await;
@@ -112,12 +114,12 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
         "the owner of the filter is read, to tell an unknown one",
     ),
     (
-        "update-invoice",
-        "its lines name who charged where and when, so that it is larger than a kilobyte",
-    ),
-    (
         "create-reservation",
         "driver, vehicle and fleet are read before the one transaction",
+    ),
+    (
+        "list-events",
+        "the list is spread over four partitions, and the deliveries of the events are counted",
     ),
     (
         "list-transactions",
@@ -133,6 +135,6 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
     ),
     (
         "list-webhook-endpoint-deliveries",
-        "the endpoint is read, to tell an unknown one",
+        "the endpoint is read, to tell an unknown one, and its log is spread over four partitions",
     ),
 ];

@@ -12,6 +12,10 @@ impl Hand {
         Self(AtomicI64::new(now.unix_millis()))
     }
 
+    pub fn move_to(&self, now: Timestamp) {
+        self.0.fetch_max(now.unix_millis(), Ordering::SeqCst);
+    }
+
     pub fn move_by(&self, millis: i64) {
         self.0.fetch_add(millis, Ordering::SeqCst);
     }

@@ -24,6 +24,17 @@ pub struct Call {
     pub ended: Instant,
     /// Read or write units, as the table says.
     pub capacity: f64,
+    pub request: Value,
+    /// The units of the table and of each index, as the table says.
+    pub consumed: Value,
+    /// Whether the table did what it was asked to.
+    pub succeeded: bool,
+}
+
+impl Call {
+    pub fn is_read(&self) -> bool {
+        ["GetItem", "Query", "BatchGetItem", "TransactGetItems"].contains(&self.operation.as_str())
+    }
 }
 
 /// What has been called since it was last asked.
@@ -94,6 +105,8 @@ impl HttpConnector for Line {
         let (meter, inner) = (self.0.clone(), self.1.clone());
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let asked = request.body().bytes().map(serde_json::from_slice);
+        let asked: Value = asked.and_then(Result::ok).unwrap_or_default();
         ask_for_capacity(&mut request);
         HttpConnectorFuture::new(async move {
             let began = Instant::now();
@@ -104,6 +117,9 @@ impl HttpConnector for Line {
                 began,
                 ended: Instant::now(),
                 capacity: units(&body["ConsumedCapacity"]),
+                request: asked,
+                consumed: body["ConsumedCapacity"].clone(),
+                succeeded: response.status().is_success(),
             };
             meter.0.lock().expect("the calls").push(call);
             Ok(response)
@@ -115,7 +131,7 @@ impl HttpConnector for Line {
 fn ask_for_capacity(request: &mut HttpRequest) {
     let body = request.body().bytes().map(serde_json::from_slice::<Value>);
     if let Some(Ok(mut body)) = body {
-        body["ReturnConsumedCapacity"] = "TOTAL".into();
+        body["ReturnConsumedCapacity"] = "INDEXES".into();
         let body = body.to_string();
         let length = body.len().to_string();
         request.headers_mut().insert("content-length", length);

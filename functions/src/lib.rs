@@ -56,7 +56,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is not a route.
-pub const FUNCTIONS: [Function; 24] = [
+pub const FUNCTIONS: [Function; 25] = [
     docs::FUNCTION,
     UNKNOWN,
     reservations::confirm::FUNCTION,
@@ -81,6 +81,7 @@ pub const FUNCTIONS: [Function; 24] = [
     ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
+    stream::sweep::PARTITION,
 ];
 
 /// A route and what answers on it.
@@ -329,6 +330,16 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tenant,
             of,
             after.as_ref(),
+        )),
+        Message::Sweep {
+            partition,
+            moment,
+            after,
+        } => Box::pin(stream::sweep::partition(
+            app,
+            *partition,
+            *moment,
+            after.clone(),
         )),
         Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
         Message::GenerateReport { tenant, report } => {

@@ -7,7 +7,6 @@ use shared::models::driver::{Driver, DriverPreferencesChange};
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use shared::models::report::ReportFilters;
-use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::stored::Stored;
 use shared::money::Currency;
 use shared::origin::{Origin, Tenant};
@@ -148,17 +147,20 @@ pub async fn unused_payment_method(
         let message = format!("The payment method is the default of {named}.");
         return Err(Error::conflict(message, param));
     }
-    let filter = vec![
-        ("status", SessionStatus::Active.as_str().to_owned()),
-        (Kind::PaymentMethod.name(), method.id.to_string()),
-    ];
-    let kind = Kind::ChargingSession;
-    let partition = Partition::Kind { tenant, kind };
-    if let Some(session) = app.store.newest_id(partition, kind, filter).await? {
+    let paying = Partition::Payment {
+        tenant,
+        method: &method.id,
+    };
+    let newest = |kind| app.store.newest_id(paying, kind, Vec::new());
+    if let Some(session) = newest(Kind::ChargingSession).await? {
         let message = format!("The session {session} pays with it.");
         return Err(Error::conflict(message, param));
     }
-    unreserved(app, tenant, Kind::PaymentMethod, &method.id).await
+    if let Some(reservation) = newest(Kind::Reservation).await? {
+        let message = format!("The reservation {reservation} still waits for it.");
+        return Err(Error::conflict(message, param));
+    }
+    Ok(())
 }
 
 /// 409 while a fleet, driver or vehicle names the policy.
@@ -303,22 +305,16 @@ pub async fn charging(
     id: &Id,
     fleet: Option<&Id>,
 ) -> Result<Option<Id>, Error> {
-    let (tenant, session) = (&origin.tenant, Kind::ChargingSession);
-    let partition = match fleet {
-        Some(fleet) => Partition::Fleet {
+    let tenant = &origin.tenant;
+    let partition = match kind {
+        Kind::Vehicle => Partition::Vehicle {
             tenant,
-            fleet,
-            kind: session,
+            vehicle: id,
         },
-        None => Partition::Kind {
-            tenant,
-            kind: session,
-        },
+        _ => Partition::Driver { tenant, driver: id },
     };
-    let filter = vec![
-        ("status", SessionStatus::Active.as_str().to_owned()),
-        (kind.name(), id.to_string()),
-    ];
+    let mut filter = vec![("status", SessionStatus::Active.as_str().to_owned())];
+    filter.extend(fleet.map(|fleet| (Kind::Fleet.name(), fleet.to_string())));
     let mut page_request = PageRequest::first(1);
     page_request.range.0 = Id::first_number(origin.now.plus_millis(-UNDER_WAY));
     let found = app
@@ -341,23 +337,11 @@ pub async fn not_charging(app: &App, origin: &Origin, kind: Kind, id: &Id) -> Re
 
 /// 409 while a pending or confirmed reservation waits for this driver or vehicle.
 pub async fn unreserved(app: &App, tenant: &Tenant, kind: Kind, id: &Id) -> Result<(), Error> {
-    for status in [ReservationStatus::Pending, ReservationStatus::Confirmed] {
-        let filter = vec![
-            ("status", status.as_str().to_owned()),
-            (kind.name(), id.to_string()),
-        ];
-        let partition = Partition::Kind {
-            tenant,
-            kind: Kind::Reservation,
-        };
-        let found = app
-            .store
-            .list::<Reservation>(partition, &PageRequest::first(1), filter)
-            .await?;
-        if let Some(row) = found.rows.first() {
-            let message = format!("The reservation {} still waits for it.", row.object.id);
-            return Err(Error::conflict(message, Some(kind.name())));
+    match app.store.open_reservation(tenant, id).await? {
+        Some(reservation) => {
+            let message = format!("The reservation {reservation} still waits for it.");
+            Err(Error::conflict(message, Some(kind.name())))
         }
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -561,6 +561,61 @@ async fn lists_are_filtered_by_driver_vehicle_and_status() {
     app.drain().await;
 }
 
+#[tokio::test]
+async fn lists_are_filtered_by_the_time_of_creation() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        let body = app.reservation(&crew, 24 * 60);
+        let made_at = app.alice.post("/v1/reservations", body).await;
+        made.push((
+            made_at.id(),
+            made_at.body["created"].as_str().expect("a time").to_owned(),
+        ));
+        app.advance(60).await;
+    }
+    let [(first, _), (second, at), (third, _)] = <[_; 3]>::try_from(made).expect("three");
+    let list = async |query: &str| {
+        let path = format!("/v1/reservations?{query}");
+        app.alice.get(&path).await.expect(200).ids()
+    };
+    assert_eq!(
+        list(&format!("created[gte]={at}")).await,
+        [third.clone(), second.clone()]
+    );
+    assert_eq!(list(&format!("created[gt]={at}")).await, [third]);
+    assert_eq!(
+        list(&format!("created[lte]={at}")).await,
+        [second.clone(), first.clone()]
+    );
+    assert_eq!(
+        list(&format!("created[lt]={at}&status=pending")).await,
+        [first.clone()]
+    );
+    let vehicle = &crew.vehicle;
+    assert_eq!(
+        list(&format!("created[lt]={at}&vehicle={vehicle}")).await,
+        [first]
+    );
+    // The filter is part of the page's URL.
+    let page = app
+        .alice
+        .get(&format!("/v1/reservations?created[lte]={at}&limit=1"))
+        .await;
+    assert_eq!(page.expect(200).ids(), [second]);
+    let walked = app
+        .alice
+        .walk(&format!("/v1/reservations?created[lte]={at}&limit=1"))
+        .await;
+    assert_eq!(walked.len(), 2);
+    let wrong = app.alice.get("/v1/reservations?created[gte]=today").await;
+    assert_eq!(
+        wrong.error(),
+        (400, "invalid_request_error", None, Some("created[gte]"))
+    );
+}
+
 /// Where only the stations of the test are.
 fn lonely() -> Value {
     json!({"latitude": 10.0, "longitude": 10.0, "radius": 20_000})

@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
+use shared::Kind;
 use shared::origin::Tenant;
 use shared::store::client;
 use tests::{SLACK, TestApp};
 
 /// Fails unless every reservation is settled, explained and alone where it is. Says how many were ever confirmed.
 pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) -> usize {
-    let reservations = rows(test, tenant, "reservation").await;
+    let reservations = rows(test, tenant, Kind::Reservation).await;
     assert_eq!(reservations.len(), expected, "seed {seed}");
     let mut told: HashMap<String, BTreeMap<String, usize>> = HashMap::new();
-    for event in rows(test, tenant, "event").await {
+    for event in rows(test, tenant, Kind::Event).await {
         let about = text(&event["object"]["data"]["object"]["id"]);
         let kinds = told.entry(about).or_default();
         *kinds.entry(text(&event["object"]["type"])).or_default() += 1;
@@ -64,11 +65,11 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
 
 /// Fails when two reservations hold the same EVSE or vehicle at once.
 pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64) {
-    let reservations = rows(test, tenant, "reservation").await;
+    let reservations = rows(test, tenant, Kind::Reservation).await;
     let evses = evses(test, tenant).await;
     check_that_none_overlap(&reservations, &evses, seed);
     let mut charging = BTreeSet::new();
-    for row in rows(test, tenant, "charging_session").await {
+    for row in rows(test, tenant, Kind::ChargingSession).await {
         let one = &row["object"];
         if one["status"] == "active" {
             let evse = evse(one, &evses, seed);
@@ -87,9 +88,9 @@ type Evses = HashMap<(String, String), String>;
 
 /// Reads every station as the table holds it.
 async fn evses(test: &TestApp, tenant: &Tenant) -> Evses {
-    let partition = format!("{}#charging_station", tenant.mode);
+    let keys = format!("{}#{}", tenant.mode, Kind::ChargingStation.prefix());
     let mut evses = Evses::new();
-    for row in query(test, partition).await {
+    for row in scan(test, keys).await {
         let station = &row["object"];
         for connector in station["connectors"].as_array().into_iter().flatten() {
             let key = (text(&station["id"]), text(&connector["id"]));
@@ -163,22 +164,24 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The rows of a kind, as they are.
-async fn rows(test: &TestApp, tenant: &Tenant, kind: &str) -> Vec<Value> {
-    query(test, format!("{}#{}#{kind}", tenant.account, tenant.mode)).await
+/// The rows of a tenant's objects of a kind, as they are.
+async fn rows(test: &TestApp, tenant: &Tenant, kind: Kind) -> Vec<Value> {
+    let keys = format!("{}#{}#{}", tenant.account, tenant.mode, kind.prefix());
+    scan(test, keys).await
 }
 
-/// The rows of a partition of the list, as they are.
-async fn query(test: &TestApp, partition: String) -> Vec<Value> {
+/// The rows of objects whose partition keys begin like that, as they are.
+async fn scan(test: &TestApp, keys: String) -> Vec<Value> {
     let mut settings = client::tuned(&shared::aws::config(), SLACK);
     settings.set_endpoint_url(Some(test.running().store_url.clone()));
     let client = Client::from_conf(settings.build());
     let mut pages = client
-        .query()
+        .scan()
         .table_name(&test.running().table)
-        .index_name("list")
-        .key_condition_expression("list_pk = :pk")
-        .expression_attribute_values(":pk", AttributeValue::S(partition))
+        .filter_expression("begins_with(pk, :keys) AND sk = :alone")
+        .expression_attribute_values(":keys", AttributeValue::S(keys))
+        .expression_attribute_values(":alone", AttributeValue::S("#".into()))
+        .consistent_read(true)
         .into_paginator()
         .items()
         .send();

@@ -31,6 +31,7 @@ const PAGES = {
   fleets: () => import('./pages/collections.js'),
   drivers: () => import('./pages/collections.js'),
   vehicles: () => import('./pages/collections.js'),
+  charge_cards: () => import('./pages/collections.js'),
   policies: () => import('./pages/collections.js'),
   payment_methods: () => import('./pages/collections.js'),
   developers: () => import('./pages/developers.js'),
@@ -40,7 +41,7 @@ const PAGES = {
 const NAVIGATION = [
   ['Operate', [['/', 'Overview'], ['/map', 'Map'], ['/calendar', 'Calendar'], ['/reserve', 'Reserve'], ['/reservations', 'Reservations'], ['/sessions', 'Sessions']]],
   ['Bill', [['/invoices', 'Invoices'], ['/reports', 'Reports'], ['/payment_methods', 'Payment methods']]],
-  ['Manage', [['/fleets', 'Fleets'], ['/drivers', 'Drivers'], ['/vehicles', 'Vehicles'], ['/policies', 'Policies']]],
+  ['Manage', [['/fleets', 'Fleets'], ['/drivers', 'Drivers'], ['/vehicles', 'Vehicles'], ['/charge_cards', 'Charge cards'], ['/policies', 'Policies']]],
   ['Develop', [['/developers/events', 'Events'], ['/developers/endpoints', 'Endpoints'], ['/developers/keys', 'API keys'],
     ['/developers/requests', 'Request log'], ['/developers/clock', 'Test clock']]],
 ];

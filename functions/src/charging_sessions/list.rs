@@ -64,6 +64,7 @@ pub async fn handle(
     }
     let filters = [
         (Kind::Driver.name(), driver.as_ref()),
+        (Kind::Fleet.name(), fleet.as_ref()),
         (Kind::Vehicle.name(), vehicle.as_ref()),
         (Kind::ChargingStation.name(), station.as_ref()),
     ];
@@ -71,13 +72,16 @@ pub async fn handle(
         .into_iter()
         .filter_map(|(member, id)| Some((member, id?.to_string())));
     let filter = named.chain(status.map(|status| ("status", status)));
-    let partition = match &fleet {
-        Some(fleet) => Partition::Fleet {
+    // The list with the fewest sessions of others.
+    let partition = match (&vehicle, &driver, &fleet) {
+        (Some(vehicle), ..) => Partition::Vehicle { tenant, vehicle },
+        (None, Some(driver), _) => Partition::Driver { tenant, driver },
+        (None, None, Some(fleet)) => Partition::Fleet {
             tenant,
             fleet,
             kind,
         },
-        None => Partition::Kind { tenant, kind },
+        (None, None, None) => Partition::Kind { tenant, kind },
     };
     let mut found = app
         .store

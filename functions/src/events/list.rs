@@ -74,6 +74,9 @@ pub async fn handle(
             .list_among(partition, &page_request, filter, among)
             .await?
     };
+    store
+        .count_pending(context.tenant(), &mut found.rows)
+        .await?;
     for row in &mut found.rows {
         row.object = row.clone().shown(&app.settings.versions);
     }

@@ -6,7 +6,8 @@ use shared::Response;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::{Delivery, Event};
+use shared::models::event::Delivery;
+use shared::store::deliveries::Deliveries;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
@@ -23,25 +24,24 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Response, Error> {
     let tenant = context.tenant();
-    let mut row = app.store.load::<Event>(tenant, &id).await?;
+    let (mut row, before) = app.store.event_with_deliveries(tenant, &id, true).await?;
     context.key.require_read(row.object.kind.subject())?;
-    let mut deliveries = row.internal.deliveries.clone().unwrap_or_default();
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints
         .into_iter()
         .filter(|endpoint| endpoint.wants(row.object.kind));
-    for endpoint in wanting {
-        let attempts = deliveries
-            .get(&endpoint.id)
-            .map_or(0, |delivery| delivery.attempts);
-        deliveries.insert(endpoint.id, Delivery::waiting(attempts, context.now()));
-    }
-    row.object.pending_webhooks = deliveries
-        .values()
-        .filter(|delivery| delivery.is_open())
-        .count() as u32;
+    let again: Deliveries = wanting
+        .map(|endpoint| {
+            let attempts = before.get(&endpoint.id).map_or(0, |one| one.attempts);
+            (endpoint.id, Delivery::waiting(attempts, context.now()))
+        })
+        .collect();
+    let others = before
+        .iter()
+        .filter(|(endpoint, delivery)| delivery.is_open() && !again.contains_key(endpoint));
+    row.object.pending_webhooks = u32::try_from(again.len() + others.count()).unwrap_or(u32::MAX);
     let response = context.respond(&row.clone().shown(&app.settings.versions))?;
     let mut tx = app.store.begin(&context.origin);
-    tx.deliver_anew(&row, &deliveries)?;
+    tx.deliver_anew(&row, &before, &again)?;
     tx.commit(response).await
 }

@@ -1,4 +1,6 @@
-//! `GET /v1/reservations`: lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`.
+//! `GET /v1/reservations`: lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`, `created[gte]`, `created[gt]`,
+//! `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it is updated, at most 98 days before it
+//! ends, so `created` bounds what a calendar has to read.
 
 use axum::extract::State;
 use shared::Response;
@@ -17,7 +19,17 @@ pub const ROUTE: Route = Route::list(
     "/v1/reservations",
     Resource::Reservations,
 )
-.filtered(&["driver", "limit", "page", "status", "vehicle"]);
+.filtered(&[
+    "created[gt]",
+    "created[gte]",
+    "created[lt]",
+    "created[lte]",
+    "driver",
+    "limit",
+    "page",
+    "status",
+    "vehicle",
+]);
 
 pub async fn handle(
     context: RequestContext,
@@ -25,7 +37,7 @@ pub async fn handle(
     query: ListQuery,
 ) -> Result<Response, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Reservation);
-    let page_request = query.page_request(tenant, kind)?;
+    let page_request = query.created(query.page_request(tenant, kind)?)?;
     let (driver, vehicle) = (query.id("driver"), query.id("vehicle"));
     let mut filter: Vec<_> = query
         .word::<ReservationStatus>("status")?
@@ -38,9 +50,15 @@ pub async fn handle(
     if let Some(vehicle) = &vehicle {
         app.store.get::<Vehicle>(tenant, vehicle).await?;
     }
-    filter.extend(driver.map(|driver| ("driver", driver.to_string())));
-    filter.extend(vehicle.map(|vehicle| ("vehicle", vehicle.to_string())));
-    let partition = Partition::Kind { tenant, kind };
+    let partition = match (&vehicle, &driver) {
+        (Some(vehicle), driver) => {
+            let driver = driver.as_ref();
+            filter.extend(driver.map(|driver| ("driver", driver.to_string())));
+            Partition::Vehicle { tenant, vehicle }
+        }
+        (None, Some(driver)) => Partition::Driver { tenant, driver },
+        (None, None) => Partition::Kind { tenant, kind },
+    };
     let found = app
         .store
         .list::<Reservation>(partition, &page_request, filter)

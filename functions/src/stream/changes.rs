@@ -13,8 +13,6 @@
 //! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed goes to the
 //! failure destination. The sweeper finds rows whose message was lost by their next action.
 
-use std::collections::BTreeMap;
-
 use futures::future::BoxFuture;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
@@ -44,6 +42,7 @@ use shared::ocpi::network::NetworkStatus;
 use shared::ocpi::object::Module;
 use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::{FailedChange, Message};
+use shared::store::deliveries::{Deliveries, delivery_of};
 use shared::store::keys;
 use shared::store::sweep::Waiting;
 use shared::time::Timestamp;
@@ -123,7 +122,14 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
         return Ok(());
     };
     match id.kind() {
-        Some(Kind::Event) => return relay_event(app, &tenant, &id, change).await,
+        Some(Kind::Event) => {
+            return match text(new, "sk").map(Id::from) {
+                Some(endpoint) if endpoint.is(Kind::WebhookEndpoint) => {
+                    relay_delivery(app, &tenant, &id, &endpoint, change).await
+                }
+                _ => relay_event(app, &tenant, &id, change).await,
+            };
+        }
         Some(
             Kind::ChargingSession | Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet,
         ) => schedule(app, &tenant, &id, change).await?,
@@ -275,8 +281,10 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
         );
         let deliveries = deliveries(app, tenant, &event).await?;
         let origin = Origin::background(tenant.clone(), app.now());
+        let internal = EventInternal::planned(deliveries.keys().cloned().collect());
+        let mut event = Stored::with_internal(event, internal);
         app.store
-            .add_event(&origin, &mut with_deliveries(event, deliveries))
+            .add_event(&origin, &mut event, &deliveries)
             .await?;
         app.settings.metrics.happened(origin.now, kind);
     }
@@ -314,14 +322,8 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
     }
 }
 
-/// The event's row, waiting for its deliveries.
-fn with_deliveries(mut event: Event, deliveries: BTreeMap<Id, Delivery>) -> Stored<Event> {
-    event.pending_webhooks = u32::try_from(deliveries.len()).unwrap_or(u32::MAX);
-    Stored::with_internal(event, EventInternal::planned(deliveries))
-}
-
 /// A delivery for each endpoint that is subscribed to the event.
-async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMap<Id, Delivery>> {
+async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<Deliveries> {
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let first = Delivery::waiting(0, event.created);
     let wanting = endpoints
@@ -332,42 +334,51 @@ async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<BTreeMa
         .collect())
 }
 
-/// Sends every delivery that newly waits; plans those of an event that was written in the transaction of its cause.
+/// Plans the deliveries of an event that was written in the transaction of its cause.
 async fn relay_event(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) -> Result<()> {
     let Some(new) = &change.new else {
         return Ok(());
     };
     let internal: EventInternal = read(new, "internal")?.unwrap_or_default();
-    let Some(deliveries) = internal.deliveries else {
-        let event: Event =
-            read(new, "object")?.ok_or_else(|| Error::permanent("an event without content"))?;
-        let deliveries = deliveries(app, tenant, &event).await?;
-        let origin = Origin::background(tenant.clone(), app.now());
-        let version = app
-            .edge
-            .keys
-            .version(&app.store, tenant, origin.now)
-            .await?;
-        let plan = app
-            .store
-            .plan_deliveries(&origin, id, &deliveries, &version);
-        return plan.await;
-    };
-    let before: Option<EventInternal> = change
-        .old
-        .as_ref()
-        .map(|old| read(old, "internal"))
-        .transpose()?
-        .flatten();
-    let before = before
-        .and_then(|before| before.deliveries)
-        .unwrap_or_default();
-    for (endpoint, delivery) in deliveries {
-        if delivery.state == DeliveryState::Waiting && before.get(&endpoint) != Some(&delivery) {
-            send_delivery(app, tenant, id, &endpoint, &delivery).await?;
-        }
+    if internal.endpoints.is_some() {
+        return Ok(());
     }
-    Ok(())
+    let event: Event =
+        read(new, "object")?.ok_or_else(|| Error::permanent("an event without content"))?;
+    plan(app, tenant, id, &event).await
+}
+
+async fn plan(app: &App, tenant: &Tenant, id: &Id, event: &Event) -> Result<()> {
+    let deliveries = deliveries(app, tenant, event).await?;
+    let origin = Origin::background(tenant.clone(), app.now());
+    let version = app
+        .edge
+        .keys
+        .version(&app.store, tenant, origin.now)
+        .await?;
+    app.store
+        .plan_deliveries(&origin, id, &deliveries, &version)
+        .await
+}
+
+/// Sends a delivery that newly waits for an attempt.
+async fn relay_delivery(
+    app: &App,
+    tenant: &Tenant,
+    event: &Id,
+    endpoint: &Id,
+    change: &StreamRecord,
+) -> Result<()> {
+    let delivery = |item: &Option<Item>| item.clone().map(delivery_of).transpose();
+    let (before, after) = (delivery(&change.old)?, delivery(&change.new)?);
+    match after {
+        Some(delivery)
+            if delivery.state == DeliveryState::Waiting && before.as_ref() != Some(&delivery) =>
+        {
+            send_delivery(app, tenant, event, endpoint, &delivery).await
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn send_delivery(
@@ -654,7 +665,13 @@ fn session_message(tenant: &Tenant, id: &Id, status: SessionStatus) -> Option<Me
 /// # Errors
 /// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
 pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
-    let Waiting { tenant, id, due } = waiting;
+    let Waiting {
+        tenant,
+        id,
+        endpoint,
+        due,
+    } = waiting;
+    let endpoint = endpoint.as_ref();
     match id.kind() {
         Some(Kind::Reservation) => {
             let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
@@ -689,35 +706,24 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             };
             app.send_at(*due, &message).await.map(|()| true)
         }
-        Some(Kind::Event) => {
-            let Some(row) = app.store.find::<Event>(tenant, id).await? else {
-                return Ok(false);
-            };
-            let origin = Origin::background(tenant.clone(), app.now());
-            let Some(planned) = &row.internal.deliveries else {
-                let deliveries = deliveries(app, tenant, &row.object).await?;
-                let version = app
-                    .edge
-                    .keys
-                    .version(&app.store, tenant, origin.now)
-                    .await?;
-                app.store
-                    .plan_deliveries(&origin, id, &deliveries, &version)
-                    .await?;
-                return Ok(true);
-            };
-            let open: Vec<_> = planned
-                .iter()
-                .filter(|(_, delivery)| delivery.is_open())
-                .collect();
-            for (endpoint, delivery) in &open {
-                send_delivery(app, tenant, id, endpoint, delivery).await?;
+        Some(Kind::Event) => match endpoint {
+            Some(endpoint) => {
+                let delivery = app.store.delivery(tenant, id, endpoint).await?;
+                let Some(delivery) = delivery.filter(Delivery::is_open) else {
+                    return Ok(false);
+                };
+                send_delivery(app, tenant, id, endpoint, &delivery).await?;
+                Ok(true)
             }
-            if open.is_empty() {
-                app.store.settle_event(&origin, &row).await?;
+            None => {
+                let row = app.store.find::<Event>(tenant, id).await?;
+                let Some(row) = row.filter(|row| row.internal.endpoints.is_none()) else {
+                    return Ok(false);
+                };
+                plan(app, tenant, id, &row.object).await?;
+                Ok(true)
             }
-            Ok(!open.is_empty())
-        }
+        },
         _ => Ok(false),
     }
 }

@@ -1,7 +1,5 @@
 //! `POST /v1/webhook_endpoints/{id}/test`: sends a `ping` event to this endpoint only, whatever events it is subscribed to.
 
-use std::collections::BTreeMap;
-
 use axum::extract::State;
 use serde_json::json;
 use shared::Response;
@@ -54,8 +52,9 @@ pub async fn handle(
     );
     event.pending_webhooks = 1;
     let response = context.respond(&event)?;
-    let internal = EventInternal::planned(BTreeMap::from([(id, Delivery::waiting(0, now))]));
     let mut tx = app.store.begin(origin);
+    tx.put_delivery(&event.id, &id, &Delivery::waiting(0, now))?;
+    let internal = EventInternal::planned(vec![id]);
     tx.create(&mut Stored::with_internal(event, internal))?;
     tx.commit(response).await
 }

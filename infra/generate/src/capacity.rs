@@ -7,20 +7,19 @@ use tests::capacity::{ABOVE_BUDGET, measure};
 const HEAD: &str = "# What each request takes from the table
 
 Calls and capacity units of each route for its sample event, of an account that has little else, with a key that is known to the
-instance. Writes count their indexes and, in transactions, twice. `cargo run -p generate capacity` measures them and writes this
+instance. Writes count their indexes once and the table, in transactions, twice. `cargo run -p generate capacity` measures them and writes this
 file.
 
 Authentication adds to that: once a minute an instance reads a key and its account again, with one BatchGetItem of 2 RCU, and each
-account above with a GetItem of 1 RCU; so it learns of revoked keys and suspended accounts. The request rate of an account, and that
-of each account above it, is written once (1 WCU) for as many requests as are allowed in a fifth of a second, and only while
-requests are fast.
+account above with a GetItem of 1 RCU; so it learns of revoked keys and suspended accounts. An instance reserves the request rate of
+an account, and of each account above it, for 30 requests at a time (1 WCU), and only while requests are fast.
 
 | Route | Function | Calls | RCU | WCU |
 |---|---|---|---|---|
 ";
 
 const BUDGET: &str = "
-The budget: to retrieve is one call and 0.5 RCU, to list one Query, to create simply one call and 6 WCU, to reserve one transaction of
+The budget: to retrieve is one call and 0.5 RCU, to list one Query, and a BatchGetItem where the list holds keys, to create simply one call and 6 WCU, to reserve one transaction of
 8 WCU, to update two calls. Above it, each for a reason:
 
 ";

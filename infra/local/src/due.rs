@@ -94,7 +94,7 @@ impl Work {
                 (None, Some(network.clone()))
             }
             Message::ApplyResult { command, .. } => (None, Some(command.clone())),
-            Message::ApplyTariff { .. } => (None, None),
+            Message::ApplyTariff { .. } | Message::Sweep { .. } => (None, None),
         };
         Self {
             at,

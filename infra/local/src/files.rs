@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shared::error::{Error, Result};
+use shared::store::layout;
 
 /// The account of the folder and its key.
 pub const CREDENTIALS: &str = "credentials.json";
@@ -19,6 +20,9 @@ pub const CREDENTIALS: &str = "credentials.json";
 pub const TABLE: &str = "table.sqlite";
 
 const LOCK: &str = "lock";
+
+/// The file with the version of the layout of the table's rows.
+const LAYOUT: &str = "layout.json";
 
 #[derive(Debug, Clone)]
 pub struct Folder(Option<Arc<Opened>>);
@@ -46,6 +50,7 @@ impl Folder {
             let message = format!("the data folder {shown} is a file; choose another with --data");
             return Err(Error::internal(message));
         }
+        check_layout(path)?;
         private_folder(path).map_err(|error| {
             Error::internal(format!(
                 "the data folder {shown} cannot be created: {error}"
@@ -53,10 +58,12 @@ impl Folder {
         })?;
         protect(path).map_err(|error| at(path, &error))?;
         let lock = lock(path)?;
-        Ok(Self(Some(Arc::new(Opened {
+        let folder = Self(Some(Arc::new(Opened {
             path: path.to_owned(),
             _lock: lock,
-        }))))
+        })));
+        folder.write(LAYOUT, &layout::VERSION)?;
+        Ok(folder)
     }
 
     pub fn path(&self) -> Option<&Path> {
@@ -103,6 +110,32 @@ impl Folder {
             None => Error::internal(message.to_owned()),
         }
     }
+}
+
+/// Refuses a folder whose table has another layout than this release reads, before anything in it is opened.
+fn check_layout(folder: &Path) -> Result<()> {
+    if !folder.join(TABLE).exists() {
+        return Ok(());
+    }
+    let path = folder.join(LAYOUT);
+    let found: Option<u32> = match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(at(&path, &error)),
+    };
+    if found.is_some_and(|version| (1..=layout::VERSION).contains(&version)) {
+        return Ok(());
+    }
+    let shown = folder.display();
+    let found = match found {
+        Some(version) => format!("of layout {version}"),
+        None => "of a layout before the first release".to_owned(),
+    };
+    let own = layout::VERSION;
+    Err(Error::internal(format!(
+        "the data folder {shown} has data {found}, and this release reads layout {own}; nothing in it was changed. \
+         Choose another folder with --data, or delete this one if its data is not needed any more"
+    )))
 }
 
 fn at(path: &Path, error: &dyn std::fmt::Display) -> Error {

@@ -489,7 +489,15 @@ async fn objects_of(
         Kind::ChargingSession => of::<ChargingSession>(store, tenant, ids).await,
         Kind::ChargingStation => of::<ChargingStation>(store, tenant, ids).await,
         Kind::Driver => of::<Driver>(store, tenant, ids).await,
-        Kind::Event => of::<Event>(store, tenant, ids).await,
+        Kind::Event => {
+            let mut rows = store.get_all::<Event>(tenant, &ids).await?;
+            store.count_pending(tenant, &mut rows).await?;
+            let shown = rows.into_iter().map(|row| {
+                let value = serde_json::to_value(&row.object).map_err(Error::internal)?;
+                Ok((row.object.id, value))
+            });
+            shown.collect()
+        }
         Kind::Fleet => of::<Fleet>(store, tenant, ids).await,
         Kind::PaymentMethod => of::<PaymentMethod>(store, tenant, ids).await,
         Kind::Policy => of::<Policy>(store, tenant, ids).await,

@@ -1,7 +1,5 @@
 //! Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -31,7 +29,7 @@ pub struct Event {
     pub created: Timestamp,
     pub data: EventData,
     pub livemode: bool,
-    /// Deliveries not yet acknowledged or given up.
+    /// Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading.
     pub pending_webhooks: u32,
     /// The request that caused the event; null when the service acted by itself.
     pub request: Option<EventRequest>,
@@ -68,8 +66,8 @@ pub struct EventRequest {
 /// The internal state of an event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventInternal {
-    /// By webhook endpoint; none until the relay has found the subscribed endpoints.
-    pub deliveries: Option<BTreeMap<Id, Delivery>>,
+    /// The webhook endpoints that it is delivered to; none until the relay has found the subscribed endpoints.
+    pub endpoints: Option<Vec<Id>>,
     /// When an event was written that still waits for the relay to plan its deliveries.
     pub unplanned_since: Option<Timestamp>,
     /// The version in whose shapes the snapshot is stored.
@@ -120,31 +118,24 @@ impl EventInternal {
     /// An event that waits for the relay to plan its deliveries.
     pub fn unplanned(since: Timestamp) -> Self {
         Self {
-            deliveries: None,
+            endpoints: None,
             unplanned_since: Some(since),
             shape: current(),
         }
     }
 
-    /// One whose deliveries are known.
-    pub fn planned(deliveries: BTreeMap<Id, Delivery>) -> Self {
+    /// One whose endpoints are known.
+    pub fn planned(endpoints: Vec<Id>) -> Self {
         Self {
-            deliveries: Some(deliveries),
+            endpoints: Some(endpoints),
             unplanned_since: None,
             shape: current(),
         }
     }
 
-    /// When the event has to be processed next: at its earliest open delivery, or at once if its deliveries are not planned.
+    /// When the event has to be processed next: at once if its deliveries are not planned.
     pub fn next_action_at(&self) -> Option<Timestamp> {
-        if self.deliveries.is_none() {
-            return self.unplanned_since;
-        }
-        let deliveries = self.deliveries.iter().flat_map(BTreeMap::values);
-        deliveries
-            .filter(|delivery| delivery.is_open())
-            .map(|delivery| delivery.next_at)
-            .min()
+        self.unplanned_since.filter(|_| self.endpoints.is_none())
     }
 }
 

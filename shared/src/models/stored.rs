@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::event_type::EventType;
 use crate::id::{Id, Kind};
@@ -28,6 +29,20 @@ pub struct Stored<T: Object> {
     /// How often the object was written; 0 for one that is not in the table.
     pub version: u64,
     events: Vec<EventType>,
+    unknown: Option<Box<Unknown>>,
+}
+
+/// What a row holds besides that was written by a newer release: it is written back as it was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Unknown {
+    /// The version of the layout that the newer release has written.
+    pub schema: u32,
+    /// Attributes of the row.
+    pub row: Map<String, Value>,
+    /// Members of the object.
+    pub object: Map<String, Value>,
+    /// Members of the internal state.
+    pub internal: Map<String, Value>,
 }
 
 impl<T: Object> Stored<T> {
@@ -48,7 +63,20 @@ impl<T: Object> Stored<T> {
             internal,
             version,
             events: Vec::new(),
+            unknown: None,
         }
+    }
+
+    /// The object as it was read, with what a newer release has written besides.
+    #[must_use]
+    pub fn holding(mut self, unknown: Option<Unknown>) -> Self {
+        self.unknown = unknown.map(Box::new);
+        self
+    }
+
+    /// What a newer release has written besides.
+    pub fn unknown(&self) -> Option<&Unknown> {
+        self.unknown.as_deref()
     }
 
     /// Records an event: the next write of the object creates it.

@@ -59,6 +59,14 @@ pub trait Schedules: Send + Sync {
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>>;
 }
 
+/// A place in a partition of the index of what is due: the keys of a row in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueCursor {
+    pub pk: String,
+    pub sk: String,
+    pub next_at: String,
+}
+
 /// A piece of background work. The worker checks whether there is still anything to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
@@ -119,6 +127,12 @@ pub enum Message {
         network: Id,
         uid: String,
     },
+    /// Send again what is overdue in a partition of the index `due`, from a place on.
+    Sweep {
+        partition: u8,
+        moment: Timestamp,
+        after: DueCursor,
+    },
     /// Bring the tokens of charge cards up to date that depend on an object, those of the cards after the given one.
     RefreshTokens {
         tenant: Tenant,
@@ -146,6 +160,7 @@ pub enum Work {
     SyncNetwork,
     OperateNetwork,
     RefreshTokens,
+    SweepPartition,
 }
 
 impl Work {
@@ -176,6 +191,7 @@ impl Message {
                 Work::SyncNetwork
             }
             Self::RefreshTokens { .. } => Work::RefreshTokens,
+            Self::Sweep { .. } => Work::SweepPartition,
         }
     }
 
@@ -220,7 +236,7 @@ impl Message {
                 return (None, Some(network));
             }
             Self::ApplyResult { command, .. } => return (None, Some(command)),
-            Self::ApplyTariff { .. } => return (None, None),
+            Self::ApplyTariff { .. } | Self::Sweep { .. } => return (None, None),
         };
         (Some(tenant), Some(id))
     }
@@ -243,6 +259,7 @@ impl Message {
             Self::SettleTransaction { transaction, .. } => transaction.to_string(),
             Self::BillFleet { fleet, .. } => fleet.to_string(),
             Self::SyncNetwork { network, .. } => network.to_string(),
+            Self::Sweep { partition, .. } => format!("sweep-{partition}"),
             Self::ApplyTariff { tariff, .. } => digest_of("tariff", &tariff.to_string()),
             Self::PushToken { network, uid, .. } => digest_of("token", &format!("{network} {uid}")),
             Self::RefreshTokens { of, .. } => of.to_string(),

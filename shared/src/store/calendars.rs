@@ -20,7 +20,7 @@ use jiff::tz::TimeZone;
 
 use super::keys::Key;
 use super::unit_of_work::{CommitFailure, UnitOfWork, Write};
-use super::{Store, key_item, n, number, string};
+use super::{Store, key_item, n, new_item, number, string};
 use crate::charging::calendar::{Calendar, CalendarOwner, Entry};
 use crate::error::{Error, Result};
 use crate::id::Id;
@@ -331,7 +331,7 @@ impl UnitOfWork<'_> {
             .cloned();
         let (mut calendar, version) = read.unwrap_or_default();
         change(&mut calendar);
-        let mut item = key_item(Key::Calendar {
+        let mut item = new_item(Key::Calendar {
             mode: self.origin.tenant.mode,
             owner: &owner,
             day,

@@ -13,7 +13,7 @@ use super::keys::{Key, Partition};
 use super::list::{Page, PageRequest};
 use super::networks::{STATE, read_state, state};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, number, s, string};
+use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charge_card::ChargeCard;
@@ -53,7 +53,7 @@ impl CardToken {
 
     /// The row as the next write leaves it.
     fn item(&self, mode: Mode, uid: &str, now: Timestamp) -> Result<Item> {
-        let mut item = key_item(Key::ChargeToken { mode, uid });
+        let mut item = new_item(Key::ChargeToken { mode, uid });
         item.insert("version".into(), n(self.version + 1));
         match &self.card {
             Some(card) => {

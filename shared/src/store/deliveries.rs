@@ -1,24 +1,36 @@
-//! Deliveries of events: each attempt is claimed by a conditional write that brings the event back with it, and ends in
-//! one transaction that notes the outcome on the event and in the endpoint's log.
+//! Deliveries of events.
+//!
+//! An event is written once. How far its delivery to an endpoint has come is a row of its own in the event's item collection, so
+//! that endpoints do not contend for one row. The relay creates these rows; each is `Waiting` for its next attempt until a worker
+//! claims the attempt by a conditional write, and `Delivered` or `GivenUp` in the end. A claim holds until a moment in the row:
+//! when the worker dies, the attempt may be claimed again after it. `next_at`, by which the sweeper finds the row, is not moved by a
+//! claim, so that a claim writes no index.
+//!
+//! An attempt is written to the log of the endpoint before its outcome is written to the delivery: after a crash in between, the
+//! attempt is made again, and both are in the log.
 
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Update};
+use futures::future::try_join_all;
 
 use super::keys::{self, Key, Partition};
-use super::list::{Page, PageRequest};
+use super::list::{Cursor, Page, PageRequest};
 use super::row;
-use super::unit_of_work::{CommitFailure, UnitOfWork, Write};
-use super::{Store, client, key_item, n, s};
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
-use crate::models::event::{Delivery, DeliveryState, Event, EventInternal};
+use crate::models::event::{self, Delivery, DeliveryState, Event};
 use crate::models::stored::{Object as _, Stored};
 use crate::models::webhook_delivery::WebhookDelivery;
 use crate::models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
 use crate::origin::{Origin, Tenant};
 use crate::time::Timestamp;
+
+/// The deliveries of an event, by webhook endpoint.
+pub type Deliveries = BTreeMap<Id, Delivery>;
 
 impl Store {
     /// Every webhook endpoint of a tenant, newest first.
@@ -46,23 +58,157 @@ impl Store {
         endpoint: &Id,
         page_request: &PageRequest,
     ) -> Result<Page<Stored<WebhookDelivery>>> {
-        let found = self
-            .under(tenant, endpoint, Kind::WebhookDelivery, page_request)
-            .await?;
-        found.try_map(row::from_item)
+        let partitions = 0..keys::ATTEMPT_SHARDS;
+        let reads = partitions.map(|number| {
+            let pk = keys::attempts_partition(tenant, endpoint, number);
+            self.collection(pk, Kind::WebhookDelivery, page_request)
+        });
+        let mut items: Vec<Item> = try_join_all(reads).await?.into_iter().flatten().collect();
+        items.sort_by(|a, b| string(a, "sk").cmp(string(b, "sk")));
+        if !matches!(page_request.from, Cursor::Before(_)) {
+            items.reverse();
+        }
+        Page::from_rows(items, page_request).try_map(row::from_item)
     }
 
-    /// Creates an event that the relay made from a change of the table, with its deliveries. False if it exists already.
+    /// Reads an event to show it, with the number of its open deliveries.
+    ///
+    /// # Errors
+    /// `event_not_found`; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn event(&self, tenant: &Tenant, id: &Id) -> Result<Stored<Event>> {
+        let (event, _) = self.event_with_deliveries(tenant, id, false).await?;
+        Ok(event)
+    }
+
+    /// Reads an event and its deliveries.
+    ///
+    /// # Errors
+    /// `event_not_found`; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn event_with_deliveries(
+        &self,
+        tenant: &Tenant,
+        id: &Id,
+        consistent: bool,
+    ) -> Result<(Stored<Event>, Deliveries)> {
+        if !id.is(Kind::Event) {
+            return Err(Error::not_found(Kind::Event));
+        }
+        let (pk, alone) = Key::Object { tenant, id }.pair();
+        let pages = self.client.query().table_name(&self.table);
+        let items: Vec<Item> = pages
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+            .consistent_read(consistent)
+            .into_paginator()
+            .items()
+            .send()
+            .try_collect()
+            .await
+            .map_err(client::failure)?;
+        let (mut event, mut deliveries) = (None, Deliveries::new());
+        for item in items {
+            let sk = string(&item, "sk");
+            if sk == alone {
+                event = Some(row::from_item::<Event>(item)?);
+            } else {
+                deliveries.insert(Id::from(sk), read_delivery(&item)?);
+            }
+        }
+        let mut event = event.ok_or_else(|| Error::not_found(Kind::Event))?;
+        event.object.pending_webhooks = pending(&event, |endpoint| {
+            deliveries.get(endpoint).is_none_or(Delivery::is_open)
+        });
+        Ok((event, deliveries))
+    }
+
+    /// Counts the open deliveries of events that were read without them.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn add_event(&self, origin: &Origin, event: &mut Stored<Event>) -> Result<bool> {
-        let mut tx = self.begin(origin);
-        tx.create(event)?;
-        Ok(tx.write(None).await?.is_none())
+    pub async fn count_pending(&self, tenant: &Tenant, events: &mut [Stored<Event>]) -> Result<()> {
+        let keys = events.iter().flat_map(|row| {
+            let endpoints = row.internal.endpoints.iter().flatten();
+            endpoints.map(|endpoint| {
+                key_item(Key::Delivery {
+                    tenant,
+                    event: &row.object.id,
+                    endpoint,
+                })
+            })
+        });
+        let items = self.items(keys.collect(), None, false).await?;
+        let mut deliveries: BTreeMap<(String, String), Delivery> = BTreeMap::new();
+        for item in &items {
+            let key = (string(item, "pk").to_owned(), string(item, "sk").to_owned());
+            deliveries.insert(key, read_delivery(item)?);
+        }
+        for row in events {
+            let event = row.object.id.clone();
+            row.object.pending_webhooks = pending(row, |endpoint| {
+                let key = Key::Delivery {
+                    tenant,
+                    event: &event,
+                    endpoint,
+                };
+                deliveries.get(&key.pair()).is_none_or(Delivery::is_open)
+            });
+        }
+        Ok(())
     }
 
-    /// Gives an event that was written without deliveries those it needs, and the version of its account, once.
+    /// How far a delivery has come; none if there is no such delivery.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn delivery(
+        &self,
+        tenant: &Tenant,
+        event: &Id,
+        endpoint: &Id,
+    ) -> Result<Option<Delivery>> {
+        let key = Key::Delivery {
+            tenant,
+            event,
+            endpoint,
+        };
+        let item = self.item(key, true).await?;
+        item.map(|item| read_delivery(&item)).transpose()
+    }
+
+    /// Creates an event that the relay made from a change of the table, and its deliveries. What exists already stays as it is, so
+    /// that an interrupted call can be repeated.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn add_event(
+        &self,
+        origin: &Origin,
+        event: &mut Stored<Event>,
+        deliveries: &Deliveries,
+    ) -> Result<()> {
+        let mut tx = self.begin(origin);
+        tx.create(event)?;
+        tx.write(None).await?;
+        self.add_deliveries(origin, &event.object.id, deliveries)
+            .await
+    }
+
+    /// Creates those of these deliveries that do not exist yet.
+    async fn add_deliveries(
+        &self,
+        origin: &Origin,
+        event: &Id,
+        deliveries: &Deliveries,
+    ) -> Result<()> {
+        let puts = deliveries.iter().map(async |(endpoint, delivery)| {
+            let mut tx = self.begin(origin);
+            tx.put_delivery(event, endpoint, delivery)?;
+            tx.write(None).await.map(drop)
+        });
+        try_join_all(puts).await.map(drop)
+    }
+
+    /// Creates the deliveries of an event that was written without them, and gives it the version of its account, once.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -70,42 +216,32 @@ impl Store {
         &self,
         origin: &Origin,
         event: &Id,
-        deliveries: &BTreeMap<Id, Delivery>,
+        deliveries: &Deliveries,
         version: &str,
     ) -> Result<()> {
+        self.add_deliveries(origin, event, deliveries).await?;
         let key = key_item(Key::Object {
             tenant: &origin.tenant,
             id: event,
         });
-        let due = deliveries.values().map(|delivery| delivery.next_at).min();
-        let set = if due.is_some() {
-            ", next_pk = :next_pk, next_at = :next_at"
-        } else {
-            " REMOVE next_pk, next_at"
-        };
-        let mut call = self
+        let endpoints: Vec<&Id> = deliveries.keys().collect();
+        let call = self
             .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(key))
-            .update_expression(format!(
-                "SET #internal.deliveries = :deliveries, #object.pending_webhooks = :pending, #object.api_version = :version{set}"
-            ))
-            .condition_expression("attribute_type(#internal.deliveries, :null)")
+            .update_expression(
+                "SET #internal.endpoints = :endpoints, #object.api_version = :version REMOVE next_pk, next_at",
+            )
+            .condition_expression("attribute_type(#internal.endpoints, :null)")
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_names("#object", "object")
             .expression_attribute_values(
-                ":deliveries",
-                serde_dynamo::to_attribute_value(deliveries).map_err(Error::internal)?,
+                ":endpoints",
+                serde_dynamo::to_attribute_value(endpoints).map_err(Error::internal)?,
             )
-            .expression_attribute_values(":pending", n(deliveries.len()))
             .expression_attribute_values(":version", s(version))
             .expression_attribute_values(":null", s("NULL"));
-        if let Some(due) = due {
-            call = call
-                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_at", s(due.to_string()));
-        }
         match call.send().await {
             Ok(_) => Ok(()),
             Err(SdkError::ServiceError(failure))
@@ -117,41 +253,7 @@ impl Store {
         }
     }
 
-    /// Takes an event off the list of what is due, when every delivery is as it was read.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn settle_event(&self, origin: &Origin, event: &Stored<Event>) -> Result<()> {
-        let sent = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(key_item(Key::Object {
-                tenant: &origin.tenant,
-                id: event.object.id(),
-            })))
-            .update_expression("REMOVE next_pk, next_at")
-            .condition_expression("#internal.deliveries = :deliveries")
-            .expression_attribute_names("#internal", "internal")
-            .expression_attribute_values(
-                ":deliveries",
-                serde_dynamo::to_attribute_value(&event.internal.deliveries)
-                    .map_err(Error::internal)?,
-            )
-            .send()
-            .await;
-        match sent {
-            Ok(_) => Ok(()),
-            Err(SdkError::ServiceError(failure))
-                if failure.err().is_conditional_check_failed_exception() =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(client::failure(error)),
-        }
-    }
-
-    /// Claims the next attempt of a delivery for this worker until `until`, and brings the event. None when the attempt
+    /// Claims the next attempt of a delivery for this worker until `until`, and reads the event. None when the attempt
     /// is claimed, done or given up already, or not due.
     ///
     /// # Errors
@@ -164,44 +266,49 @@ impl Store {
         number: u32,
         until: Timestamp,
     ) -> Result<Option<Stored<Event>>> {
-        let delivery = Delivery {
-            attempts: number,
-            state: DeliveryState::Claimed,
-            next_at: until,
+        let tenant = &origin.tenant;
+        let key = Key::Delivery {
+            tenant,
+            event,
+            endpoint,
         };
         let call = self
             .client
             .update_item()
             .table_name(&self.table)
-            .set_key(Some(key_item(Key::Object { tenant: &origin.tenant, id: event })))
-            .update_expression("SET #internal.deliveries.#endpoint = :delivery")
-            .condition_expression(
-                "#internal.deliveries.#endpoint.attempts = :before AND #internal.deliveries.#endpoint.next_at <= :now \
-                 AND #internal.deliveries.#endpoint.#state IN (:waiting, :claimed)",
+            .set_key(Some(key_item(key)))
+            .update_expression(
+                "SET attempts = :attempts, #state = :claimed, claimed_until = :until",
             )
-            .expression_attribute_names("#internal", "internal")
-            .expression_attribute_names("#endpoint", endpoint.as_str())
+            .condition_expression(
+                "attempts = :before AND ((#state = :waiting AND next_at <= :now) \
+                 OR (#state = :claimed AND claimed_until <= :now))",
+            )
             .expression_attribute_names("#state", "state")
-            .expression_attribute_values(":delivery", serde_dynamo::to_attribute_value(delivery).map_err(Error::internal)?)
+            .expression_attribute_values(":attempts", n(number))
             .expression_attribute_values(":before", n(number - 1))
             .expression_attribute_values(":now", s(origin.now.to_string()))
+            .expression_attribute_values(":until", s(until.to_string()))
             .expression_attribute_values(":waiting", state(DeliveryState::Waiting)?)
-            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?)
-            .return_values(ReturnValue::AllNew);
+            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?);
         match call.send().await {
-            Ok(answer) => answer.attributes.map(row::from_item).transpose(),
+            Ok(_) => {}
             Err(SdkError::ServiceError(failure))
                 if failure.err().is_conditional_check_failed_exception() =>
             {
-                Ok(None)
+                return Ok(None);
             }
-            // A deleted event, or one without such a delivery, has no path to write to.
-            Err(error) if is_validation(&error) => Ok(None),
-            Err(error) => Err(client::failure(error)),
+            Err(error) => return Err(client::failure(error)),
+        }
+        match self.event_with_deliveries(tenant, event, true).await {
+            Ok((event, _)) => Ok(Some(event)),
+            // The event has expired.
+            Err(error) if error.status() == 404 => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
-    /// Records the outcome of a claimed attempt. An attempt that another instance has taken over stays as it is.
+    /// Records the outcome of a claimed attempt. A delivery that another instance has taken over stays as it is.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -213,58 +320,91 @@ impl Store {
         delivery: &Delivery,
         log: &WebhookDelivery,
     ) -> Result<()> {
-        let tenant = &origin.tenant;
-        let id = event.object.id();
-        let closes = matches!(
-            delivery.state,
-            DeliveryState::Delivered | DeliveryState::GivenUp
-        );
-        let mut internal = event.internal.clone();
-        internal
-            .deliveries
-            .get_or_insert_default()
-            .insert(endpoint.clone(), delivery.clone());
-        let key = key_item(Key::Object { tenant, id });
-        let mut expression = "SET #internal.deliveries.#endpoint = :delivery".to_owned();
-        if closes {
-            expression += ", #object.pending_webhooks = #object.pending_webhooks - :one";
-        }
-        let due = internal.next_action_at();
-        expression += match due {
-            Some(_) => ", next_pk = :next_pk, next_at = :next_at",
-            None => " REMOVE next_pk, next_at",
+        let mut tx = self.begin(origin);
+        tx.create(&mut Stored::new(log.clone()))?;
+        tx.write(None).await?;
+        let key = Key::Delivery {
+            tenant: &origin.tenant,
+            event: &event.object.id,
+            endpoint,
         };
-        let mut update = Update::builder()
+        let call = self
+            .client
+            .update_item()
             .table_name(&self.table)
-            .set_key(Some(key))
-            .update_expression(expression)
-            .condition_expression("#internal.deliveries.#endpoint.attempts = :attempts AND #internal.deliveries.#endpoint.#state = :claimed")
-            .expression_attribute_names("#internal", "internal")
-            .expression_attribute_names("#endpoint", endpoint.as_str())
+            .set_key(Some(key_item(key)))
+            .condition_expression("attempts = :attempts AND #state = :claimed")
             .expression_attribute_names("#state", "state")
-            .expression_attribute_values(":delivery", serde_dynamo::to_attribute_value(delivery).map_err(Error::internal)?)
+            .expression_attribute_values(":state", state(delivery.state)?)
             .expression_attribute_values(":attempts", n(log.attempt))
             .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?);
-        if closes {
-            update = update
-                .expression_attribute_names("#object", "object")
-                .expression_attribute_values(":one", n(1));
-        }
-        if let Some(due) = due {
-            update = update
-                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_at", s(due.to_string()));
-        }
-        let mut tx = self.begin(origin);
-        tx.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        tx.create(&mut Stored::new(log.clone()))?;
-        match tx.write(None).await? {
-            None | Some(CommitFailure::Condition(_) | CommitFailure::Repeated(_)) => Ok(()),
+        let call = match delivery.is_open() {
+            true => call
+                .update_expression("SET #state = :state, next_at = :next_at REMOVE claimed_until")
+                .expression_attribute_values(":next_at", s(delivery.next_at.to_string())),
+            false => {
+                call.update_expression("SET #state = :state REMOVE claimed_until, next_pk, next_at")
+            }
+        };
+        match call.send().await {
+            Ok(_) => Ok(()),
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(client::failure(error)),
         }
     }
+}
+
+/// How many of an event's deliveries are open.
+fn pending(event: &Stored<Event>, is_open: impl Fn(&Id) -> bool) -> u32 {
+    let endpoints = event.internal.endpoints.iter().flatten();
+    let open = endpoints.filter(|endpoint| is_open(endpoint));
+    u32::try_from(open.count()).unwrap_or(u32::MAX)
+}
+
+/// The row of a delivery.
+fn delivery_item(
+    tenant: &Tenant,
+    event: &Id,
+    endpoint: &Id,
+    delivery: &Delivery,
+    expires: Timestamp,
+) -> Result<Item> {
+    let mut item = new_item(Key::Delivery {
+        tenant,
+        event,
+        endpoint,
+    });
+    let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
+    item.insert("attempts".into(), n(delivery.attempts));
+    item.insert("state".into(), state(delivery.state)?);
+    if delivery.is_open() {
+        item.insert("next_pk".into(), s(partition));
+        item.insert("next_at".into(), s(delivery.next_at.to_string()));
+    }
+    item.insert("ttl".into(), n(expires.unix_seconds()));
+    Ok(item)
+}
+
+/// # Errors
+/// A permanent `Internal` if the item is not the row of a delivery.
+fn read_delivery(item: &Item) -> Result<Delivery> {
+    let state = item.get("state").cloned();
+    let state = state.ok_or_else(|| Error::permanent("a delivery without a state"))?;
+    let state = serde_dynamo::from_attribute_value(state).map_err(Error::permanent)?;
+    let moment = match state {
+        DeliveryState::Waiting => string(item, "next_at"),
+        DeliveryState::Claimed => string(item, "claimed_until"),
+        DeliveryState::Delivered | DeliveryState::GivenUp => "",
+    };
+    Ok(Delivery {
+        attempts: u32::try_from(number(item, "attempts")).map_err(Error::permanent)?,
+        state,
+        next_at: Timestamp::parse(moment).unwrap_or(Timestamp::EPOCH),
+    })
 }
 
 impl UnitOfWork<'_> {
@@ -324,43 +464,104 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Delivers an event again. The commit fails if its deliveries have changed since they were read.
+    /// Creates a delivery. The row must not exist.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn put_delivery(&mut self, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
+        let expires = self.origin.now.plus_millis(event::KEPT);
+        let item = delivery_item(&self.origin.tenant, event, endpoint, delivery, expires)?;
+        let put = self
+            .store
+            .put(item)
+            .condition_expression("attribute_not_exists(pk)");
+        self.push(
+            Write::Put(put.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Delivers an event again: to endpoints that it was delivered to before, and to others. The commit fails if one of the
+    /// deliveries has changed since it was read, or if the event is delivered to other endpoints by now.
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
     pub fn deliver_anew(
         &mut self,
         event: &Stored<Event>,
-        deliveries: &BTreeMap<Id, Delivery>,
+        before: &Deliveries,
+        again: &Deliveries,
     ) -> Result<()> {
-        let open = deliveries.values().filter(|delivery| delivery.is_open());
-        let mut update = Update::builder()
+        for (endpoint, delivery) in again {
+            match before.get(endpoint) {
+                None => self.put_delivery(&event.object.id, endpoint, delivery)?,
+                Some(before) => {
+                    self.reopen_delivery(&event.object.id, endpoint, before, delivery)?
+                }
+            }
+        }
+        let known = event.internal.endpoints.clone().unwrap_or_default();
+        let added = again.keys().filter(|endpoint| !known.contains(endpoint));
+        let endpoints: Vec<&Id> = known.iter().chain(added).collect();
+        if endpoints.len() == known.len() && event.internal.endpoints.is_some() {
+            return Ok(());
+        }
+        let list = |ids| serde_dynamo::to_attribute_value(ids).map_err(Error::internal);
+        let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
                 tenant: &self.origin.tenant,
                 id: event.object.id(),
             })))
-            .condition_expression("#internal.deliveries = :read")
+            .update_expression("SET #internal.endpoints = :endpoints REMOVE next_pk, next_at")
+            .condition_expression("#internal.endpoints = :read")
             .expression_attribute_names("#internal", "internal")
-            .expression_attribute_names("#object", "object")
-            .expression_attribute_values(
-                ":deliveries",
-                serde_dynamo::to_attribute_value(deliveries).map_err(Error::internal)?,
-            )
+            .expression_attribute_values(":endpoints", list(Some(endpoints))?)
             .expression_attribute_values(
                 ":read",
-                serde_dynamo::to_attribute_value(&event.internal.deliveries)
-                    .map_err(Error::internal)?,
+                list(
+                    event
+                        .internal
+                        .endpoints
+                        .as_ref()
+                        .map(|ids| ids.iter().collect()),
+                )?,
+            );
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Lets a delivery wait for another attempt.
+    fn reopen_delivery(
+        &mut self,
+        event: &Id,
+        endpoint: &Id,
+        before: &Delivery,
+        delivery: &Delivery,
+    ) -> Result<()> {
+        let key = key_item(Key::Delivery {
+            tenant: &self.origin.tenant,
+            event,
+            endpoint,
+        });
+        let partition = keys::next_action_partition(string(&key, "pk"), string(&key, "sk"));
+        let update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key))
+            .update_expression(
+                "SET #state = :state, next_pk = :next_pk, next_at = :next_at REMOVE claimed_until",
             )
-            .expression_attribute_values(":pending", n(open.count()));
-        let set = "SET #internal.deliveries = :deliveries, #object.pending_webhooks = :pending";
-        update = match EventInternal::planned(deliveries.clone()).next_action_at() {
-            Some(due) => update
-                .update_expression(format!("{set}, next_pk = :next_pk, next_at = :next_at"))
-                .expression_attribute_values(":next_pk", s(keys::next_action_partition(due)))
-                .expression_attribute_values(":next_at", s(due.to_string())),
-            None => update.update_expression(set),
-        };
+            .condition_expression("attempts = :attempts AND #state = :read")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":attempts", n(before.attempts))
+            .expression_attribute_values(":read", state(before.state)?)
+            .expression_attribute_values(":state", state(delivery.state)?)
+            .expression_attribute_values(":next_pk", s(partition))
+            .expression_attribute_values(":next_at", s(delivery.next_at.to_string()));
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,
@@ -369,12 +570,14 @@ impl UnitOfWork<'_> {
     }
 }
 
-fn state(state: DeliveryState) -> Result<AttributeValue> {
-    serde_dynamo::to_attribute_value(state).map_err(Error::internal)
+/// How far a delivery has come, by the item of its row as the stream has it.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not the row of a delivery.
+pub fn delivery_of(item: serde_dynamo::Item) -> Result<Delivery> {
+    read_delivery(&item.into())
 }
 
-fn is_validation<E: aws_sdk_dynamodb::error::ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
-    error
-        .as_service_error()
-        .is_some_and(|error| error.code() == Some("ValidationException"))
+fn state(state: DeliveryState) -> Result<AttributeValue> {
+    serde_dynamo::to_attribute_value(state).map_err(Error::internal)
 }

@@ -4,9 +4,9 @@
 use aws_sdk_dynamodb::types::Update;
 use rust_decimal::Decimal;
 
-use super::keys::{Key, next_action_partition};
+use super::keys::Key;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, key_item, n, s};
+use super::{Store, key_item, n, new_item, s};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::MAX_LIST;
@@ -115,8 +115,7 @@ impl UnitOfWork<'_> {
                 id: &row.object.id,
             })))
             .update_expression(
-                "SET #internal = :internal, next_pk = :next_pk, next_at = :next_at, #version = #version + :one \
-                 REMOVE events",
+                "SET #internal = :internal, next_at = :next_at, #version = #version + :one REMOVE events",
             )
             .condition_expression("next_at = :read AND #object.#updated = :updated")
             .expression_attribute_names("#internal", "internal")
@@ -127,7 +126,6 @@ impl UnitOfWork<'_> {
                 ":internal",
                 serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
             )
-            .expression_attribute_values(":next_pk", s(next_action_partition(due)))
             .expression_attribute_values(":next_at", s(due.to_string()))
             .expression_attribute_values(":read", time(read))
             .expression_attribute_values(":updated", s(row.object.updated.to_string()))
@@ -151,7 +149,7 @@ impl UnitOfWork<'_> {
         };
         let put = self
             .store
-            .put(key_item(key))
+            .put(new_item(key))
             .build()
             .map_err(Error::internal)?;
         self.push(Write::Put(put), Error::Contended);

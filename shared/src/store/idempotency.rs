@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{Put, ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::keys::Key;
-use super::{Item, Store, client, key_item, n, number, s, string};
+use super::{Item, Store, client, n, new_item, number, s, string};
 use crate::encryption::Encrypted;
 use crate::error::{Error, Result};
 use crate::id::Id;
@@ -157,7 +157,7 @@ impl Store {
 const TRANSACTION: &str = "transaction";
 
 fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
-    let mut item = key_item(Key::Idempotency {
+    let mut item = new_item(Key::Idempotency {
         tenant: &origin.tenant,
         key: &idempotency.key,
     });

@@ -20,7 +20,7 @@ use super::keys::{Key, Partition};
 use super::list::{Cursor, Page, PageRequest, page_of_ids};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, s, string};
+use super::{Item, Store, client, key_item, n, new_item, s, string};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
@@ -350,7 +350,7 @@ impl Store {
         making: &Making,
         before: Option<&Making>,
     ) -> Result<()> {
-        let mut item = key_item(Key::Making {
+        let mut item = new_item(Key::Making {
             tenant,
             invoice: &making.invoice,
         });
@@ -495,7 +495,7 @@ impl UnitOfWork<'_> {
     }
 
     fn add_line(&mut self, invoice: &Id, line: &LineItem) -> Result<()> {
-        let mut item = key_item(Key::Line {
+        let mut item = new_item(Key::Line {
             tenant: &self.origin.tenant,
             invoice,
             line: &line.id,

@@ -2,14 +2,18 @@
 //!
 //! | What | `pk` | `sk` | Index |
 //! |---|---|---|---|
-//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of vehicles, sessions and transactions also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; of reservations that owe their fee `fleet`: `<acct>#<mode>#FEES` by id |
+//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of fleets, invoices, reservations, sessions and transactions instead `ids`: the same |
+//! | vehicle, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
+//! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; while it is open and names a payment method `payment`: `<pm>` by id |
+//! | reservation | | | also, while it is open, `open_driver`: `<drv>` and `open_vehicle`: `<veh>` by prefix; while it owes its fee `fleet`: `<acct>#<mode>#FEES` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
-//! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `list`; `due` while deliveries are open; `ttl` 30 days |
-//! | delivery attempt | `<acct>#<mode>#<wh>` | `<dlv>` | `ttl` 30 days |
+//! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `ids`: `<acct>#<mode>#event#<0 to 3>` by id; `due` until its deliveries are planned; `ttl` 30 days |
+//! | delivery of an event to an endpoint | `<acct>#<mode>#<evt>` | `<wh>` | `due` while it is open; `ttl` 30 days |
+//! | delivery attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `ttl` 30 days |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
@@ -18,7 +22,7 @@
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
-//! | station | `<mode>#<chst>` | `#` | `list`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
+//! | station | `<mode>#<chst>` | `#` | `ids`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
 //! | network | `<mode>#<net>` | `#` | `list`: `<mode>#network` by id; `due` |
 //! | state of a pull from a network | `<mode>#<net>` | `PULL` | |
 //! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
@@ -31,10 +35,15 @@
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
-//! Rows that wait for something carry `next_pk` and `next_at`, the keys of the index `due` that the sweeper reads.
+//! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, so
+//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. Ids are unique among all
+//! accounts and modes, so the indexes by driver, vehicle and payment method need no prefix; the keys that they lead to name the
+//! tenant.
 //!
-//! Reservations have no index by driver or vehicle: each would add two write units to every reservation, so those lists
-//! filter the account's. Sessions have one by fleet only, for the same reason.
+//! A partition key takes 1,000 write units a second. What one account writes faster is spread over several partitions by id, and
+//! their entries are merged when they are read: events, and the attempts to deliver to an endpoint. Rows that wait for something
+//! carry `next_pk` and `next_at`, the keys of the index `due` that the sweeper reads. They are spread by their keys and not by the
+//! moment: at 08:00 everything is due at once.
 
 use jiff::civil::Date;
 
@@ -43,7 +52,6 @@ use crate::id::{Id, Kind};
 use crate::ocpi::object::{Module, ObjectId};
 use crate::ocpi::party::PartyId;
 use crate::origin::{Mode, Tenant};
-use crate::time::Timestamp;
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +78,12 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         endpoint: &'a Id,
         delivery: &'a Id,
+    },
+    /// How far the delivery of an event to an endpoint has come.
+    Delivery {
+        tenant: &'a Tenant,
+        event: &'a Id,
+        endpoint: &'a Id,
     },
     EndpointCount {
         tenant: &'a Tenant,
@@ -192,7 +206,15 @@ impl Key<'_> {
                 tenant,
                 endpoint,
                 delivery,
-            } => (of_tenant(tenant, endpoint.as_str()), delivery.to_string()),
+            } => (
+                attempts_partition(tenant, endpoint, shard(delivery.as_str(), ATTEMPT_SHARDS)),
+                delivery.to_string(),
+            ),
+            Self::Delivery {
+                tenant,
+                event,
+                endpoint,
+            } => (of_tenant(tenant, event.as_str()), endpoint.to_string()),
             Self::EndpointCount { tenant } => (of_tenant(tenant, "ENDPOINTS"), ALONE.into()),
             Self::DriverOfFleet {
                 tenant,
@@ -273,6 +295,12 @@ pub enum Partition<'a> {
     Fees { tenant: &'a Tenant },
     /// The reservations whose fee became due in a month and is paid. The date is the first day of the month, UTC.
     PaidFees { tenant: &'a Tenant, month: Date },
+    /// The reservations and sessions of a driver.
+    Driver { tenant: &'a Tenant, driver: &'a Id },
+    /// The reservations and sessions of a vehicle.
+    Vehicle { tenant: &'a Tenant, vehicle: &'a Id },
+    /// The open reservations and active sessions that are paid with a payment method.
+    Payment { tenant: &'a Tenant, method: &'a Id },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
@@ -290,10 +318,14 @@ pub enum Partition<'a> {
 }
 
 impl Partition<'_> {
-    /// The name of the index, the attribute that is its hash key, and the value of that.
+    /// The name of the index, the attribute that is its hash key, and the value of that, which is followed by a number where the
+    /// list is spread over several partitions.
     pub fn place(self) -> (&'static str, &'static str, String) {
         match self {
-            Self::Kind { tenant, kind } => ("list", "list_pk", of_tenant(tenant, kind.name())),
+            Self::Kind { tenant, kind } => {
+                let (index, attribute) = list_of(kind);
+                (index, attribute, of_tenant(tenant, kind.name()))
+            }
             Self::Fleet {
                 tenant,
                 fleet,
@@ -304,12 +336,15 @@ impl Partition<'_> {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));
                 ("fleet", "fleet_pk", of_tenant(tenant, &month))
             }
+            Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
+            Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
+            Self::Payment { method, .. } => ("payment", "payment_pk", method.to_string()),
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
-            Self::Stations { mode } => (
-                "list",
-                "list_pk",
-                format!("{mode}#{}", Kind::ChargingStation.name()),
-            ),
+            Self::Stations { mode } => {
+                let kind = Kind::ChargingStation;
+                let (index, attribute) = list_of(kind);
+                (index, attribute, format!("{mode}#{}", kind.name()))
+            }
             Self::Region { mode, region } => ("cell", "cell_pk", format!("{mode}#{region}")),
             Self::Networks { mode } => {
                 let kind = Kind::Network.name();
@@ -323,6 +358,85 @@ impl Partition<'_> {
             Self::Tokens { mode } => ("network", "network_pk", format!("{mode}#OCPI#CARDS")),
         }
     }
+
+    /// Over how many partitions of the index the list is spread.
+    fn shards(self) -> u8 {
+        match self {
+            Self::Kind {
+                kind: Kind::Event, ..
+            } => EVENT_SHARDS,
+            _ => 1,
+        }
+    }
+
+    /// The value of the hash key of an entry.
+    pub fn value_of(self, id: &Id) -> String {
+        let (_, _, value) = self.place();
+        match self.shards() {
+            1 => value,
+            shards => numbered(&value, shard(id.as_str(), shards)),
+        }
+    }
+
+    /// The values of the hash keys under which the entries are.
+    pub fn values(self) -> Vec<String> {
+        let (_, _, value) = self.place();
+        match self.shards() {
+            1 => vec![value],
+            shards => (0..shards).map(|number| numbered(&value, number)).collect(),
+        }
+    }
+}
+
+/// Over how many partitions the events of an account are spread: 9 for each of 300 reservations a second are 675 in each.
+const EVENT_SHARDS: u8 = 4;
+
+/// Over how many partitions the attempts to deliver to an endpoint are spread.
+pub const ATTEMPT_SHARDS: u8 = 4;
+
+/// The index of the list of all objects of a kind, and its hash key. Objects that change often are in one that holds keys alone.
+fn list_of(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::ChargingSession
+        | Kind::ChargingStation
+        | Kind::Event
+        | Kind::Fleet
+        | Kind::Invoice
+        | Kind::Reservation
+        | Kind::Transaction => ("ids", "ids_pk"),
+        _ => ("list", "list_pk"),
+    }
+}
+
+/// Whether the list of all objects of a kind is in an index that holds keys, so that the rows are read with a second call.
+pub fn is_list_of_keys(kind: Kind) -> bool {
+    !holds_rows(list_of(kind).0)
+}
+
+/// Whether an index holds whole rows.
+pub fn holds_rows(index: &str) -> bool {
+    index == "list"
+}
+
+/// One of several partitions, by the text that is spread over them.
+fn shard(text: &str, of: u8) -> u8 {
+    (crc32fast::hash(text.as_bytes()) % u32::from(of)) as u8
+}
+
+fn numbered(value: &str, number: u8) -> String {
+    format!("{value}#{number}")
+}
+
+/// One of the partitions of the table with the attempts to deliver to an endpoint.
+pub fn attempts_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> String {
+    numbered(&of_tenant(tenant, endpoint.as_str()), number)
+}
+
+/// Whether a row belongs to a tenant, by its `pk`.
+pub fn is_of(tenant: &Tenant, pk: &str) -> bool {
+    pk.strip_prefix(tenant.account.as_str())
+        .and_then(|rest| rest.strip_prefix('#')?.strip_prefix(tenant.mode.as_str()))
+        .is_some_and(|rest| rest.starts_with('#'))
 }
 
 fn of_tenant(tenant: &Tenant, rest: &str) -> String {
@@ -463,12 +577,13 @@ pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
     id.is(Kind::ChargingStation).then_some((mode, id))
 }
 
-/// In how many partitions the index `due` is split, so that no one of them limits how fast the service writes.
-pub const DUE_PARTITIONS: u8 = 8;
+/// Over how many partitions the index `due` is spread: 1,500 reservations a second with six deliveries each write 26 entries each,
+/// which are 610 a second in each partition.
+pub const DUE_PARTITIONS: u8 = 64;
 
-/// The partition of the index `due` for what is due at that moment.
-pub fn next_action_partition(due: Timestamp) -> String {
-    due_partition((crc32fast::hash(due.to_string().as_bytes()) % u32::from(DUE_PARTITIONS)) as u8)
+/// The partition of the index `due` for a row.
+pub fn next_action_partition(pk: &str, sk: &str) -> String {
+    due_partition(shard(&format!("{pk} {sk}"), DUE_PARTITIONS))
 }
 
 /// The name of one partition of the index `due`.
@@ -479,6 +594,7 @@ pub fn due_partition(number: u8) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Timestamp;
 
     #[test]
     fn every_row_of_a_tenant_begins_with_the_tenant() {
@@ -503,6 +619,11 @@ mod tests {
                 tenant: &tenant,
                 endpoint: &id,
                 delivery: &other,
+            },
+            Key::Delivery {
+                tenant: &tenant,
+                event: &other,
+                endpoint: &id,
             },
             Key::DriverOfFleet {
                 tenant: &tenant,
@@ -533,6 +654,68 @@ mod tests {
                 "{row:?}"
             );
         }
+    }
+
+    #[test]
+    fn the_events_of_an_account_are_spread_evenly() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Live,
+        };
+        let list = Partition::Kind {
+            tenant: &tenant,
+            kind: Kind::Event,
+        };
+        let values = list.values();
+        let mut entries = vec![0; values.len()];
+        let now = Timestamp::from_unix_millis(1_772_000_000_123);
+        for number in 0..4_000 {
+            let id = Id::derived(Kind::Event, now, &number.to_string());
+            let value = list.value_of(&id);
+            let place = values.iter().position(|one| *one == value);
+            entries[place.expect("one of the values")] += 1;
+        }
+        assert!(
+            entries.iter().all(|count| (900..1_100).contains(count)),
+            "{entries:?}"
+        );
+        let kind = Kind::Reservation;
+        let reservations = Partition::Kind {
+            tenant: &tenant,
+            kind,
+        };
+        let id = Id::from_number(kind, 1);
+        assert_eq!(reservations.values(), [reservations.value_of(&id)]);
+    }
+
+    #[test]
+    fn rows_that_are_due_at_the_same_moment_are_in_different_partitions() {
+        let mut found = std::collections::BTreeSet::new();
+        for number in 0..1_000 {
+            let id = Id::from_number(Kind::Reservation, number);
+            found.insert(next_action_partition(id.as_str(), ALONE));
+        }
+        assert_eq!(found.len(), usize::from(DUE_PARTITIONS));
+    }
+
+    #[test]
+    fn a_row_is_of_the_tenant_that_its_key_begins_with() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
+        let id = Id::from_number(Kind::Reservation, 2);
+        let (pk, _) = Key::Object {
+            tenant: &tenant,
+            id: &id,
+        }
+        .pair();
+        assert!(is_of(&tenant, &pk));
+        let live = Tenant {
+            mode: Mode::Live,
+            ..tenant
+        };
+        assert!(!is_of(&live, &pk) && !is_of(&live, live.account.as_str()));
     }
 
     #[test]

@@ -1,10 +1,17 @@
-//! Lists: one partition of an index, newest first, a page at a time in either direction.
+//! Lists: newest first, a page at a time in either direction.
+//!
+//! The list of a kind that rarely changes is one partition of the index `list`, which holds whole rows: a page is one Query, and a
+//! filter is applied by DynamoDB. Every other list is one or several partitions of an index that holds keys: a page is one Query for
+//! each partition, whose entries are merged by id, and a BatchGetItem for the rows. There the filter is applied here, to the rows
+//! as they are now. Either way the rows that a filter leaves out are read and paid for.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::keys::Partition;
+use futures::future::try_join_all;
+
+use super::keys::{self, Partition};
 use super::row::{ById, Record};
 use super::{Item, Store, client, s, string};
 use crate::error::Result;
@@ -56,6 +63,13 @@ pub struct Among<'a> {
 }
 
 impl Among<'_> {
+    /// Whether a row has one of the values.
+    fn has(&self, item: &Item) -> bool {
+        let found = member(item, self.member);
+        let text = found.and_then(|value| value.as_s().ok());
+        text.is_some_and(|text| self.values.contains(&text.as_str()))
+    }
+
     fn expression(
         self,
         names: &mut HashMap<String, String>,
@@ -225,7 +239,7 @@ impl Store {
         found.try_map(|item| self.row_of(item))
     }
 
-    /// All items of a partition, for one that holds few.
+    /// All rows of a list that has few.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -240,7 +254,14 @@ impl Store {
             .into_paginator()
             .items()
             .send();
-        items.try_collect().await.map_err(client::failure)
+        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        match keys::holds_rows(index) {
+            true => Ok(items),
+            false => {
+                self.items(items.iter().map(row_key).collect(), None, false)
+                    .await
+            }
+        }
     }
 
     /// The id of the newest object of a list that has these values, if any has.
@@ -271,16 +292,22 @@ impl Store {
         filter: Filter<'_>,
         among: Option<Among<'_>>,
     ) -> Result<Page<Item>> {
+        let (index, attribute, value) = partition.place();
+        if !keys::holds_rows(index) {
+            return self
+                .page_of_keys(partition, kind, page_request, &filter, among)
+                .await;
+        }
         let backward = matches!(page_request.from, Cursor::Before(_));
         let mut rows = Vec::new();
         let mut unread = false;
         if let Some((low, high)) = page_request.bounds(kind) {
-            let (index, attribute, value) = partition.place();
             let mut names: HashMap<String, String> = [
                 ("#pk", attribute),
                 ("#object", "object"),
                 ("#internal", "internal"),
                 ("#version", "version"),
+                ("#schema", "schema"),
             ]
             .map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned()))
             .into();
@@ -314,7 +341,9 @@ impl Store {
                     .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
                     // The other attributes are index keys and what the relay reads: a third of a small row. Secrets are encrypted
                     // in the context of the row's key.
-                    .projection_expression("pk, sk, list_sk, #object, #internal, #version")
+                    .projection_expression(
+                        "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
+                    )
                     .set_filter_expression(condition.clone())
                     .set_expression_attribute_names(Some(names.clone()))
                     .set_expression_attribute_values(Some(values.clone()))
@@ -345,6 +374,65 @@ impl Store {
             &page_request.from,
             unread,
         ))
+    }
+
+    /// One page of the rows whose keys are in an index.
+    async fn page_of_keys(
+        &self,
+        partition: Partition<'_>,
+        kind: Kind,
+        page_request: &PageRequest,
+        filter: &Filter<'_>,
+        among: Option<Among<'_>>,
+    ) -> Result<Page<Item>> {
+        let (limit, from) = (page_request.limit, &page_request.from);
+        let mut entries = self.entries(partition, kind, page_request);
+        let (mut rows, mut unread) = (Vec::new(), false);
+        let (mut seen, mut seen_bytes, mut kept_bytes) = (0, 0, 0);
+        let is_filtered = !filter.is_empty() || among.is_some();
+        let mut at_a_time = limit + 1;
+        while let Some(read) = entries.next(at_a_time).await? {
+            for item in read {
+                let size = size_of(&item);
+                (seen, seen_bytes) = (seen + 1, seen_bytes + size);
+                let is_kept = filter.iter().all(|one| fits(&item, one))
+                    && among.is_none_or(|among| among.has(&item));
+                if is_kept {
+                    kept_bytes += size;
+                    rows.push(item);
+                }
+            }
+            if rows.len() > limit {
+                break;
+            }
+            if kept_bytes > MAX_READ {
+                unread = entries.more();
+                break;
+            }
+            if is_filtered {
+                at_a_time = (AT_A_TIME * seen / seen_bytes.max(1)).clamp(limit + 1, MAX_KEYS);
+            }
+        }
+        Ok(Page::part(rows, limit, from, unread))
+    }
+
+    /// Reads the entries of an index that holds keys, in the order and within the bounds of a page.
+    pub(super) fn entries<'a>(
+        &'a self,
+        partition: Partition<'_>,
+        kind: Kind,
+        page_request: &PageRequest,
+    ) -> Entries<'a> {
+        let (index, attribute, _) = partition.place();
+        let bounds = page_request.bounds(kind);
+        Entries {
+            store: self,
+            index: (index, attribute),
+            values: partition.values(),
+            kind,
+            bounds: bounds.and_then(|(low, high)| Some((low.number(kind)?, high.number(kind)?))),
+            ascending: matches!(page_request.from, Cursor::Before(_)),
+        }
     }
 
     /// One page of objects whose ids are kept elsewhere than in an index, without those that `keep` refuses.
@@ -408,7 +496,7 @@ impl Store {
     }
 
     /// One page of the rows that lie under an object's own, each by its id.
-    pub(super) async fn under(
+    async fn under(
         &self,
         tenant: &Tenant,
         object: &Id,
@@ -426,8 +514,20 @@ impl Store {
         kind: Kind,
         page_request: &PageRequest,
     ) -> Result<Page<Item>> {
+        let items = self.collection(pk, kind, page_request).await?;
+        Ok(Page::from_rows(items, page_request))
+    }
+
+    /// The rows of a partition of the table whose sort keys are ids, in the order of a page: one more than it holds, if there are as
+    /// many.
+    pub(super) async fn collection(
+        &self,
+        pk: String,
+        kind: Kind,
+        page_request: &PageRequest,
+    ) -> Result<Vec<Item>> {
         let Some((low, high)) = page_request.bounds(kind) else {
-            return Ok(Page::from_rows(Vec::new(), page_request));
+            return Ok(Vec::new());
         };
         let query = self.client.query().table_name(&self.table);
         let page = query
@@ -440,12 +540,113 @@ impl Store {
             .send()
             .await
             .map_err(client::failure)?;
-        Ok(Page::from_rows(
-            page.items.unwrap_or_default(),
-            page_request,
-        ))
+        Ok(page.items.unwrap_or_default())
     }
 }
+
+/// The entries of a list in an index that holds keys, which is read on from where it was left. Memory holds the rows of one
+/// reading.
+pub(super) struct Entries<'a> {
+    store: &'a Store,
+    /// The name of the index, and its hash key.
+    index: (&'static str, &'static str),
+    /// The partitions over which the list is spread.
+    values: Vec<String>,
+    kind: Kind,
+    /// The smallest and the largest number of an id that is still to be read; none when there are no more.
+    bounds: Option<(u128, u128)>,
+    ascending: bool,
+}
+
+impl Entries<'_> {
+    /// Whether there may be more.
+    pub(super) fn more(&self) -> bool {
+        self.bounds.is_some()
+    }
+
+    /// The rows of the next entries, at most so many, in the order of the list. Deleted rows are left out, so that there may be
+    /// none although more follow. None after the last.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub(super) async fn next(&mut self, limit: usize) -> Result<Option<Vec<Item>>> {
+        let Some((low, high)) = self.bounds else {
+            return Ok(None);
+        };
+        let ids = (
+            Id::from_number(self.kind, low),
+            Id::from_number(self.kind, high),
+        );
+        let reads = self
+            .values
+            .iter()
+            .map(|value| self.read(value, &ids, limit));
+        let mut entries: Vec<Item> = try_join_all(reads).await?.into_iter().flatten().collect();
+        entries.sort_by(|a, b| string(a, "list_sk").cmp(string(b, "list_sk")));
+        if !self.ascending {
+            entries.reverse();
+        }
+        let is_rest = entries.len() < limit;
+        entries.truncate(limit);
+        let last = entries
+            .last()
+            .map(|entry| Id::from(string(entry, "list_sk")));
+        let last = last
+            .and_then(|id| id.number(self.kind))
+            .filter(|_| !is_rest);
+        self.bounds = last.and_then(|last| match self.ascending {
+            true => Some((last.checked_add(1)?, high)),
+            false => Some((low, last.checked_sub(1)?)),
+        });
+        self.bounds = self.bounds.filter(|(low, high)| low <= high);
+        let keys: Vec<Item> = entries.iter().map(row_key).collect();
+        let rows = self.store.items(keys, None, false).await?;
+        let place = |item: &Item| (string(item, "pk").to_owned(), string(item, "sk").to_owned());
+        let mut rows: HashMap<_, Item> = rows.into_iter().map(|row| (place(&row), row)).collect();
+        let rows = entries
+            .iter()
+            .filter_map(|entry| rows.remove(&place(entry)));
+        Ok(Some(rows.collect()))
+    }
+
+    /// The next entries of one partition, at most so many.
+    async fn read(&self, value: &str, ids: &(Id, Id), limit: usize) -> Result<Vec<Item>> {
+        let (index, attribute) = self.index;
+        let mut entries = Vec::new();
+        let mut start = None;
+        loop {
+            let query = self.store.client.query().table_name(&self.store.table);
+            let page = query
+                .index_name(index)
+                .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
+                .expression_attribute_names("#pk", attribute)
+                .expression_attribute_values(":pk", s(value))
+                .expression_attribute_values(":low", s(ids.0.as_str()))
+                .expression_attribute_values(":high", s(ids.1.as_str()))
+                .scan_index_forward(self.ascending)
+                .set_exclusive_start_key(start)
+                .set_limit(i32::try_from(limit - entries.len()).ok())
+                .send()
+                .await
+                .map_err(client::failure)?;
+            entries.extend(page.items.unwrap_or_default());
+            start = page.last_evaluated_key;
+            if start.is_none() || entries.len() >= limit {
+                return Ok(entries);
+            }
+        }
+    }
+}
+
+/// The key of the row that an entry of an index leads to.
+pub(super) fn row_key(entry: &Item) -> Item {
+    let member = |name: &str| Some((name.to_owned(), entry.get(name)?.clone()));
+    ["pk", "sk"].into_iter().filter_map(member).collect()
+}
+
+/// How many bytes of rows a filtered list reads at a time, about, and how many rows at most.
+const AT_A_TIME: usize = 4_000_000;
+const MAX_KEYS: usize = 1_000;
 
 /// How many bytes of rows are read for one page: more than an answer can show, and few enough for the memory of a function.
 const MAX_READ: usize = 8_000_000;
@@ -482,6 +683,35 @@ pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, page_request: &PageRequest) -> 
         ids.reverse();
     }
     Page::from_rows(ids, page_request)
+}
+
+/// A member of a row's object by its path, such as `preferences.currency`.
+fn member<'a>(item: &'a Item, path: &str) -> Option<&'a AttributeValue> {
+    let mut found = item.get("object")?;
+    for part in path.split('.') {
+        found = found.as_m().ok()?.get(part)?;
+    }
+    Some(found)
+}
+
+/// Whether a row passes one part of a filter, as the expression of that part means it.
+fn fits(item: &Item, (path, wanted): &(&str, String)) -> bool {
+    if let Some(path) = path.strip_suffix("[]") {
+        let list = member(item, path).and_then(|value| value.as_l().ok());
+        return list.is_some_and(|list| list.iter().any(|one| one.as_s() == Ok(wanted)));
+    }
+    let (path, is_less) = match path.strip_suffix('<') {
+        Some(path) => (path, true),
+        None => (*path, false),
+    };
+    let found = member(item, path).and_then(|value| value.as_s().ok());
+    found.is_some_and(|found| {
+        if is_less {
+            found < wanted
+        } else {
+            found == wanted
+        }
+    })
 }
 
 fn filter_expression(
@@ -525,6 +755,24 @@ mod tests {
             .iter()
             .map(|number| Id::from_number(Kind::Vehicle, *number))
             .collect()
+    }
+
+    #[test]
+    fn a_filter_means_the_same_here_as_in_an_expression() {
+        let object = serde_json::json!({"status": "open", "due_date": "2026-03-01", "fleet": null,
+            "policy_ids": ["a", "b"], "preferences": {"currency": "gbp"}});
+        let object = serde_dynamo::to_attribute_value(object).unwrap();
+        let item = Item::from([("object".to_owned(), object)]);
+        let has = |path: &str, wanted: &str| fits(&item, &(path, wanted.to_owned()));
+        assert!(has("status", "open") && !has("status", "paid") && !has("fleet", "open"));
+        assert!(has("policy_ids[]", "b") && !has("policy_ids[]", "c") && !has("absent[]", "b"));
+        assert!(has("preferences.currency", "gbp") && !has("preferences.name", "gbp"));
+        assert!(has("due_date<", "2026-03-02") && !has("due_date<", "2026-03-01"));
+        let among = |values| Among {
+            member: "status",
+            values,
+        };
+        assert!(among(&["paid", "open"]).has(&item) && !among(&["paid"]).has(&item));
     }
 
     #[test]

@@ -14,10 +14,12 @@ pub mod idempotency;
 pub mod invoices;
 mod item;
 pub mod keys;
+pub mod layout;
 pub mod list;
 pub mod networks;
 pub mod payment_methods;
 pub mod rates;
+pub mod reservations;
 pub mod row;
 pub mod scan;
 pub mod schema;
@@ -40,11 +42,12 @@ use crate::id::{Id, Kind};
 use crate::models::stored::Stored;
 use crate::origin::{Origin, Tenant};
 use keys::Key;
+use layout::Layout;
 use row::{ById, Record};
 
 pub use idempotency::Recalled;
 pub use item::Item;
-use item::{key_item, n, number, s, string};
+use item::{key_item, n, new_item, number, s, string};
 pub use unit_of_work::UnitOfWork;
 
 /// The table.
@@ -53,6 +56,7 @@ pub struct Store {
     client: aws_sdk_dynamodb::Client,
     table: String,
     encryption_keys: EncryptionKeys,
+    layout: Layout,
 }
 
 /// How many rows one BatchGetItem may ask for, and how many of these calls run concurrently.
@@ -65,6 +69,7 @@ impl Store {
             client,
             table: table.into(),
             encryption_keys: EncryptionKeys::none(),
+            layout: Layout::CURRENT,
         }
     }
 
@@ -76,14 +81,24 @@ impl Store {
         self
     }
 
+    /// The same table as another release reads and writes it.
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
     /// Reads a row and decrypts its secrets.
     fn row_of<T: Record>(&self, item: Item) -> Result<Stored<T>> {
-        row::from_item(row::decrypted::<T>(item, &self.encryption_keys)?)
+        let item = row::decrypted::<T>(item, &self.encryption_keys)?;
+        row::read(item, self.layout)
     }
 
     /// The item of a row, with its secrets encrypted.
     fn item_of<T: Record>(&self, row: &Stored<T>, origin: &Origin) -> Result<Item> {
-        row::encrypted::<T>(row::to_item(row, origin)?, &self.encryption_keys)
+        let mut item = row::to_item(row, origin)?;
+        self.layout.finish(T::KIND, &mut item);
+        row::encrypted::<T>(item, &self.encryption_keys)
     }
 
     /// Reads an object to show it.

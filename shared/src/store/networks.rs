@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::keys::{Key, Partition};
 use super::row::{ById, Record};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Item, Store, client, key_item, n, number, row, s, string};
+use super::{Item, Store, client, key_item, n, new_item, number, row, s, string};
 use crate::cache::TtlCache;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
@@ -369,7 +369,7 @@ impl Store {
             mode,
             id: &command.id,
         };
-        let mut item = key_item(key);
+        let mut item = new_item(key);
         item.insert(STATE.into(), state(command)?);
         item.insert("results".into(), n(command.results.len()));
         item.insert("version".into(), n(command.results.len() + 1));
@@ -410,7 +410,7 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn put_pull(&self, mode: Mode, network: &Id, pull: &Pull) -> Result<()> {
-        let mut item = key_item(Key::Pull { mode, network });
+        let mut item = new_item(Key::Pull { mode, network });
         item.insert(STATE.into(), state(pull)?);
         let put = self.client.put_item().table_name(&self.table);
         let put = put.set_item(Some(item)).send().await;
@@ -428,7 +428,7 @@ impl Store {
         pull: &Pull,
         ids: &[(PartyId, String)],
     ) -> Result<()> {
-        let mut item = key_item(Key::PulledPage {
+        let mut item = new_item(Key::PulledPage {
             mode,
             network,
             page: pull.pages,
@@ -548,7 +548,7 @@ impl ReceivedObject {
     /// The row as the next write leaves it.
     fn item(&self, mode: Mode) -> Result<Item> {
         let id = &self.id;
-        let mut item = key_item(Key::OcpiObject { mode, id });
+        let mut item = new_item(Key::OcpiObject { mode, id });
         let (module, owner) = (id.module, &id.owner);
         item.insert("id".into(), s(id.id.as_str()));
         item.insert("network".into(), s(self.network.as_str()));
@@ -630,7 +630,7 @@ impl UnitOfWork<'_> {
     /// `Internal` if the write cannot be built.
     pub fn add_own_token(&mut self, hash: &str, network: &Id) -> Result<()> {
         let mode = self.origin.tenant.mode;
-        let mut item = key_item(Key::OwnToken { mode, hash });
+        let mut item = new_item(Key::OwnToken { mode, hash });
         item.insert("network".into(), s(network.as_str()));
         let put = self.store.put(item);
         self.push_put(put.build().map_err(Error::internal)?, Error::Contended);
@@ -657,7 +657,7 @@ impl UnitOfWork<'_> {
     /// `Internal` if the write cannot be built.
     pub fn claim_party(&mut self, party: &PartyId, network: &Id) -> Result<()> {
         let mode = self.origin.tenant.mode;
-        let mut item = key_item(Key::Party { mode, party });
+        let mut item = new_item(Key::Party { mode, party });
         item.insert("network".into(), s(network.as_str()));
         let put = self
             .store

@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::Put;
 use super::keys::{Key, Partition};
 use super::row::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
-use super::{Store, key_item, s};
+use super::{Store, new_item, s};
 use crate::error::{Code, Error, Result};
 use crate::id::Id;
 use crate::models::payment_method::{DeletedPaymentMethod, PaymentMethod, PaymentMethodInternal};
@@ -78,7 +78,7 @@ impl UnitOfWork<'_> {
     /// `Internal` if the write cannot be built.
     pub fn reserve_provider_id(&mut self, id: &str) -> Result<()> {
         let Tenant { account, mode } = &self.origin.tenant;
-        let mut item = key_item(Key::ProviderId { mode: *mode, id });
+        let mut item = new_item(Key::ProviderId { mode: *mode, id });
         item.insert("account".into(), s(account.as_str()));
         let put = Put::builder()
             .table_name(&self.store.table)

@@ -1,8 +1,8 @@
-//! The rate of requests, shared by all instances of the service: one row per tenant, written once for many requests.
+//! The rate of requests, shared by all instances of the service: one row per tenant, from which instances reserve tokens.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::keys::Key;
 use super::{Store, client, key_item, n, number};
@@ -10,48 +10,71 @@ use crate::error::Result;
 use crate::origin::Tenant;
 use crate::time::{HOUR, Timestamp};
 
+/// A reservation of tokens in a tenant's bucket. The bucket is one number: the moment, in microseconds, at which it is full again
+/// ("theoretical arrival time" of the generic cell rate algorithm).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserve {
+    /// By how much the moment moves, in microseconds.
+    pub micros: i64,
+    /// From what moment on no more is reserved.
+    pub most: i64,
+    /// Whether the bucket was not full when it was last read, so that adding to the moment is tried first.
+    pub in_use: bool,
+}
+
+/// What became of a reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserved {
+    /// The moment at which the bucket is full again, reserved tokens included.
+    Until(i64),
+    /// Too much is reserved already, up to this moment: nothing was reserved.
+    TooMuch(i64),
+}
+
 impl Store {
-    /// Adds what this instance has let through to the tenant's bucket. The bucket is one number: the moment, in
-    /// microseconds, at which it is full again ("theoretical arrival time" of the generic cell rate algorithm).
-    /// `last_read` is the value that this instance read last. Returns the value after the update.
+    /// Reserves tokens in a tenant's bucket. It takes one call, or two when the bucket has become full, or has come into use, since it
+    /// was last read.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn spend(
+    pub async fn reserve_rate(
         &self,
         tenant: &Tenant,
-        micros: i64,
-        last_read: i64,
+        reserve: Reserve,
         now: Timestamp,
-    ) -> Result<i64> {
+    ) -> Result<Reserved> {
         let now_micros = now.unix_millis() * 1000;
-        let mut known = last_read;
+        let mut in_use = reserve.in_use;
+        let mut known = 0;
         for _ in 0..4 {
-            let next = known.max(now_micros) + micros;
             let call = self
                 .client
                 .update_item()
                 .table_name(&self.table)
                 .set_key(Some(key_item(Key::Rate { tenant })))
-                .update_expression("SET full_at = :next, #ttl = :ttl")
-                .condition_expression(if known == 0 {
-                    "attribute_not_exists(pk)"
-                } else {
-                    "full_at = :known"
-                })
                 .expression_attribute_names("#ttl", "ttl")
-                .expression_attribute_values(":next", n(next))
                 .expression_attribute_values(":ttl", n(now.plus_millis(HOUR).unix_seconds()))
+                .expression_attribute_values(":now", n(now_micros))
+                .return_values(ReturnValue::UpdatedNew)
                 .return_values_on_condition_check_failure(
                     ReturnValuesOnConditionCheckFailure::AllOld,
                 );
-            let call = if known == 0 {
-                call
-            } else {
-                call.expression_attribute_values(":known", n(known))
+            let call = match in_use {
+                true => call
+                    .update_expression("SET full_at = full_at + :micros, #ttl = :ttl")
+                    .condition_expression("full_at BETWEEN :now AND :most")
+                    .expression_attribute_values(":micros", n(reserve.micros))
+                    .expression_attribute_values(":most", n(reserve.most)),
+                false => call
+                    .update_expression("SET full_at = :next, #ttl = :ttl")
+                    .condition_expression("attribute_not_exists(pk) OR full_at < :now")
+                    .expression_attribute_values(":next", n(now_micros + reserve.micros)),
             };
             match call.send().await {
-                Ok(_) => return Ok(next),
+                Ok(answer) => {
+                    let found = answer.attributes.unwrap_or_default();
+                    return Ok(Reserved::Until(number(&found, "full_at")));
+                }
                 Err(SdkError::ServiceError(failure))
                     if failure.err().is_conditional_check_failed_exception() =>
                 {
@@ -61,10 +84,14 @@ impl Store {
                         }
                         _ => 0,
                     };
+                    if known > reserve.most {
+                        return Ok(Reserved::TooMuch(known));
+                    }
+                    in_use = known >= now_micros;
                 }
                 Err(error) => return Err(client::failure(error)),
             }
         }
-        Ok(known.max(now_micros) + micros)
+        Ok(Reserved::TooMuch(known.max(now_micros)))
     }
 }

@@ -3,16 +3,18 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::item::{Item, key_item, n, number, s, string};
+use super::item::{Item, n, new_item, number, s, string};
 use super::keys::{self, Key, Partition};
+use super::layout::{self, Layout};
 use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountInternal};
 use crate::models::api_key::{ApiKey, ApiKeyInternal};
 use crate::models::charge_card::{ChargeCard, ChargeCardInternal};
-use crate::models::charging_session::{ChargingSession, SessionInternal};
+use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
 use crate::models::charging_station::{ChargingStation, StationInternal};
 use crate::models::driver::Driver;
 use crate::models::estimation::Estimation;
@@ -24,7 +26,7 @@ use crate::models::policy::Policy;
 use crate::models::report::{Report, ReportInternal};
 use crate::models::reservation::{Reservation, ReservationInternal};
 use crate::models::schema::{Named, named};
-use crate::models::stored::{Object, Stored};
+use crate::models::stored::{Object, Stored, Unknown};
 use crate::models::transaction::{Transaction, TransactionInternal};
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
@@ -98,6 +100,11 @@ pub trait Record: Object {
         _cipher: &Cipher<'_>,
     ) -> Result<()> {
         Ok(())
+    }
+
+    /// Whether the row is in the indexes of open objects of its driver and vehicle.
+    fn is_open(&self) -> bool {
+        false
     }
 
     /// When the service has to process the object by itself.
@@ -221,17 +228,22 @@ fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut 
 /// `Internal` if the object cannot be represented as attributes.
 pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Item> {
     let tenant = &origin.tenant;
-    let mut item = key_item(row.object.key(tenant, &row.internal));
+    let mut item = new_item(row.object.key(tenant, &row.internal));
     let lists = row.object.lists(tenant, &row.internal);
+    let list_id = row.object.list_id();
     if !lists.is_empty() {
-        item.insert("list_sk".into(), s(row.object.list_id().as_str()));
+        item.insert("list_sk".into(), s(list_id.as_str()));
     }
     for list in lists {
-        let (_, attribute, value) = list.place();
-        item.insert(attribute.into(), s(value));
+        let (_, attribute, _) = list.place();
+        item.insert(attribute.into(), s(list.value_of(&list_id)));
+    }
+    if row.object.is_open() {
+        item.insert("open_sk".into(), s(T::KIND.prefix()));
     }
     if let Some(at) = T::next_action_at(&row.internal) {
-        item.insert("next_pk".into(), s(keys::next_action_partition(at)));
+        let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
+        item.insert("next_pk".into(), s(partition));
         item.insert("next_at".into(), s(at.to_string()));
     }
     if let Some(at) = row.object.expires() {
@@ -256,27 +268,108 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         "internal".into(),
         serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
     );
+    if let Some(unknown) = row.unknown() {
+        keep_unknown(&mut item, unknown)?;
+    }
     Ok(item)
 }
 
-/// Reads an object from its item. A row whose internal state is null has the defaults.
+/// Reads an object from its item, as this release does. A row whose internal state is null has the defaults.
 ///
 /// # Errors
 /// A permanent `Internal` if the item is not a row of this kind.
-pub(super) fn from_item<T: Record>(mut item: Item) -> Result<Stored<T>> {
+pub(super) fn from_item<T: Record>(item: Item) -> Result<Stored<T>> {
+    read(item, Layout::CURRENT)
+}
+
+/// Reads an object from its item, as a release with that layout does.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not a row of this kind.
+pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
+    let mut item = layout.upgraded(T::KIND, item);
     let version = number(&item, "version").unsigned_abs();
+    let newer = layout.newer(&item).map(|schema| (schema, item.clone()));
     let mut part = |name: &str| {
         item.remove(name)
             .ok_or_else(|| Error::permanent(format!("a row without {name}")))
     };
     let mut object = part("object")?;
     T::complete(&mut object);
-    let object = serde_dynamo::from_attribute_value(object).map_err(Error::permanent)?;
+    let object: T = serde_dynamo::from_attribute_value(object).map_err(Error::permanent)?;
     let internal = match part("internal")? {
         AttributeValue::Null(_) => T::Internal::default(),
         internal => serde_dynamo::from_attribute_value(internal).map_err(Error::permanent)?,
     };
-    Ok(Stored::read(object, internal, version))
+    let unknown = newer.map(|(schema, item)| unknown(schema, item, &object, &internal));
+    let unknown = unknown.transpose()?;
+    Ok(Stored::read(object, internal, version).holding(unknown))
+}
+
+/// The attributes of a row that holds an object.
+const ATTRIBUTES: &[&str] = &[
+    "events",
+    "internal",
+    layout::KEPT,
+    "object",
+    "outline",
+    "place",
+    "request",
+    layout::SCHEMA,
+    "ttl",
+    "version",
+    "written",
+];
+
+/// What an item holds besides the object and its internal state.
+fn unknown<T: Record>(
+    schema: u32,
+    mut item: Item,
+    object: &T,
+    internal: &T::Internal,
+) -> Result<Unknown> {
+    fn besides<T: Serialize>(
+        value: Option<AttributeValue>,
+        known: &T,
+    ) -> Result<Map<String, Value>> {
+        let Some(value @ AttributeValue::M(_)) = value else {
+            return Ok(Map::new());
+        };
+        let mut members: Map<String, Value> =
+            serde_dynamo::from_attribute_value(value).map_err(Error::permanent)?;
+        if let Value::Object(known) = serde_json::to_value(known).map_err(Error::internal)? {
+            members.retain(|name, _| !known.contains_key(name));
+        }
+        Ok(members)
+    }
+    let object = besides(item.remove("object"), object)?;
+    let internal = besides(item.remove("internal"), internal)?;
+    let is_key = |name: &str| name.ends_with("pk") || name.ends_with("sk") || name == "next_at";
+    item.retain(|name, _| !is_key(name) && !ATTRIBUTES.contains(&name.as_str()));
+    Ok(Unknown {
+        schema,
+        row: serde_dynamo::from_item(item).map_err(Error::permanent)?,
+        object,
+        internal,
+    })
+}
+
+/// Adds what a newer release has written to an item that replaces it.
+fn keep_unknown(item: &mut Item, unknown: &Unknown) -> Result<()> {
+    fn add(members: &mut Item, unknown: &Map<String, Value>) -> Result<()> {
+        for (name, value) in unknown {
+            let value = serde_dynamo::to_attribute_value(value).map_err(Error::internal)?;
+            members.entry(name.clone()).or_insert(value);
+        }
+        Ok(())
+    }
+    item.insert(layout::KEPT.into(), n(unknown.schema));
+    for (part, members) in [("object", &unknown.object), ("internal", &unknown.internal)] {
+        if let Some(AttributeValue::M(value)) = item.get_mut(part) {
+            add(value, members)?;
+        }
+    }
+    add(item, &unknown.row)
 }
 
 /// An object as an attribute. Members that are null are left out: they read back as null, and a row that stays below a
@@ -406,8 +499,22 @@ records! {
     }
 
     ChargingSession {
-        fn fleet(&self) -> Option<&Id> {
-            Some(&self.fleet)
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let (fleet, driver, vehicle) = (&self.fleet, &self.driver, &self.vehicle);
+            let is_over = matches!(
+                self.status,
+                SessionStatus::Completed | SessionStatus::Cancelled | SessionStatus::Failed
+            );
+            let method = self.payment_method.as_ref().filter(|_| !is_over);
+            let always = [
+                Partition::Kind { tenant, kind },
+                Partition::Fleet { tenant, fleet, kind },
+                Partition::Driver { tenant, driver },
+                Partition::Vehicle { tenant, vehicle },
+            ];
+            let paid_with = method.map(|method| Partition::Payment { tenant, method });
+            always.into_iter().chain(paid_with).collect()
         }
 
         fn next_action_at(internal: &SessionInternal) -> Option<Timestamp> {
@@ -417,13 +524,24 @@ records! {
 
     Reservation {
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
-            let all = Partition::Kind { tenant, kind: Self::KIND };
+            let (driver, vehicle) = (&self.driver, &self.vehicle);
+            let method = self.payment_method.as_ref().filter(|_| self.is_open());
+            let always = [
+                Partition::Kind { tenant, kind: Self::KIND },
+                Partition::Driver { tenant, driver },
+                Partition::Vehicle { tenant, vehicle },
+            ];
+            let paid_with = method.map(|method| Partition::Payment { tenant, method });
             let due = internal.fee_due_since.map(|_| Partition::Fees { tenant });
             let paid = internal.fee_paid.map(|fee| Partition::PaidFees {
                 tenant,
                 month: fee.since.utc_date().first_of_month(),
             });
-            std::iter::once(all).chain(due.or(paid)).collect()
+            always.into_iter().chain(paid_with).chain(due.or(paid)).collect()
+        }
+
+        fn is_open(&self) -> bool {
+            self.status.is_open()
         }
 
         fn next_action_at(internal: &ReservationInternal) -> Option<Timestamp> {
@@ -606,7 +724,7 @@ impl Stored<Event> {
 mod tests {
     use super::*;
     use crate::origin::{Idempotency, Mode};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn origin() -> Origin {
         Origin {
@@ -648,8 +766,8 @@ mod tests {
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
         let internal = json!({"billing": null, "reporting": null, "next": null});
-        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
-            "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
+        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "ids_pk": format!("{tenant}#fleet"), "list_sk": id,
+            "schema": 1, "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
             "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
     }
@@ -681,7 +799,7 @@ mod tests {
             number(&item, "ttl"),
             event.created.plus_millis(event::KEPT).unix_seconds()
         );
-        let done = Stored::with_internal(event, EventInternal::planned(Default::default()));
+        let done = Stored::with_internal(event, EventInternal::planned(Vec::new()));
         let done = to_item(&done, &origin()).unwrap();
         assert!(!done.contains_key("next_pk") && !done.contains_key("next_at"));
     }

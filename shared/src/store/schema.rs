@@ -12,7 +12,13 @@ use crate::error::{Error, Result};
 /// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("list", "list_pk", "list_sk", &["*"]),
-    ("fleet", "fleet_pk", "list_sk", &["*"]),
+    ("ids", "ids_pk", "list_sk", &[]),
+    ("fleet", "fleet_pk", "list_sk", &[]),
+    ("driver", "driver_pk", "list_sk", &[]),
+    ("vehicle", "vehicle_pk", "list_sk", &[]),
+    ("payment", "payment_pk", "list_sk", &[]),
+    ("open_driver", "driver_pk", "open_sk", &[]),
+    ("open_vehicle", "vehicle_pk", "open_sk", &[]),
     ("due", "next_pk", "next_at", &[]),
     ("cell", "cell_pk", "cell_sk", &["outline", "place"]),
     ("network", "network_pk", "network_sk", &[]),

@@ -1,12 +1,9 @@
 //! Charging sessions by the time they were made, a page at a time, for what adds many of them up.
 
-use std::collections::HashMap;
-
-use aws_sdk_dynamodb::types::AttributeValue;
-
+use super::Store;
 use super::keys::Partition;
+use super::list::{Entries, PageRequest};
 use super::row;
-use super::{Item, Store, client, s};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::models::charging_session::ChargingSession;
@@ -19,13 +16,10 @@ use crate::window::Window;
 const LONGEST: i64 = 7 * DAY;
 
 /// The sessions that may have begun or ended within a window, the newest first. Memory holds one page of them.
-pub struct Sessions<'a> {
-    store: &'a Store,
-    index: (&'static str, &'static str),
-    values: HashMap<String, AttributeValue>,
-    start: Option<Item>,
-    over: bool,
-}
+pub struct Sessions<'a>(Entries<'a>);
+
+/// How many sessions are read at a time: a row has about 2 KB.
+const AT_A_TIME: usize = 500;
 
 impl Store {
     /// The sessions of a fleet, or of the whole account, that may have begun or ended within a window.
@@ -44,21 +38,13 @@ impl Store {
             },
             None => Partition::Kind { tenant, kind },
         };
-        let (index, attribute, value) = partition.place();
         let low = Id::first_number(window.from.plus_millis(-LONGEST));
         let high = Id::first_number(window.until).saturating_sub(1);
-        let values = [
-            (":pk", s(value)),
-            (":low", s(Id::from_number(kind, low).as_str())),
-            (":high", s(Id::from_number(kind, high).as_str())),
-        ];
-        Sessions {
-            store: self,
-            index: (index, attribute),
-            values: values.map(|(name, value)| (name.to_owned(), value)).into(),
-            start: None,
-            over: low > high,
-        }
+        let page_request = PageRequest {
+            range: (low, high),
+            ..PageRequest::first(AT_A_TIME)
+        };
+        Sessions(self.entries(partition, kind, &page_request))
     }
 }
 
@@ -68,24 +54,10 @@ impl Sessions<'_> {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn next(&mut self) -> Result<Option<Vec<Stored<ChargingSession>>>> {
-        if self.over {
+        let Some(rows) = self.0.next(AT_A_TIME).await? else {
             return Ok(None);
-        }
-        let (index, attribute) = self.index;
-        let query = self.store.client.query().table_name(&self.store.table);
-        let page = query
-            .index_name(index)
-            .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
-            .expression_attribute_names("#pk", attribute)
-            .set_expression_attribute_values(Some(self.values.clone()))
-            .scan_index_forward(false)
-            .set_exclusive_start_key(self.start.take())
-            .send()
-            .await
-            .map_err(client::failure)?;
-        self.start = page.last_evaluated_key;
-        self.over = self.start.is_none();
-        let rows = page.items.unwrap_or_default().into_iter();
-        rows.map(row::from_item).collect::<Result<_>>().map(Some)
+        };
+        let rows = rows.into_iter().map(row::from_item);
+        rows.collect::<Result<_>>().map(Some)
     }
 }

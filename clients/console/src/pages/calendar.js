@@ -25,9 +25,12 @@ const ZOOMS = [['hour', 'An hour', HOUR], ['quarter', 'Six hours', 6 * HOUR], ['
 const MOST = 5000;
 const EVERY = 15_000;
 
-/** A session lasts at most this long, and a reservation is made at most this long before it begins. */
+/**
+ * A session lasts at most this long, and a reservation is made at most this long before it ends: 90 days before `ideal_start`, 24
+ * hours long, and 7 days late. One that was moved again and again may be older, and is missing then.
+ */
 const LONGEST_SESSION = DAY;
-const AHEAD = 90 * DAY;
+const AHEAD = (90 + 1 + 7) * DAY;
 
 /** How many entries the list below the timeline has. */
 const LISTED = 100;
@@ -35,12 +38,12 @@ const LISTED = 100;
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Calendar({ route }) {
   const by = route.query.get('by') === 'station' ? 'station' : 'vehicle';
-  const fleet = route.query.get('fleet');
+  const [fleet, vehicle] = [route.query.get('fleet'), route.query.get('vehicle')];
   const [view, setView] = useState(() => ({ from: now() - 6 * HOUR, until: now() + 18 * HOUR }));
   const [moving, setMoving] = useState(/** @type {{ reservation: any, start: number } | null} */ (null));
   // What is read covers whole days around the view, so that moving a little reads nothing.
   const [since, to] = [Math.floor(view.from / DAY) * DAY - DAY, Math.ceil(view.until / DAY) * DAY + DAY];
-  const read = useRead((signal) => readItems(since, to, fleet, signal), [since, to, fleet], { every: EVERY });
+  const read = useRead((signal) => readItems(since, to, { fleet, vehicle }, signal), [since, to, fleet, vehicle], { every: EVERY });
   const rows = useMemo(() => (read.data ? rowsOf(read.data, by) : []), [read.data, by]);
   const length = view.until - view.from;
   const zoom = ZOOMS.reduce((best, one) => (Math.abs(one[2] - length) < Math.abs(best[2] - length) ? one : best));
@@ -50,7 +53,8 @@ export default function Calendar({ route }) {
   return html`<${PageHead} title="Calendar" intro="Drag to move through time, and a pending reservation to ask for another time."><a class="button primary" href="#/reserve">Reserve</a></${PageHead}>
     <div class="timeline-tools">
       <${Field} label="By">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} onChange=${(/** @type {string} */ next) => setQuery({ by: next })} options=${[['vehicle', 'Vehicle'], ['station', 'Station and connector']]} />`}</${Field}>
-      <${Field} label="Fleet">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Fleet" kind="fleet" value=${fleet} onChange=${(/** @type {string | null} */ next) => setQuery({ fleet: next })} />`}</${Field}>
+      <${Field} label="Fleet">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Fleet" kind="fleet" value=${fleet} onChange=${(/** @type {string | null} */ next) => setQuery({ fleet: next, vehicle: null })} />`}</${Field}>
+      <${Field} label="Vehicle">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" filter=${fleet ? `fleet=${fleet}` : ''} value=${vehicle} onChange=${(/** @type {string | null} */ next) => setQuery({ vehicle: next })} />`}</${Field}>
       <${Field} label="Zoom">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${zoom[0]} onChange=${(/** @type {string} */ next) => show((view.from + view.until) / 2, ZOOMS.find(([name]) => name === next)?.[2] ?? DAY)} options=${ZOOMS.map(([name, text]) => [name, text])} />`}</${Field}>
       <div class="actions"><button type="button" aria-label="Earlier" onClick=${() => show(view.from, length)}>←</button><button type="button" onClick=${() => show(now(), length)}>Now</button><button type="button" aria-label="Later" onClick=${() => show(view.until, length)}>→</button>
         <strong>${day(view.from)} – ${day(view.until)}</strong></div>
@@ -66,7 +70,7 @@ export default function Calendar({ route }) {
         : html`<${Empty} title="Nothing in this time"><p>Reservations and sessions appear here.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`
       : read.loading && html`<${Loading} what="the calendar" />`}
     <p class="legend"><span class="swatch"></span>confirmed <span class="swatch pending"></span>pending <span class="swatch session"></span>session <span class="swatch past"></span>over <span class="swatch conflict"></span>conflict</p>
-    ${read.data?.more ? html`<p class="hint">The newest ${number(MOST)} are shown.</p>` : null}
+    ${read.data?.more ? html`<p class="hint">The newest ${number(MOST)} are shown: choose a vehicle to see all of its own.</p>` : null}
     <${EntryList} rows=${rows} view=${view} onMove=${(/** @type {any} */ reservation, /** @type {number} */ start) => setMoving({ reservation, start })} />`;
 }
 
@@ -74,17 +78,16 @@ export default function Calendar({ route }) {
  * The reservations and sessions that touch a time.
  * @param {number} since
  * @param {number} to
- * @param {string | null} fleet
+ * @param {{ fleet: string | null, vehicle: string | null }} filters
  * @param {AbortSignal} signal
  */
-async function readItems(since, to, fleet, signal) {
+async function readItems(since, to, { fleet, vehicle }, signal) {
   const expand = ['data.vehicle', 'data.charging_station'];
-  const created = { 'created[gte]': new Date(since - LONGEST_SESSION).toISOString(), 'created[lt]': new Date(to).toISOString() };
-  // Reservations have no filter by time. They are listed by their creation, the newest first, so those made too early are the end.
-  const recent = (/** @type {any[]} */ objects) => Date.parse(objects[objects.length - 1]?.created ?? 0) > since - AHEAD;
+  // Both lists are filtered by the time of creation, which bounds the time of what was made.
+  const created = (/** @type {number} */ ahead) => ({ 'created[gte]': new Date(since - ahead).toISOString(), 'created[lt]': new Date(to).toISOString() });
   const [reservations, sessions] = await Promise.all([
-    readPages(address('/v1/reservations', { limit: 100, 'expand[]': expand }), { signal, most: MOST, onPage: recent }),
-    readPages(address('/v1/charging_sessions', { fleet, limit: 100, ...created, 'expand[]': expand }), { signal, most: MOST }),
+    readPages(address('/v1/reservations', { vehicle, limit: 100, ...created(AHEAD), 'expand[]': expand }), { signal, most: MOST }),
+    readPages(address('/v1/charging_sessions', { fleet, vehicle, limit: 100, ...created(LONGEST_SESSION), 'expand[]': expand }), { signal, most: MOST }),
   ]);
   const shown = reservations.objects.filter((one) => {
     const [from, until] = [one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end];

@@ -1,4 +1,4 @@
-// Fleets, drivers, vehicles, policies and payment methods: lists with search, and objects with forms made from the OpenAPI document.
+// Fleets, drivers, vehicles, charge cards, policies and payment methods: lists with search, and objects with forms made from the OpenAPI document.
 
 import { html, useEffect, useState } from '../ui/html.js';
 import { ApiError, address, request } from '../api/client.js';
@@ -36,6 +36,9 @@ const refs = (list) => (list.length ? list.map((one, index) => html`${index ? ',
 const status = column('Status', (one) => html`<${Status} value=${one.status} />`);
 const created = column('Created', (one) => html`<${Time} at=${one.created} ago />`);
 
+/** What charge cards are, in words. @type {Record<string, string>} */
+const CARD_TYPES = { rfid: 'RFID card', app: 'App' };
+
 /** @type {Record<string, Collection>} */
 const COLLECTIONS = {
   fleets: {
@@ -52,7 +55,8 @@ const COLLECTIONS = {
     columns: [status, column('Email', (one) => one.email), column('Fleets', (one) => refs(one.fleets) ?? '–'), column('Vehicles', (one) => number(one.vehicles.length), true), created],
     facts: (one) => [['Email', one.email], ['Phone', one.phone], ['License', one.license_number], ['Fleets', refs(one.fleets)], ['Vehicles', refs(one.vehicles)], ['Policies', refs(one.policy_ids)],
       ['Charging speed', words(one.preferences.charging_speed)], ['Price cap', one.preferences.max_price_per_kwh === null ? null : `${money(one.preferences.max_price_per_kwh, one.preferences.currency)} per kWh`],
-      ['Wallet', money(one.wallet_balance, one.preferences.currency)], ['Reservations', html`<a href=${link('/reservations', { driver: one.id })}>Reservations of the driver</a>`]],
+      ['Wallet', money(one.wallet_balance, one.preferences.currency)], ['Charge cards', html`<a href=${link('/charge_cards', { driver: one.id })}>Cards of the driver</a>`],
+      ['Reservations', html`<a href=${link('/reservations', { driver: one.id })}>Reservations of the driver</a>`]],
     extra: FleetsOfDriver,
   },
   vehicles: {
@@ -61,8 +65,16 @@ const COLLECTIONS = {
       column('Fleet', (one) => html`<${Ref} to=${one.fleet} />`), column('Drivers', (one) => refs(one.drivers) ?? '–')],
     facts: (one) => [['Fleet', html`<${Ref} to=${one.fleet} />`], ['Drivers', refs(one.drivers)], ['VIN', one.vin], ['Model', [one.information.make, one.information.model, one.information.year].filter(Boolean).join(' ') || null],
       ['Plug', one.charging_standard], ['Battery', energy(one.battery_capacity)], ['Policies', refs(one.policy_ids)], ['Reservations', html`<a href=${link('/reservations', { vehicle: one.id })}>Reservations of the vehicle</a>`],
+      ['Calendar', html`<a href=${link('/calendar', { vehicle: one.id })}>Calendar of the vehicle</a>`], ['Charge cards', html`<a href=${link('/charge_cards', { vehicle: one.id })}>Cards of the vehicle</a>`],
       ['Sessions', html`<a href=${link('/sessions', { vehicle: one.id })}>Sessions of the vehicle</a>`], ['Reserve', html`<a href=${link('/reserve', { vehicle: one.id })}>Reserve for this vehicle</a>`]],
     extra: Telemetry,
+  },
+  charge_cards: {
+    path: '/v1/charge_cards', prefix: 'ccd', one: 'charge card', next: 'A driver holds a card to a charging station to start a session. Every active driver also has a card of the type app, which the API charges with.',
+    filters: ['status', 'driver', 'vehicle'], expand: ['driver', 'vehicle'],
+    columns: [status, column('Type', (one) => CARD_TYPES[one.type] ?? title(one.type)), column('Driver', (one) => html`<${Ref} to=${one.driver} />`), column('Vehicle', (one) => html`<${Ref} to=${one.vehicle} />`), column('Valid until', (one) => (one.valid_until ? html`<${Time} at=${one.valid_until} />` : 'for ever'))],
+    facts: (one) => [['UID', html`<code>${one.uid}</code>`], ['Printed number', one.visual_number], ['Type', CARD_TYPES[one.type] ?? title(one.type)], ['Driver', one.driver ? html`<${Ref} to=${one.driver} />` : 'decided by the vehicle'],
+      ['Vehicle', one.vehicle ? html`<${Ref} to=${one.vehicle} />` : 'any of the driver'], ['Valid until', one.valid_until ? html`<${Time} at=${one.valid_until} />` : 'for ever']],
   },
   policies: {
     path: '/v1/policies', prefix: 'pol', one: 'policy', next: 'A policy limits where, when and at which price vehicles charge.', filters: ['status'], expand: [],

@@ -12,7 +12,16 @@ import { duration, energy, money, number, price, title, words } from '../format.
 import { now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
-const STATUSES = ['active', 'completed', 'cancelled', 'failed'];
+const STATUSES = ['pending', 'active', 'completed', 'cancelled', 'failed'];
+
+/** Why a session at a network's station failed, in words. @type {Record<string, string>} */
+const FAILURES = {
+  network_rejected: 'The charging network rejected it.', network_timeout: 'The charging network did not answer in time.', not_plugged_in: 'The vehicle was not plugged in.',
+  out_of_order: 'The charging station is out of order.', other: 'The charging network gave no reason.',
+};
+
+/** Where the amounts of a session come from, in words. @type {Record<string, string>} */
+const SOURCES = { cdr: 'the charge detail record of the network', network_session: 'the session of the network, without a charge detail record', tariff: "the station's tariff" };
 
 /** How often live values are read, in milliseconds. */
 const EVERY = 2000;
@@ -31,7 +40,7 @@ function List({ route }) {
   const list = useList(address('/v1/charging_sessions', { status, vehicle: route.query.get('vehicle'), limit: 25, 'expand[]': EXPANDED.map((one) => `data.${one}`) }), { every: EVERY });
   const columns = [
     { label: 'Started', cell: (/** @type {any} */ one) => html`<a href=${link(`/sessions/${one.id}`)}><${Time} at=${one.session_started} /></a>` },
-    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.started_by === 'card' ? html` <span class="badge plain">By card</span>` : null}` },
     { label: 'Vehicle', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
     { label: 'Station', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
     { label: 'Power', number: true, cell: (/** @type {any} */ one) => (one.status === 'active' ? `${number(one.power)} kW` : '–') },
@@ -55,7 +64,7 @@ function Session({ id }) {
   const telemetry = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle}/telemetry`, undefined, { signal }).catch(unlessMissing) : null), [vehicle], { every: EVERY });
   useNow(1000);
   if (!session) return html`<${PageHead} title="Session" /><${ResourceError} resource=${resource} />`;
-  const active = session.status === 'active';
+  const [active, pending] = [session.status === 'active', session.status === 'pending'];
   const end = session.session_ended ? Date.parse(session.session_ended) : now();
   const battery = telemetry.data?.battery;
   const level = battery ? Math.min(100, battery.level + (active ? (100 * session.energy_consumed) / battery.capacity : 0)) : null;
@@ -65,9 +74,12 @@ function Session({ id }) {
     { label: 'Tax', number: true, cell: (/** @type {any} */ one) => `${money(one.tax, session.currency)} (${one.tax_percent} %)` }, { label: 'Gross', number: true, cell: (/** @type {any} */ one) => money(one.gross, session.currency) },
   ];
   return html`<${PageHead} title=${`Session of ${nameOf(session.vehicle)}`}><${Status} value=${session.status} />
-      ${active ? html`<${ConfirmButton} label="Stop charging" question="Charging stops and the vehicle is unplugged; the session is billed." disabled=${stop.busy} onConfirm=${() => stop.run()} />` : null}</${PageHead}>
+      ${active ? html`<${ConfirmButton} label="Stop charging" question="Charging stops and the vehicle is unplugged; the session is billed." disabled=${stop.busy} onConfirm=${() => stop.run()} />` : null}
+      ${pending ? html`<${ConfirmButton} label="Cancel the session" question="The charging network has not confirmed the session yet. It is cancelled, and stopped if it begins all the same." disabled=${stop.busy} onConfirm=${() => stop.run()} />` : null}</${PageHead}>
     <${ResourceError} resource=${resource} />
     ${stop.error ? html`<${ErrorNotice} error=${stop.error} />` : null}
+    ${pending ? html`<div class="notice wait"><p role="status">The charging network was asked to start the session; it is confirmed or fails within five minutes.</p></div>` : null}
+    ${session.failed_reason ? html`<div class="notice bad"><p class="notice-title">The session failed</p><p>${FAILURES[session.failed_reason] ?? words(session.failed_reason)}</p></div>` : null}
     <div class="figures" aria-label="Live values">
       <p><span>Power</span><strong>${number(active && !session.charging_ended ? session.power : 0)} kW</strong></p>
       <p><span>Energy</span><strong>${energy(session.energy_consumed)}</strong></p>
@@ -78,13 +90,22 @@ function Session({ id }) {
     <div class="columns"><section class="card"><h2>Details</h2><${Facts} of=${[
       ['Vehicle', html`<${Ref} to=${session.vehicle} />`], ['Driver', html`<${Ref} to=${session.driver} />`], ['Fleet', html`<${Ref} to=${session.fleet} />`],
       ['Station', html`<${Ref} to=${session.charging_station} />`], ['Connector', session.connector],
-      ['Started', html`<${Time} at=${session.session_started} />`], ['Ended', html`<${Time} at=${session.session_ended} />`],
+      [pending ? 'Asked for' : 'Started', html`<${Time} at=${session.session_started} />`], session.started_by ? ['Started by', session.started_by === 'card' ? 'a charge card at the station' : 'the API'] : null, ['Ended', html`<${Time} at=${session.session_ended} />`],
       session.ends_by && active ? ['Ends at the latest', html`<${Time} at=${session.ends_by} /> (${words(session.ends_by_reason)})`] : null,
       session.session_limit ? ['Limit', energy(session.session_limit)] : null,
       ['Reservation', session.reservation ? html`<${Ref} to=${session.reservation} />` : null], ['Invoice', session.invoice ? html`<${Ref} to=${session.invoice} />` : null],
       ['Payment method', session.payment_method ? html`<${Ref} to=${session.payment_method} />` : 'billed by invoice'], ['Id', html`<${Id} id=${session.id} />`]]} /></section>
     <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {any} */ one) => one.description} />
-      ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}</section></div>`;
+      ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}
+      ${session.cost_source ? html`<p class="hint">The amounts come from ${SOURCES[session.cost_source] ?? words(session.cost_source)}.</p>` : null}
+      ${session.price_check ? html`<${PriceCheck} check=${session.price_check} currency=${session.currency} />` : null}</section></div>`;
+}
+
+/** The price that the network bills, compared with the tariff. @param {{ check: any, currency: string }} props */
+function PriceCheck({ check, currency }) {
+  const same = Math.abs(check.difference) <= 1;
+  return html`<h3>Price check</h3><p>${same ? html`<span class="badge good">Agrees</span>` : html`<span class="badge bad">Differs</span>`} The network bills ${money(check.network, currency)};
+    by the station's tariff it is ${money(check.ours, currency)}${same ? '' : `, ${money(Math.abs(check.difference), currency)} ${check.difference > 0 ? 'less' : 'more'}`}.</p>`;
 }
 
 /** A vehicle without a reading is no error. @param {any} error */

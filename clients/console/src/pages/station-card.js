@@ -33,6 +33,7 @@ export function StationCard({ station, onReserve }) {
     <${Facts} of=${[
       station.distance_meters !== undefined && station.distance_meters !== null ? ['Distance', distance(station.distance_meters)] : null,
       ['Operator', station.operator],
+      ['Charging network', station.network ? `${station.network.name} (${station.network.country_code}*${station.network.party_id})` : 'none: it was loaded from a file'],
       ['Contact', /^https?:/.test(station.operator_contact) ? html`<${WebLink} url=${station.operator_contact} />` : station.operator_contact || null],
       ['Prices', station.pricing.length ? html`<ul class="plain-list">${station.pricing.map((one, index) => html`<li key=${index}>${priceText(one)}</li>`)}</ul>` : 'unknown'],
       ['Opening hours', capabilities['24_7_access'] ? 'Always open' : html`<ul class="plain-list">${availability.opening_hours.map((hours, index) => html`<li key=${index}>${title(hours.day)} ${hours.from}–${hours.until}</li>`)}</ul>`],

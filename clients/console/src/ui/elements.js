@@ -10,7 +10,7 @@ const TONES = {
   active: 'good', available: 'good', confirmed: 'good', completed: 'plain', succeeded: 'good', paid: 'good', enabled: 'good',
   pending: 'wait', open: 'wait', draft: 'plain', reserved: 'wait', occupied: 'busy', charging: 'busy', unknown: 'plain',
   failed: 'bad', faulted: 'bad', overdue: 'bad', disabled: 'bad', expired: 'bad', uncollectible: 'bad', unavailable: 'bad',
-  maintenance: 'bad', suspended: 'bad', removed: 'bad',
+  maintenance: 'bad', suspended: 'bad', removed: 'bad', blocked: 'bad', lost: 'bad',
 };
 
 /** A status as a badge. */

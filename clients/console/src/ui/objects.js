@@ -6,7 +6,7 @@ import { link } from '../router.js';
 
 /** The page of an object, by the prefix of its id. @type {Record<string, string>} */
 const PAGES = {
-  flt: '/fleets', drv: '/drivers', veh: '/vehicles', pol: '/policies', pm: '/payment_methods', res: '/reservations', cs: '/sessions',
+  flt: '/fleets', drv: '/drivers', veh: '/vehicles', ccd: '/charge_cards', pol: '/policies', pm: '/payment_methods', res: '/reservations', cs: '/sessions',
   inv: '/invoices', rpt: '/reports', chst: '/map', evt: '/developers/events', wh: '/developers/endpoints',
 };
 
@@ -24,6 +24,7 @@ export function nameOf(object) {
   if (object === null || object === undefined) return '–';
   if (typeof object === 'string') return shortId(object);
   if (object.object === 'payment_method') return object.card ? `${object.card.brand} •••• ${object.card.last4}` : object.type;
+  if (object.object === 'charge_card') return object.visual_number ?? object.uid;
   return object.name ?? object.registration_plate ?? shortId(object.id);
 }
 

@@ -845,7 +845,7 @@ export interface paths {
         };
         /**
          * List reservations
-         * @description Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`.
+         * @description Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it is updated, at most 98 days before it ends, so `created` bounds what a calendar has to read.
          */
         get: operations["listReservations"];
         put?: never;
@@ -10239,6 +10239,14 @@ export interface operations {
     listReservations: {
         parameters: {
             query?: {
+                /** @description Made after this moment. */
+                "created[gt]"?: string;
+                /** @description Made at or after this moment. */
+                "created[gte]"?: string;
+                /** @description Made before this moment. */
+                "created[lt]"?: string;
+                /** @description Made at or before this moment. */
+                "created[lte]"?: string;
                 /** @description The id of a driver: objects that belong to it. */
                 driver?: string;
                 /** @description How many objects a page holds. */

@@ -599,6 +599,17 @@ export class Reports extends Resource {
 }
 
 export interface ReservationsListQuery {
+  /** A range of times, as RFC 3339. */
+  created?: {
+    /** Made after this moment. */
+    gt?: string;
+    /** Made at or after this moment. */
+    gte?: string;
+    /** Made before this moment. */
+    lt?: string;
+    /** Made at or before this moment. */
+    lte?: string;
+  };
   /** The id of a driver: objects that belong to it. */
   driver?: string;
   /** How many objects a page holds. */
@@ -613,7 +624,7 @@ export interface ReservationsListQuery {
 
 /** Requests for a charging window in an area. A reservation is assigned a station and a connector when it is confirmed. */
 export class Reservations extends Resource {
-  /** Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`. */
+  /** Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`, `created[gte]`, `created[gt]`, `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it is updated, at most 98 days before it ends, so `created` bounds what a calendar has to read. */
   list<const Path extends Deeper<"charging_station" | "driver" | "payment_method" | "vehicle"> = never>(params: ReservationsListQuery = {}, options?: RequestOptions<Path>): PagePromise<Reservation<Path>> {
     return this.http.list("/v1/reservations", params, options);
   }

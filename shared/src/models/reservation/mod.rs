@@ -189,6 +189,11 @@ pub enum ReservationStatus {
 }
 
 impl ReservationStatus {
+    /// Whether the reservation is pending or confirmed.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Confirmed)
+    }
+
     pub fn from_name(name: &str) -> Option<Self> {
         name.parse().ok()
     }

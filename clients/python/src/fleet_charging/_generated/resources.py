@@ -187,6 +187,8 @@ class ReportsListQuery(TypedDict, total=False):
 
 
 class ReservationsListQuery(TypedDict, total=False):
+    created: TimeRange
+    """When the object was created."""
     driver: str
     """The id of a driver: objects that belong to it."""
     limit: int
@@ -753,8 +755,10 @@ class Reservations:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ReservationsListQuery]) -> Page[models.Reservation]:
-        """Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`. `expand` takes
-        `charging_station`, `driver`, `payment_method`, `vehicle` and paths that go on from them.
+        """Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`, `created[gte]`,
+        `created[gt]`, `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it
+        is updated, at most 98 days before it ends, so `created` bounds what a calendar has to read. `expand`
+        takes `charging_station`, `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         return self._http.list("Reservation", "/v1/reservations", expand=expand, options=options, query=query)
 
@@ -1469,8 +1473,10 @@ class AsyncReservations:
         self._http = http
 
     def list(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **query: Unpack[ReservationsListQuery]) -> AsyncPageRequest[models.Reservation]:
-        """Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`. `expand` takes
-        `charging_station`, `driver`, `payment_method`, `vehicle` and paths that go on from them.
+        """Lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`, `created[gte]`,
+        `created[gt]`, `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it
+        is updated, at most 98 days before it ends, so `created` bounds what a calendar has to read. `expand`
+        takes `charging_station`, `driver`, `payment_method`, `vehicle` and paths that go on from them.
         """
         return self._http.list("Reservation", "/v1/reservations", expand=expand, options=options, query=query)
 
