@@ -61,7 +61,9 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
         .await?;
     let driver = app.store.find::<Driver>(tenant, &row.object.driver).await?;
     let request = match (&station, driver) {
-        (Some(station), Some(driver)) => request(app, tenant, &row, &outward, &station.object, &driver.object).await?,
+        (Some(station), Some(driver)) => {
+            request(app, tenant, &row, &outward, &station.object, &driver.object).await?
+        }
         _ => None,
     };
     let network = match &station {
