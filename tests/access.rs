@@ -385,6 +385,17 @@ struct Recording {
     calls: BTreeSet<(&'static str, Access)>,
 }
 
+/// The first of these accesses that a policy with these permissions refuses.
+pub fn first_refused<'a>(granted: &BTreeSet<Access>, asked: &'a [Access]) -> Option<&'a Access> {
+    let mut asked = asked.iter();
+    asked.find(|access| !granted.iter().any(|one| one.allows(access)))
+}
+
+/// Whether calls are recorded, so that none is refused.
+pub fn is_recording() -> bool {
+    SEEN.is_some()
+}
+
 /// Records the call of a function, or says why its role does not allow it.
 fn check(function: &'static str, operation: &str, request: &Value) -> Result<(), String> {
     let calls = of_call(operation, request);
@@ -408,10 +419,7 @@ fn check(function: &'static str, operation: &str, request: &Value) -> Result<(),
     let Some(granted) = granted else {
         return Ok(());
     };
-    let missing = calls
-        .iter()
-        .find(|access| !granted.iter().any(|one| one.allows(access)));
-    match missing {
+    match first_refused(granted, &calls) {
         None => Ok(()),
         Some(access) => Err(format!(
             "{function} may not {access}: {FILE} does not have it. Run this test with {RECORD}=1, then `cargo run -p generate access template`"

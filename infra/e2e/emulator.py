@@ -1,10 +1,11 @@
 """Runs ministack, the local AWS, with what the templates need and it lacks: in IAM the condition key dynamodb:LeadingKeys, which
 has the partition keys of the rows a request names, and the group in the name of a schedule; in CloudFormation alarms that add
-metrics up, of which only the first metric is watched, and numbers that come from parameters."""
+metrics up, of which only the first metric is watched, numbers that come from parameters, and the members of an API's CORS."""
 
 import json
 
 from ministack.core import iam_actions, iam_evaluator
+from ministack.services import apigateway
 from ministack.services.cloudformation import provisioners
 from ministack.app import main
 
@@ -74,7 +75,11 @@ iam_evaluator.enforce = enforce_row
 def with_schedule_group(service, method, path, headers, body, *more):
     arn = resource_arn(service, method, path, headers, body, *more)
     if service == "scheduler" and ":schedule/default/" in arn:
-        group = json.loads(body or b"{}").get("GroupName", "default")
+        # In the body, but for the deletion of a schedule, which has it in the query.
+        asked = more[0] if more and isinstance(more[0], dict) else {}
+        named = asked.get("groupName")
+        named = named[0] if isinstance(named, list) and named else named
+        group = json.loads(body or b"{}").get("GroupName") or named or "default"
         arn = arn.replace(":schedule/default/", f":schedule/{group}/")
     return arn
 
@@ -109,6 +114,33 @@ def with_number(logical_id, props, stack_name):
 
 
 mapping["create"] = with_number
+
+api = provisioners._RESOURCE_HANDLERS["AWS::ApiGatewayV2::Api"]
+create_api = api["create"]
+
+
+def with_cors(logical_id, props, stack_name):
+    """The API, with its CORS as the gateway reads it."""
+    cors = props.get("CorsConfiguration")
+    if cors:
+        named = {name[0].lower() + name[1:]: value for name, value in cors.items()}
+        props = props | {"CorsConfiguration": named | {"maxAge": int(named.get("maxAge", 0))}}
+    return create_api(logical_id, props, stack_name)
+
+
+api["create"] = with_cors
+invoke = apigateway._invoke_lambda_proxy
+
+
+async def without_cors_of_function(integration, api_id, *args, **named):
+    """Where an API has a CORS configuration, API Gateway ignores the CORS headers of a function."""
+    status, headers, body = await invoke(integration, api_id, *args, **named)
+    if apigateway._apis.get(api_id, {}).get("corsConfiguration"):
+        headers = {name: value for name, value in headers.items() if not name.lower().startswith("access-control-")}
+    return status, headers, body
+
+
+apigateway._invoke_lambda_proxy = without_cors_of_function
 
 if __name__ == "__main__":
     main()

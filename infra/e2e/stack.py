@@ -6,9 +6,13 @@ the root sets. The root hands them out as outputs: so the local AWS evaluates th
 
 import hashlib
 import json
+import logging
 
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
+
+# It warns of features of its own that are switched off.
+logging.getLogger("samtranslator").setLevel(logging.ERROR)
 
 # What the SAM transform of a nested stack decides on.
 ALL_AT_ONCE = {"Canary": "AllAtOnce", "CanaryEnabled": "false"}

@@ -217,13 +217,12 @@ async fn messages_about_an_erased_account_are_worked_on_without_effect() {
         erased.cursor.is_none() && erased.counts.rows > 5,
         "{erased:?}"
     );
+    // An instance remembers accounts for a minute.
+    app.app().edge.keys.forget_account(&id);
     app.drain().await;
     app.advance(86_400).await;
     let traces = BTreeSet::from([id.to_string(), reservation, report]);
-    let left = rows_with(&app, &traces).await;
-    // What the relay reads late is written after the erasure, and another one deletes it.
-    let events = left.iter().all(|row| row.contains("#evt_"));
-    assert!(events, "{left:?}");
+    assert_eq!(rows_with(&app, &traces).await, Vec::<String>::new());
     assert_eq!(files_with(&app, &traces).await, Vec::<String>::new());
 }
 

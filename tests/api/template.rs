@@ -6,9 +6,11 @@ use functions::FUNCTIONS;
 use functions::function::Trigger;
 use serde_json::json;
 use shared::Kind;
+use shared::function_scope;
 use shared::http::{Method, Route};
+use shared::models::account::Account;
 use shared::store::access::Rows;
-use tests::access::fits;
+use tests::access::{self, Access, fits};
 use tests::recorder::{Call, Recorder};
 use tests::samples::Sample;
 use tests::{Receiver, TestApp};
@@ -138,4 +140,130 @@ async fn no_route_writes_what_its_role_may_not() {
     for (action, key) in recorder.take().iter().flat_map(Call::writes) {
         assert!(may_write(&allowed, &key), "{action} on {key}");
     }
+}
+
+const ACCOUNT: &str = "acct_01a1f000000070008000000000000001";
+
+#[test]
+fn the_pattern_of_a_key_leaves_open_what_differs_from_one_row_to_the_next() {
+    let id = |prefix: &str| format!("{prefix}_01a1f000000070008000000000000002");
+    for (key, patterns) in [
+        (
+            format!("{ACCOUNT}#test#{}", id("flt")),
+            vec!["acct_*#flt_*"],
+        ),
+        (
+            format!("{ACCOUNT}#live#{}#3", id("wh")),
+            vec!["acct_*#wh_*#*"],
+        ),
+        (format!("{ACCOUNT}#test#fleet"), vec!["acct_*#fleet"]),
+        (format!("{ACCOUNT}#test#event#2"), vec!["acct_*#event#*"]),
+        (
+            format!("{ACCOUNT}#test#{}#vehicle", id("flt")),
+            vec!["acct_*#flt_*#vehicle"],
+        ),
+        (
+            format!("{ACCOUNT}#test#IDEM#flt#x ü"),
+            vec!["acct_*#IDEM#*"],
+        ),
+        (format!("{ACCOUNT}#test#RATE"), vec!["acct_*#RATE"]),
+        (
+            format!("{ACCOUNT}#test#FEES#2026-03"),
+            vec!["acct_*#FEES#*"],
+        ),
+        (format!("{ACCOUNT}#ACCOUNTS"), vec!["acct_*#ACCOUNTS"]),
+        (format!("KEY#{ACCOUNT}#0123456789abcdef"), vec!["KEY#*"]),
+        (format!("ACCOUNT#{ACCOUNT}"), vec!["ACCOUNT#*"]),
+        (id("drv"), vec!["drv_*"]),
+        (format!("{}#RATE", id("net")), vec!["net_*#RATE"]),
+        ("DUE#3".into(), vec!["DUE#*"]),
+        (
+            format!("test#{}", id("chst")),
+            vec!["live#chst_*", "test#chst_*"],
+        ),
+        (
+            "live#charging_station".into(),
+            vec!["live#charging_station", "test#charging_station"],
+        ),
+        ("test#811fbffffffffff".into(), vec!["live#*", "test#*"]),
+        (
+            format!("test#CAL#{}#1", id("chst")),
+            vec!["live#CAL#*", "test#CAL#*"],
+        ),
+        (
+            "test#OCPI#OBJECT#nl*exa#locations#1".into(),
+            vec!["live#OCPI#OBJECT#*", "test#OCPI#OBJECT#*"],
+        ),
+        (
+            "live#OCPI#UNMATCHED".into(),
+            vec!["live#OCPI#UNMATCHED", "test#OCPI#UNMATCHED"],
+        ),
+    ] {
+        assert_eq!(access::patterns_of(&key), patterns, "{key}");
+        let mut fitting = patterns.iter().filter(|pattern| fits(pattern, &key));
+        assert!(fitting.next().is_some(), "{patterns:?} do not fit {key}");
+    }
+}
+
+#[test]
+fn each_part_of_a_transaction_needs_its_own_permission() {
+    let granted: BTreeSet<Access> = [
+        "PutItem table acct_*#flt_*",
+        "ConditionCheckItem table KEY#*",
+        "Query index/list acct_*#fleet",
+    ]
+    .into_iter()
+    .map(|text| text.parse().expect("an access"))
+    .collect();
+    let fleet =
+        json!({"pk": {"S": format!("{ACCOUNT}#test#flt_01a1f000000070008000000000000002")}});
+    let key = json!({"pk": {"S": format!("KEY#{ACCOUNT}#00")}});
+    let refused = |operation: &str, request: serde_json::Value| {
+        let calls = access::of_call(operation, &request);
+        assert!(!calls.is_empty(), "{operation}");
+        access::first_refused(&granted, &calls).map(ToString::to_string)
+    };
+    let transaction = |items: serde_json::Value| json!({"TransactItems": items});
+    let both = json!([{"Put": {"Item": fleet}}, {"ConditionCheck": {"Key": key}}]);
+    assert_eq!(refused("TransactWriteItems", transaction(both)), None);
+    let deletion = json!([{"Put": {"Item": fleet}}, {"Delete": {"Key": key}}]);
+    let missing = refused("TransactWriteItems", transaction(deletion));
+    assert_eq!(missing.as_deref(), Some("DeleteItem table KEY#*"));
+    let put = json!([{"Put": {"Item": key}}]);
+    assert!(refused("TransactWriteItems", transaction(put)).is_some());
+    let query = |index: Option<&str>, pk: &str| {
+        json!({"IndexName": index, "KeyConditionExpression": "#pk = :pk AND sk > :a",
+            "ExpressionAttributeValues": {":pk": {"S": pk}, ":a": {"S": "a"}}})
+    };
+    let fleets = format!("{ACCOUNT}#live#fleet");
+    assert_eq!(refused("Query", query(Some("list"), &fleets)), None);
+    assert!(refused("Query", query(Some("due"), &fleets)).is_some());
+    assert!(refused("Query", query(None, &fleets)).is_some());
+    assert!(
+        refused(
+            "Query",
+            query(Some("list"), &format!("{ACCOUNT}#live#driver"))
+        )
+        .is_some()
+    );
+    assert!(refused("Scan", json!({})).is_some());
+    let batch = json!({"RequestItems": {"t": {"Keys": [fleet, key]}}});
+    assert!(refused("BatchGetItem", batch).is_some());
+}
+
+#[tokio::test]
+async fn a_call_that_a_functions_role_does_not_allow_is_refused() {
+    let app = TestApp::start().await;
+    app.needs("the inside of the service");
+    if access::is_recording() {
+        return;
+    }
+    let tenant = app.alice.tenant();
+    let id = tenant.account.clone();
+    let read = || app.app().store.find::<Account>(&tenant, &id);
+    assert!(read().await.expect("no function reads it").is_some());
+    // The pages of the documentation read nothing of the table.
+    let refused = function_scope::within(functions::docs::NAME, read()).await;
+    let refused = refused.expect_err("it is refused").to_string();
+    assert!(refused.contains("AccessDeniedException"), "{refused}");
 }

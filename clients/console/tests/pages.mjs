@@ -32,13 +32,13 @@ try {
   });
   const first = async (path) => (await runner.api('GET', path)).data[0].id;
   const ids = Object.fromEntries(await Promise.all(
-    ['fleets', 'drivers', 'vehicles', 'policies', 'payment_methods', 'reservations', 'charging_sessions', 'invoices', 'reports', 'events', 'webhook_endpoints', 'charging_stations']
+    ['fleets', 'drivers', 'vehicles', 'policies', 'payment_methods', 'reservations', 'charging_sessions', 'invoices', 'reports', 'events', 'webhook_endpoints', 'charging_stations', 'charge_cards']
       .map(async (kind) => [kind, await first(`/v1/${kind}?limit=1`)]),
   ));
   const paths = [
-    '/', '/map', `/map?station=${ids.charging_stations}`, '/calendar', '/calendar?by=station', '/reserve', '/reservations', `/reservations/${ids.reservations}`, '/sessions', `/sessions/${ids.charging_sessions}`,
+    '/', '/map', `/map?station=${ids.charging_stations}`, '/calendar', '/calendar?by=station', `/calendar?vehicle=${ids.vehicles}`, `/reserve?vehicle=${ids.vehicles}&at=51.507,-0.128`, '/reservations', `/reservations/${ids.reservations}`, '/sessions', `/sessions/${ids.charging_sessions}`,
     '/sessions?start=any', '/invoices', `/invoices/${ids.invoices}`, '/invoices?new=1', '/reports', `/reports/${ids.reports}`, '/reports?new=1', '/payment_methods', `/payment_methods/${ids.payment_methods}`,
-    '/fleets', `/fleets/${ids.fleets}`, '/fleets?new=1', '/drivers', `/drivers/${ids.drivers}`, '/drivers?new=1', '/vehicles', `/vehicles/${ids.vehicles}`, '/vehicles?new=1', '/policies', `/policies/${ids.policies}`, '/policies?new=1',
+    '/fleets', `/fleets/${ids.fleets}`, '/fleets?new=1', '/drivers', `/drivers/${ids.drivers}`, '/drivers?new=1', '/vehicles', `/vehicles/${ids.vehicles}`, '/vehicles?new=1', '/policies', `/policies/${ids.policies}`, '/policies?new=1', '/charge_cards', `/charge_cards/${ids.charge_cards}`, '/charge_cards?new=1',
     '/developers/events', `/developers/events/${ids.events}`, '/developers/endpoints', `/developers/endpoints/${ids.webhook_endpoints}`, '/developers/endpoints?new=1', '/developers/keys', '/developers/keys?new=1', '/developers/requests', '/developers/clock',
   ];
   const name = (path) => path.replace(/[?=]/g, '-').replace(/_[0-9a-f]{32}/, '').replace(/^\//, '').replaceAll('/', '-') || 'overview';
@@ -82,7 +82,7 @@ try {
       await visit(page, `/drivers/${driver}`);
       assert.equal(await page.locator('h1').textContent(), text);
     }
-    for (const path of ['/fleets', '/drivers', '/vehicles', '/policies', '/developers/events', '/calendar']) await visit(page, path);
+    for (const path of ['/fleets', '/drivers', '/vehicles', '/policies', '/developers/events', '/calendar', '/charge_cards']) await visit(page, path);
     assert.equal(await page.evaluate(() => globalThis.hurt), undefined);
     assert.deepEqual(faults, []);
   });

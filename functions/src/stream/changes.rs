@@ -257,6 +257,15 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
     let Some(object) = shown(id, new)? else {
         return Ok(());
     };
+    // A change that is read after its account was erased leaves no event behind.
+    if !app
+        .edge
+        .keys
+        .has_account(&app.store, tenant, app.now())
+        .await?
+    {
+        return Ok(());
+    }
     let previous = old
         .as_ref()
         .map(|old| shown(id, old))

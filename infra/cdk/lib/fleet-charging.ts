@@ -188,6 +188,7 @@ export class FleetCharging extends Construct {
     const names = Object.keys(loadNestedStacks);
     this.nested = new Map(names.map((name) => [name, this.root.getNestedStack(name).includedTemplate]));
     const acknowledged = {
+      W1028: "the props decide the conditions",
       W1030: "an empty topic, key or certificate stands behind a condition",
       W8003: "the props decide the conditions",
       W9053: "the props decide the conditions",

@@ -216,6 +216,20 @@ impl KeyRing {
         Ok(account.map_or_else(|| CURRENT.to_owned(), |account| account.version))
     }
 
+    /// Whether there is an account of that id: one that was erased is gone.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn has_account(
+        &self,
+        store: &Store,
+        tenant: &Tenant,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let account = self.account(store, tenant, &tenant.account, now).await?;
+        Ok(account.is_some())
+    }
+
     /// Forgets an account whose status was changed, so that the change holds at once on this instance.
     pub fn forget_account(&self, id: &Id) {
         self.accounts.remove(id);

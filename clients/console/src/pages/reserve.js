@@ -70,8 +70,7 @@ export default function Reserve({ route }) {
 
   const body = bodyOf({ vehicle, driver, place, radius, start, length, flexibility });
   const past = Boolean(start) && Date.parse(fromLocalInput(start) ?? '') <= now();
-  const energy = vehicle && Math.max(1, Math.round((vehicle.battery_capacity * Math.max(0, TARGET - level)) / 100));
-  const found = useCandidates(body && !past ? { ...body, energy } : null);
+  const found = useCandidates(body && !past ? { ...body, energy: energyOf(vehicle, level) } : null);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (!body) return;
@@ -102,6 +101,12 @@ export default function Reserve({ route }) {
       <${PlacePicker} place=${place} radius=${radius} found=${found.data} onPlace=${setPlace} />
     </form>
     ${body && !past ? html`<${Candidates} read=${found} />` : null}`;
+}
+
+/** The Wh that a vehicle is charged with: to the target, or beyond it to the full battery. @param {any} vehicle @param {number} level in percent */
+function energyOf(vehicle, level) {
+  const target = level < TARGET ? TARGET : 100;
+  return Math.max(1, Math.round((vehicle.battery_capacity * (target - level)) / 100));
 }
 
 /** @param {{ vehicle: any, driver: string | null, place: Point | null, start: string }} given */
