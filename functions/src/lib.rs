@@ -315,6 +315,22 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
         Message::PushToken { mode, network, uid } => {
             Box::pin(networks::push_token::handle(app, *mode, network, uid))
         }
+        Message::ReserveAtNetwork {
+            tenant,
+            reservation,
+        } => Box::pin(reservations::outward::handle(app, tenant, reservation)),
+        Message::CancelAtNetwork {
+            tenant,
+            reservation,
+            station,
+            outward,
+        } => Box::pin(reservations::outward::cancel(
+            app,
+            tenant,
+            reservation,
+            station,
+            outward,
+        )),
         Message::RefreshTokens { tenant, of, after } => Box::pin(charge_cards::refresh::handle(
             app,
             tenant,

@@ -12,6 +12,7 @@ use shared::{App, Error, Id, Kind};
 
 use crate::charging_sessions::operate;
 use crate::function::Function;
+use crate::reservations::outward;
 
 pub const FUNCTION: Function = Function::worker(
     Work::OperateNetwork,
@@ -37,6 +38,9 @@ pub async fn apply(app: &App, mode: Mode, command: &Id) -> Result<(), Error> {
     };
     match command.subject.id.kind() {
         Some(Kind::ChargingSession) => operate::apply_result(app, &command).await,
+        Some(Kind::Reservation) => {
+            outward::handle(app, &command.subject.tenant, &command.subject.id).await
+        }
         _ => Ok(()),
     }
 }

@@ -76,6 +76,7 @@ pub async fn handle(
         windows: &windows,
         limits: &Limits::new(&rules, &policy_context),
         mode: tenant.mode,
+        refused_evses: &[],
     };
     let limit = search.limit() as usize;
     let mut matcher = Matcher::new(&app, tenant, &request, &stations, limit).keeping_stations();

@@ -32,6 +32,7 @@ use shared::models::fleet::Fleet;
 use shared::models::invoice::Invoice;
 use shared::models::policy::Policy;
 use shared::models::report::Report;
+use shared::models::reservation::outward::{OutwardReservation, OutwardState};
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
@@ -130,13 +131,12 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
             };
         }
         Some(
-            Kind::Reservation
-            | Kind::ChargingSession
-            | Kind::Invoice
-            | Kind::Report
-            | Kind::Transaction
-            | Kind::Fleet,
+            Kind::ChargingSession | Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet,
         ) => schedule(app, &tenant, &id, change).await?,
+        Some(Kind::Reservation) => {
+            cancel_at_network(app, &tenant, change).await?;
+            schedule(app, &tenant, &id, change).await?;
+        }
         Some(Kind::ChargeCard) => {
             schedule(app, &tenant, &id, change).await?;
             refresh_tokens(app, &tenant, &id).await?;
@@ -552,6 +552,32 @@ async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
     }
 }
 
+/// Ends a reservation at the network of its station, if it is not as it was there.
+async fn cancel_at_network(app: &App, tenant: &Tenant, change: &StreamRecord) -> Result<()> {
+    let row = |item: &Option<Item>| -> Result<Option<Stored<Reservation>>> {
+        let Some(item) = item else {
+            return Ok(None);
+        };
+        let (object, internal) = (read(item, "object")?, read(item, "internal")?);
+        Ok(object
+            .zip(internal)
+            .map(|(object, internal)| Stored::with_internal(object, internal)))
+    };
+    let (Some(old), Some(new)) = (row(&change.old)?, row(&change.new)?) else {
+        return Ok(());
+    };
+    let Some(ended) = new.to_cancel(&old, app.now()) else {
+        return Ok(());
+    };
+    let message = Message::CancelAtNetwork {
+        tenant: tenant.clone(),
+        reservation: new.object.id.clone(),
+        station: ended.station.clone(),
+        outward: ended.id.clone(),
+    };
+    app.queue.send(&message, 0).await
+}
+
 /// What an invoice, a report, a refund or a fleet waits for, whatever it is by then.
 fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
     let tenant = tenant.clone();
@@ -608,9 +634,18 @@ fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<
     let (tenant, reservation) = (tenant.clone(), stored.object.id.clone());
     match stored.object.status {
         ReservationStatus::Confirmed if !stored.internal.awaiting_rematch => {
-            Some(Message::Expire {
-                tenant,
-                reservation,
+            let is_kept = |outward: &OutwardReservation| {
+                matches!(outward.state, OutwardState::Accepted { .. })
+            };
+            Some(match stored.outward().is_none_or(is_kept) {
+                true => Message::Expire {
+                    tenant,
+                    reservation,
+                },
+                false => Message::ReserveAtNetwork {
+                    tenant,
+                    reservation,
+                },
             })
         }
         ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {

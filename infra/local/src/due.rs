@@ -64,6 +64,15 @@ impl Work {
                 tenant,
                 reservation,
             }
+            | Message::ReserveAtNetwork {
+                tenant,
+                reservation,
+            }
+            | Message::CancelAtNetwork {
+                tenant,
+                reservation,
+                ..
+            }
             | Message::ChargeFee {
                 tenant,
                 reservation,

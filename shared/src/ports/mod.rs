@@ -83,6 +83,16 @@ pub enum Message {
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
     StopSession { tenant: Tenant, session: Id },
+    /// Take the next step of a confirmed reservation at the network of its station.
+    ReserveAtNetwork { tenant: Tenant, reservation: Id },
+    /// End a reservation at the network of the station.
+    CancelAtNetwork {
+        tenant: Tenant,
+        reservation: Id,
+        station: Id,
+        /// What the network calls the reservation.
+        outward: String,
+    },
     /// Charge the fee of a reservation that is over.
     ChargeFee { tenant: Tenant, reservation: Id },
     /// Charge the payment method of a session that has ended.
@@ -178,9 +188,11 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
-            Self::OperateSession { .. } | Self::ApplyResult { .. } | Self::ApplyReceived { .. } => {
-                Work::OperateNetwork
-            }
+            Self::OperateSession { .. }
+            | Self::ApplyResult { .. }
+            | Self::ApplyReceived { .. }
+            | Self::ReserveAtNetwork { .. }
+            | Self::CancelAtNetwork { .. } => Work::OperateNetwork,
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
@@ -200,6 +212,15 @@ impl Message {
             | Self::Expire {
                 tenant,
                 reservation,
+            }
+            | Self::ReserveAtNetwork {
+                tenant,
+                reservation,
+            }
+            | Self::CancelAtNetwork {
+                tenant,
+                reservation,
+                ..
             }
             | Self::ChargeFee {
                 tenant,
@@ -234,7 +255,9 @@ impl Message {
         match self {
             Self::Confirm { reservation, .. }
             | Self::Expire { reservation, .. }
+            | Self::ReserveAtNetwork { reservation, .. }
             | Self::ChargeFee { reservation, .. } => reservation.to_string(),
+            Self::CancelAtNetwork { outward, .. } => digest_of("cancel", outward),
             Self::StopSession { session, .. }
             | Self::SettleSession { session, .. }
             | Self::OperateSession { session, .. } => session.to_string(),

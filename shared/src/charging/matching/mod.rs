@@ -43,6 +43,7 @@ use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
 use crate::models::driver::DriverPreferences;
+use crate::models::reservation::outward::RefusedEvse;
 use crate::models::reservation::{
     LEAD, MatchFilter, MatchRefusals, Reservation, ReservationStatus,
 };
@@ -68,6 +69,8 @@ pub struct MatchRequest<'a> {
     pub windows: &'a [Window],
     pub limits: &'a Limits<'a>,
     pub mode: Mode,
+    /// The EVSEs that their networks have refused to keep free for the reservation.
+    pub refused_evses: &'a [RefusedEvse],
 }
 
 /// A connector that passes every filter but the calendars.
@@ -76,6 +79,8 @@ struct Candidate {
     station: Id,
     evse: String,
     connector: String,
+    /// Whether a charging network operates the station.
+    is_of_network: bool,
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
     /// The price per kWh, unless it is unknown.
@@ -154,6 +159,7 @@ fn candidates_of(
         station: station.id.clone(),
         evse: connector.evse.clone(),
         connector: connector.id.clone(),
+        is_of_network: station.network.is_some(),
         windows: windows.clone(),
         price: energy_price(connector),
         merits: merits(station, connector, request),
@@ -223,8 +229,12 @@ fn filter<'a>(
         Ok(())
     };
     let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
+    let is_refused = |connector: &Connector| {
+        let mut refused = request.refused_evses.iter();
+        refused.any(|one| one.station == station.id && one.evse == connector.evse)
+    };
     keep(
-        &|one| reservable && one.reservable,
+        &|one| reservable && one.reservable && !is_refused(one),
         MatchFilter::NotReservable,
     )?;
     let asked_for = request

@@ -1,8 +1,10 @@
 //! Reservations: a request for a charging window in an area, which is confirmed later with a station and a connector.
 //!
-//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled.
+//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled. While it is confirmed at the station of a
+//! charging network, [`outward`] keeps the EVSE free there.
 
 mod assignment;
+pub mod outward;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
+use self::outward::{OutwardReservation, RefusedEvse};
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
 use self::request::{LATEST, check_start, check_types, check_window, coded, invalid};
 use super::check_size;
@@ -102,6 +105,12 @@ pub struct ReservationInternal {
     /// Whether the reserved connector is out of order, so that the next action is to find another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaiting_rematch: bool,
+    /// The reservation as the network of the station knows it; none for a station without a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outward: Option<OutwardReservation>,
+    /// The EVSEs that their networks have refused to keep free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_evses: Vec<RefusedEvse>,
     /// When the reservation ended, if its fee is due since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_due_since: Option<Timestamp>,
@@ -141,6 +150,8 @@ impl Default for ReservationInternal {
             fleet: None,
             evse: None,
             awaiting_rematch: false,
+            outward: None,
+            refused_evses: Vec::new(),
             fee_due_since: None,
             fee_paid: None,
             invoice: None,
