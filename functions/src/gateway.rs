@@ -1,200 +1,136 @@
-//! Events of API Gateway's HTTP API (payload format 2.0) as requests, and responses as what it takes for an answer.
-
-use std::collections::BTreeMap;
+//! Requests of API Gateway's HTTP API (payload format 2.0), served with `lambda_http`.
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
-use axum::http::request::Builder;
-use axum::http::{HeaderMap, Request, header};
-use axum::response::Response;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
-use shared::Error;
+use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use lambda_http::request::{LambdaRequest, RequestContext};
+use lambda_http::{Adapter, Context, Error, LambdaEvent, Request, RequestExt as _, lambda_runtime};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use shared::http::edge::Correlation;
 use tower::ServiceExt as _;
 
-/// What of an event makes the request.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Event {
-    raw_path: String,
-    #[serde(default)]
-    raw_query_string: String,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    request_context: Context,
-    body: Option<String>,
-    #[serde(default)]
-    is_base64_encoded: bool,
-}
+/// What a path may not hold as it is. API Gateway has decoded the path.
+const PATH: &AsciiSet = &QUERY
+    .add(b'?')
+    .add(b'`')
+    .add(b'{')
+    .add(b'}')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'|');
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Context {
-    http: Http,
-    #[serde(default)]
-    request_id: String,
-}
+/// What a query may not hold as it is.
+const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
-#[derive(Debug, Deserialize)]
-struct Http {
-    method: String,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GatewayResponse {
-    status_code: u16,
-    headers: BTreeMap<String, String>,
-    body: String,
-    is_base64_encoded: bool,
-}
-
-/// Answers an event of this trace.
+/// Serves a router until the instance of the function ends.
 ///
 /// # Errors
-/// The event is none of an HTTP API.
-pub async fn answer(
-    router: Router,
-    event: Event,
-    trace: Option<String>,
-) -> Result<GatewayResponse, Error> {
-    let correlation = Correlation {
-        gateway_request: event.request_context.request_id.clone(),
-        trace,
+/// The runtime API cannot be reached.
+pub async fn serve(router: Router) -> Result<(), Error> {
+    let router = router.map_request(correlated);
+    let service = Adapter::from(router).map_request(escaped);
+    lambda_runtime::run(service).await
+}
+
+/// The event with a path, a query and a host of which `lambda_http` can make an address. It panics otherwise.
+fn escaped(event: LambdaEvent<LambdaRequest>) -> LambdaEvent<LambdaRequest> {
+    let LambdaEvent { payload, context } = event;
+    let payload = match payload {
+        LambdaRequest::ApiGatewayV2(request) => LambdaRequest::ApiGatewayV2(addressable(request)),
+        other => other,
     };
-    let mut request = event.request()?;
+    LambdaEvent { payload, context }
+}
+
+fn addressable(mut request: ApiGatewayV2httpRequest) -> ApiGatewayV2httpRequest {
+    let escape =
+        |text: Option<String>, set| text.map(|text| utf8_percent_encode(&text, set).to_string());
+    request.raw_path = escape(request.raw_path, PATH);
+    request.raw_query_string = escape(request.raw_query_string, QUERY);
+    let is_host = |host: &str| url::Url::parse(&format!("https://{host}/")).is_ok();
+    let host = request.headers.get("host").map(|host| host.to_str());
+    if host.is_some_and(|host| !host.is_ok_and(is_host)) {
+        request.headers.remove("host");
+    }
+    request
+}
+
+/// The request with the ids by which API Gateway and X-Ray know it.
+fn correlated(mut request: Request) -> Request {
+    let gateway_request = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV2(context)) => context.request_id.clone(),
+        _ => None,
+    };
+    let correlation = Correlation {
+        gateway_request: gateway_request.unwrap_or_default(),
+        trace: request.lambda_context_ref().and_then(trace_of),
+    };
     request.extensions_mut().insert(correlation);
-    let Ok(response) = router.oneshot(request).await;
-    GatewayResponse::of(response).await
+    request
 }
 
-impl Event {
-    fn request(self) -> Result<Request<Body>, Error> {
-        let mut address = escaped(&self.raw_path);
-        if !self.raw_query_string.is_empty() {
-            address.push('?');
-            address.push_str(&self.raw_query_string);
-        }
-        let request = Request::builder()
-            .method(self.request_context.http.method.as_str())
-            .uri(address);
-        let with =
-            |request: Builder, (name, value): (&String, &String)| request.header(name, value);
-        let request = self.headers.iter().fold(request, with);
-        let body = self.body.unwrap_or_default();
-        let body = if self.is_base64_encoded {
-            Bytes::from(STANDARD.decode(body).map_err(Error::internal)?)
-        } else {
-            Bytes::from(body)
-        };
-        request.body(Body::from(body)).map_err(Error::internal)
-    }
-}
-
-/// A path as it may stand in an address: the gateway has taken its escapes away.
-fn escaped(path: &str) -> String {
-    let mut escaped = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_graphic() && !b"\"#<>?`{}\\^|".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
-}
-
-impl GatewayResponse {
-    async fn of(response: Response) -> Result<Self, Error> {
-        let (parts, body) = response.into_parts();
-        let body = to_bytes(body, usize::MAX).await.map_err(Error::internal)?;
-        let packed = parts.headers.contains_key(header::CONTENT_ENCODING);
-        let text = if packed {
-            None
-        } else {
-            std::str::from_utf8(&body).ok()
-        };
-        Ok(Self {
-            status_code: parts.status.as_u16(),
-            headers: joined(&parts.headers),
-            is_base64_encoded: text.is_none(),
-            body: text.map_or_else(|| STANDARD.encode(&body), str::to_owned),
-        })
-    }
-}
-
-/// Headers by their names; those of the same name are one.
-fn joined(headers: &HeaderMap) -> BTreeMap<String, String> {
-    let mut joined: BTreeMap<String, String> = BTreeMap::new();
-    for (name, value) in headers {
-        let value = String::from_utf8_lossy(value.as_bytes());
-        let held = joined.entry(name.to_string()).or_default();
-        if !held.is_empty() {
-            held.push_str(", ");
-        }
-        held.push_str(&value);
-    }
-    joined
+/// The id of an invocation's trace in X-Ray: the root of `Root=1-…;Parent=…;Sampled=…`.
+pub fn trace_of(context: &Context) -> Option<String> {
+    let header = context.xray_trace_id.as_deref()?;
+    let root = header
+        .split(';')
+        .find_map(|part| part.strip_prefix("Root="));
+    Some(root.unwrap_or(header).to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::body::to_bytes;
 
-    fn sample() -> Event {
-        serde_json::from_str(include_str!("../../events/create-fleet.json")).unwrap()
+    const SAMPLE: &str = include_str!("../../events/create-fleet.json");
+
+    /// The request that a router is given for an event.
+    fn request(change: impl FnOnce(&mut ApiGatewayV2httpRequest)) -> Request {
+        let LambdaRequest::ApiGatewayV2(mut event) = serde_json::from_str(SAMPLE).unwrap() else {
+            panic!("the sample is no event of an HTTP API");
+        };
+        change(&mut event);
+        let event = LambdaEvent::new(LambdaRequest::ApiGatewayV2(event), Context::default());
+        correlated(escaped(event).payload.into())
     }
 
     #[tokio::test]
     async fn an_event_is_the_request_it_stands_for() {
-        let mut event = sample();
-        event.raw_query_string = "limit=5&expand%5B%5D=fleet".into();
-        let request = event.request().unwrap();
+        let request = request(|event| {
+            event.raw_query_string = Some("limit=5&expand%5B%5D=fleet".into());
+        });
         assert_eq!(request.method(), "POST");
-        assert_eq!(request.uri(), "/v1/fleets?limit=5&expand%5B%5D=fleet");
+        assert_eq!(request.uri().path(), "/v1/fleets");
+        assert_eq!(request.uri().query(), Some("limit=5&expand%5B%5D=fleet"));
         let key = request.headers()["authorization"].to_str().unwrap();
         assert!(key.starts_with("Bearer sk_test_"));
-        let body = to_bytes(request.into_body(), usize::MAX).await.unwrap();
+        let correlation = request.extensions().get::<Correlation>().unwrap();
+        assert_eq!(correlation.gateway_request, "sample");
+        let body = axum::body::Body::new(request.into_body());
+        let body = to_bytes(body, usize::MAX).await.unwrap();
         assert!(serde_json::from_slice::<serde_json::Value>(&body).unwrap()["name"].is_string());
     }
 
-    #[tokio::test]
-    async fn a_body_may_come_encoded() {
-        let mut event = sample();
-        event.body = Some(STANDARD.encode("ü"));
-        event.is_base64_encoded = true;
-        let body = event.request().unwrap().into_body();
-        assert_eq!(to_bytes(body, usize::MAX).await.unwrap(), "ü");
+    #[test]
+    fn what_no_address_may_hold_is_escaped() {
+        let request = request(|event| {
+            event.raw_path = Some("/v1/a b?c#ü{\"\\|".into());
+            event.raw_query_string = Some("a=<ü> #".into());
+            let host = "a b".parse().unwrap();
+            event.headers.insert("host", host);
+        });
+        assert_eq!(request.uri().path(), "/v1/a%20b%3Fc%23%C3%BC%7B%22%5C%7C");
+        assert_eq!(request.uri().query(), Some("a=%3C%C3%BC%3E%20%23"));
     }
 
     #[test]
-    fn a_path_keeps_to_what_an_address_may_hold() {
-        assert_eq!(escaped("/v1/fleets/flt_1"), "/v1/fleets/flt_1");
-        assert_eq!(escaped("/v1/a b?c#ü"), "/v1/a%20b%3Fc%23%C3%BC");
-    }
-
-    #[tokio::test]
-    async fn an_answer_is_text_unless_it_is_packed() {
-        let response = Response::builder()
-            .status(404)
-            .header("allow", "GET")
-            .header("allow", "POST")
-            .body(Body::from("{}"))
-            .unwrap();
-        let answer = serde_json::to_value(GatewayResponse::of(response).await.unwrap()).unwrap();
+    fn the_trace_is_the_root_of_the_header() {
+        let mut context = Context::default();
+        context.xray_trace_id = Some("Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1".into());
+        let trace = trace_of(&context);
         assert_eq!(
-            answer,
-            serde_json::json!({"statusCode": 404, "headers": {"allow": "GET, POST"}, "body": "{}",
-                "isBase64Encoded": false})
+            trace.as_deref(),
+            Some("1-5759e988-bd862e3fe1be46a994272793")
         );
-        let packed = Response::builder()
-            .header("content-encoding", "gzip")
-            .body(Body::from("ab"))
-            .unwrap();
-        let answer = serde_json::to_value(GatewayResponse::of(packed).await.unwrap()).unwrap();
-        assert_eq!(answer["body"], "YWI=");
-        assert_eq!(answer["isBase64Encoded"], true);
     }
 }

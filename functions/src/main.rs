@@ -13,13 +13,13 @@ use functions::accounts::export::{self, Export};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::docs;
-use functions::gateway;
+use functions::gateway::{self, trace_of};
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
 use functions::secrets::reencrypt::{self, Reencrypt};
 use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
-use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use shared::App;
 use shared::ports::{Message, Work};
@@ -122,23 +122,9 @@ async fn serve() -> Result<(), Error> {
                 None if name == ocpi::NAME => ocpi::router(app),
                 None => functions::router(app),
             };
-            let handle = async |event: LambdaEvent<gateway::Event>| {
-                gateway::answer(router.clone(), event.payload, trace_of(&event.context))
-                    .await
-                    .map_err(logged)
-            };
-            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+            gateway::serve(router).await
         }
     }
-}
-
-/// The id of an invocation's trace in X-Ray: the root of `Root=1-…;Parent=…;Sampled=…`.
-fn trace_of(context: &Context) -> Option<String> {
-    let header = context.xray_trace_id.as_deref()?;
-    let root = header
-        .split(';')
-        .find_map(|part| part.strip_prefix("Root="));
-    Some(root.unwrap_or(header).to_owned())
 }
 
 /// Records of the stream, in order. The first that fails is reported: it and those after it come again.

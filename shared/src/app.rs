@@ -94,12 +94,14 @@ impl App {
     /// its memory.
     ///
     /// # Errors
-    /// A setting that is missing or malformed.
+    /// A setting that is missing or malformed, or no AWS credentials.
     pub async fn from_env(connections: usize) -> Result<Self> {
         let http = aws::Http::default();
-        aws::connect(&http, connections).await;
-        let config = aws::config_over(http.clone());
-        let of_table = aws::config_over(http.with_calls_at_once(CONNECTIONS));
+        let endpoint = aws::endpoint();
+        let config = aws::load(&http, endpoint.as_deref()).await?;
+        aws::connect(&http, &config, connections).await;
+        let calls = http.with_calls_at_once(CONNECTIONS);
+        let of_table = config.to_builder().http_client(calls).build();
         let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
         let store = Store::new(aws::dynamodb(&of_table), table);
         let queue = Arc::new(aws::Sqs::from_env(&config));
@@ -110,8 +112,8 @@ impl App {
             queue,
             schedules,
             payment_providers(),
-            Arc::new(aws::S3::from_env(http)),
-            Settings::from_env(aws::endpoint().as_deref())?,
+            Arc::new(aws::S3::from_env(http, &config)),
+            Settings::from_env(endpoint.as_deref())?,
         ))
     }
 

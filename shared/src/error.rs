@@ -446,10 +446,9 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn there_are_forty_one_codes_and_no_two_are_alike() {
+    fn no_two_codes_are_alike() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
-        assert_eq!(names.len(), 41);
-        assert_eq!(Code::ALL.len(), 41);
+        assert_eq!(names.len(), Code::ALL.len());
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub const FUNCTION: Function = Function {
             Rows::Of(Kind::Account),
             Rows::Of(Kind::ApiKey),
             Rows::Calendars,
+            Rows::CardTokens,
             Rows::OcpiObjects,
             Rows::ProviderIds,
         ])

@@ -237,6 +237,7 @@ impl Running {
         let mut config = aws::config();
         let (embedded, store_url) = match &options.store {
             Some(url) => {
+                config = aws::load(&aws::Http::default(), Some(url)).await?;
                 reach(url).await?;
                 (None, url.clone())
             }

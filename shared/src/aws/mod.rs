@@ -1,4 +1,4 @@
-//! The ports on AWS: SQS, EventBridge Scheduler and S3, and how clients start quickly.
+//! The ports on AWS: SQS, EventBridge Scheduler and S3; credentials; and how clients start quickly. TLS is rustls on ring.
 
 mod http;
 mod s3;
@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
+#[cfg(feature = "profiles")]
+use aws_credential_types::provider::ProvideCredentials as _;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_dynamodb::config::endpoint::{Endpoint, EndpointFuture, Params, ResolveEndpoint};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
@@ -19,7 +21,7 @@ use aws_sdk_scheduler::types::{
 use aws_types::SdkConfig;
 use futures::future::BoxFuture;
 
-use crate::environment::variable;
+use crate::environment::{is_loopback, variable};
 use crate::error::{Error, Result};
 use crate::ports::{Clock, FailedChange, Message, Queue, Schedules, Work};
 use crate::time::Timestamp;
@@ -27,45 +29,102 @@ use crate::time::Timestamp;
 pub use http::Http;
 pub use s3::S3;
 
-/// The settings all clients share. Credentials come from the environment alone, as Lambda sets them, and TLS is rustls on
-/// ring: both keep a cold start short.
-pub fn config() -> SdkConfig {
-    config_over(Http::default())
+/// The settings that all clients share: region, credentials, connections and time-outs.
+///
+/// If the environment has region and credentials, as it has in Lambda, nothing else is read: that keeps a cold start short.
+/// Otherwise, with the feature `profiles`, they come from where the AWS CLI finds them: profiles, SSO, credential processes.
+/// Without `AWS_PROFILE`, a table at a loopback `endpoint` is called with stand-in credentials.
+///
+/// # Errors
+/// `Internal` if there are no credentials.
+pub async fn load(http: &Http, endpoint: Option<&str>) -> Result<SdkConfig> {
+    let (credentials, region) = (own_credentials(), own_region());
+    let has_profile = variable("AWS_PROFILE").is_some();
+    let is_local = !has_profile && endpoint.is_some_and(is_loopback);
+    match credentials {
+        Some(credentials) if region.is_some() || !has_profile => {
+            Ok(config_of(http, region, credentials))
+        }
+        None if is_local => Ok(config_of(http, region, stand_in())),
+        _ => load_profile(http).await,
+    }
 }
 
-/// The same over connections that others use as well.
-pub fn config_over(http: Http) -> SdkConfig {
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(1))
-        .operation_attempt_timeout(Duration::from_secs(2))
-        .operation_timeout(Duration::from_secs(5))
-        .build();
+#[cfg(feature = "profiles")]
+async fn load_profile(http: &Http) -> Result<SdkConfig> {
+    let defaults = aws_config::defaults(BehaviorVersion::latest());
+    let config = defaults
+        .http_client(http.clone())
+        .timeout_config(timeouts());
+    let config = config.load().await;
+    let provider = config.credentials_provider();
+    let provider = provider.ok_or_else(|| no_credentials("no provider is configured"))?;
+    let found = provider.provide_credentials().await;
+    found.map_err(|error| no_credentials(&DisplayErrorContext(error).to_string()))?;
+    let region = config.region().cloned();
+    let region = region.unwrap_or_else(|| Region::new(REGION));
+    Ok(config.into_builder().region(region).build())
+}
+
+#[cfg(not(feature = "profiles"))]
+async fn load_profile(_: &Http) -> Result<SdkConfig> {
+    Err(no_credentials("the environment has none"))
+}
+
+fn no_credentials(cause: &str) -> Error {
+    Error::internal(format!(
+        "no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or choose a profile with \
+         AWS_PROFILE, or use a table on this machine with AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:... ({cause})"
+    ))
+}
+
+/// The settings for a table on this machine: the credentials of the environment, or else stand-in ones.
+pub fn config() -> SdkConfig {
+    let credentials = own_credentials().unwrap_or_else(stand_in);
+    config_of(&Http::default(), own_region(), credentials)
+}
+
+fn config_of(http: &Http, region: Option<String>, credentials: Credentials) -> SdkConfig {
+    let region = region.map_or_else(|| Region::new(REGION), Region::new);
     SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
-        .region(Region::new(region()))
-        .credentials_provider(SharedCredentialsProvider::new(credentials()))
-        .http_client(http)
-        .timeout_config(timeouts)
+        .region(region)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(http.clone())
+        .timeout_config(timeouts())
         .build()
 }
 
-fn region() -> String {
-    variable("AWS_REGION")
-        .or_else(|| variable("AWS_DEFAULT_REGION"))
-        .unwrap_or_else(|| "us-east-1".into())
+fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_secs(2))
+        .operation_timeout(Duration::from_secs(5))
+        .build()
 }
 
-/// The credentials of the environment. Without any, a stand-in that only a local endpoint accepts.
-fn credentials() -> Credentials {
-    match (
-        variable("AWS_ACCESS_KEY_ID"),
-        variable("AWS_SECRET_ACCESS_KEY"),
-    ) {
-        (Some(id), Some(secret)) => {
-            Credentials::from_keys(id, secret, variable("AWS_SESSION_TOKEN"))
-        }
-        _ => Credentials::from_keys("local", "local", None),
-    }
+/// The region where none is configured.
+const REGION: &str = "us-east-1";
+
+/// The region of the environment.
+fn own_region() -> Option<String> {
+    variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"))
+}
+
+/// The credentials of the environment.
+fn own_credentials() -> Option<Credentials> {
+    let id = variable("AWS_ACCESS_KEY_ID")?;
+    let secret = variable("AWS_SECRET_ACCESS_KEY")?;
+    Some(Credentials::from_keys(
+        id,
+        secret,
+        variable("AWS_SESSION_TOKEN"),
+    ))
+}
+
+/// Credentials that only an endpoint on this machine accepts.
+fn stand_in() -> Credentials {
+    Credentials::from_keys("local", "local", None)
 }
 
 /// The endpoint of the table in the environment, where it is another than AWS's own.
@@ -73,11 +132,15 @@ pub(crate) fn endpoint() -> Option<String> {
     variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 
-/// The address of the table in the region, or that of the environment.
-fn address() -> String {
-    let region = region();
-    let domain = domain(&region);
-    endpoint().unwrap_or_else(|| format!("https://dynamodb.{region}.{domain}"))
+/// The address of the table: that of the environment or of the profile, or else AWS's own in the region.
+fn address(config: &SdkConfig) -> String {
+    let region = config.region().map_or(REGION, Region::as_ref);
+    let configured = endpoint().or_else(|| config.endpoint_url().map(str::to_owned));
+    configured.unwrap_or_else(|| format!("https://dynamodb.{region}.{}", domain(region)))
+}
+
+fn region_of(config: &SdkConfig) -> String {
+    config.region().map_or(REGION, Region::as_ref).to_owned()
 }
 
 /// The domain under which the services of a region are.
@@ -90,8 +153,8 @@ fn domain(region: &str) -> &'static str {
 }
 
 /// Opens so many connections to the table ahead of the first call.
-pub async fn connect(http: &Http, connections: usize) {
-    http.connect(&address(), connections).await;
+pub async fn connect(http: &Http, config: &SdkConfig, connections: usize) {
+    http.connect(&address(config), connections).await;
 }
 
 /// One address for everything: working it out from the SDK's tables of regions takes longer than all else about a client.
@@ -107,7 +170,7 @@ impl ResolveEndpoint for At {
 /// The table's client. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own.
 pub fn dynamodb(config: &SdkConfig) -> aws_sdk_dynamodb::Client {
     let settings = crate::store::client::tuned(config, 1)
-        .endpoint_resolver(At(Endpoint::builder().url(address()).build()));
+        .endpoint_resolver(At(Endpoint::builder().url(address(config)).build()));
     aws_sdk_dynamodb::Client::from_conf(settings.build())
 }
 
@@ -160,7 +223,9 @@ impl Sqs {
             let endpoint =
                 variable("AWS_ENDPOINT_URL_SQS").or_else(|| variable("AWS_ENDPOINT_URL"));
             let mut settings = aws_sdk_sqs::config::Builder::from(&self.config);
-            settings.set_endpoint_url(endpoint);
+            if endpoint.is_some() {
+                settings.set_endpoint_url(endpoint);
+            }
             aws_sdk_sqs::Client::from_conf(settings.build())
         })
     }
@@ -203,7 +268,7 @@ impl Scheduler {
             config: config.clone(),
             client: OnceLock::new(),
             urls: per_work("QUEUE_URL"),
-            region: region(),
+            region: region_of(config),
             role: variable("SCHEDULER_ROLE_ARN"),
             group: variable("SCHEDULE_GROUP"),
         }
@@ -214,7 +279,9 @@ impl Scheduler {
             let endpoint =
                 variable("AWS_ENDPOINT_URL_SCHEDULER").or_else(|| variable("AWS_ENDPOINT_URL"));
             let mut settings = aws_sdk_scheduler::config::Builder::from(&self.config);
-            settings.set_endpoint_url(endpoint);
+            if endpoint.is_some() {
+                settings.set_endpoint_url(endpoint);
+            }
             aws_sdk_scheduler::Client::from_conf(settings.build())
         })
     }
@@ -334,20 +401,4 @@ fn target<'a>(targets: &'a HashMap<Work, String>, work: Work, what: &str) -> Res
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_arn_of_a_queue_follows_from_its_url_the_region_and_the_partition_of_the_role() {
-        let arn = |url| queue_arn(url, "eu-west-1", "arn:aws-cn:iam::123456789012:role/r");
-        for url in [
-            "https://sqs.eu-west-1.amazonaws.com/123456789012/fleet-StopSessionQueue-1",
-            "http://127.0.0.1:4566/123456789012/fleet-StopSessionQueue-1",
-        ] {
-            let expected = "arn:aws-cn:sqs:eu-west-1:123456789012:fleet-StopSessionQueue-1";
-            assert_eq!(arn(url).as_deref(), Some(expected));
-        }
-        assert_eq!(arn("https://sqs.eu-west-1.amazonaws.com/queue"), None);
-        assert_eq!(arn(""), None);
-    }
-}
+mod tests;

@@ -4,12 +4,15 @@
 use std::time::{Duration, SystemTime};
 
 use aws_credential_types::Credentials;
+use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
+use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sigv4::http_request::{
     PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SignatureLocation,
     SigningSettings, UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
 use aws_smithy_types::body::SdkBody;
+use aws_types::SdkConfig;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Method, Request, header};
 use futures::future::BoxFuture;
@@ -19,7 +22,7 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 use tokio::time::timeout;
 
-use super::{Http, SystemClock, credentials, domain, region};
+use super::{Http, SystemClock, domain, region_of, stand_in};
 use crate::environment::variable;
 use crate::error::{Error, Result};
 use crate::ports::Clock;
@@ -36,16 +39,17 @@ const TRIES: u32 = 3;
 pub struct S3 {
     http: Http,
     region: String,
-    credentials: Credentials,
+    credentials: SharedCredentialsProvider,
     /// The address that keys are appended to.
     bucket: Option<String>,
 }
 
 impl S3 {
     /// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own. Its buckets have no host names.
-    pub fn from_env(http: Http) -> Self {
+    pub fn from_env(http: Http, config: &SdkConfig) -> Self {
         let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
-        let region = region();
+        let endpoint = endpoint.or_else(|| config.endpoint_url().map(str::to_owned));
+        let region = region_of(config);
         let address = |bucket: String| match &endpoint {
             Some(endpoint) => format!("{}/{bucket}", endpoint.trim_end_matches('/')),
             None => {
@@ -56,8 +60,19 @@ impl S3 {
         Self {
             http,
             region,
-            credentials: credentials(),
+            credentials: config
+                .credentials_provider()
+                .unwrap_or_else(|| SharedCredentialsProvider::new(stand_in())),
             bucket,
+        }
+    }
+
+    /// The bucket at an address.
+    #[cfg(test)]
+    pub(super) fn at(http: Http, config: &SdkConfig, bucket: String) -> Self {
+        Self {
+            bucket: Some(bucket),
+            ..Self::from_env(http, config)
         }
     }
 
@@ -70,9 +85,15 @@ impl S3 {
         Ok(format!("{bucket}/{}", escaped(key)))
     }
 
+    async fn credentials(&self) -> Result<Credentials> {
+        let found = self.credentials.provide_credentials().await;
+        found.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))
+    }
+
     /// Signs a request: by its headers, or by its address for whoever has that until it expires.
     fn signed<B>(
         &self,
+        credentials: Credentials,
         mut request: Request<B>,
         body: SignableBody<'_>,
         expires_in: Option<Duration>,
@@ -87,7 +108,7 @@ impl S3 {
         } else {
             settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
         }
-        let identity = self.credentials.clone().into();
+        let identity = credentials.into();
         let parameters = v4::SigningParams::builder()
             .identity(&identity)
             .region(&self.region)
@@ -140,7 +161,8 @@ impl S3 {
                 .body(SdkBody::from(content.clone()))
                 .map_err(Error::internal)?;
             let body = SignableBody::Bytes(&content);
-            let request = self.signed(request, body, None, SystemClock.now())?;
+            let credentials = self.credentials().await?;
+            let request = self.signed(credentials, request, body, None, SystemClock.now())?;
             let sent = timeout(PATIENCE, self.exchange(request)).await;
             match sent.unwrap_or_else(|_| Err(Error::unavailable("the file took too long"))) {
                 Err(Error::Unavailable(_)) if attempt < TRIES => tokio::time::sleep(wait).await,
@@ -168,10 +190,12 @@ impl S3 {
         })
     }
 
-    fn link(&self, key: &str, now: Timestamp) -> Result<String> {
+    async fn signed_link(&self, key: &str, now: Timestamp) -> Result<String> {
+        let credentials = self.credentials().await?;
         let request = Request::get(self.address(key)?).body(());
         let request = request.map_err(Error::internal)?;
-        let signed = self.signed(request, SignableBody::UnsignedPayload, Some(LINK), now)?;
+        let body = SignableBody::UnsignedPayload;
+        let signed = self.signed(credentials, request, body, Some(LINK), now)?;
         Ok(signed.uri().to_string())
     }
 }
@@ -218,7 +242,7 @@ impl Files for S3 {
     }
 
     fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
-        Box::pin(async move { self.link(key, SystemClock.now()) })
+        Box::pin(self.signed_link(key, SystemClock.now()))
     }
 }
 
@@ -277,14 +301,15 @@ mod tests {
     /// The example of AWS's "Authenticating Requests: Using Query Parameters".
     #[test]
     fn a_link_is_signed_as_the_documentation_of_s3_shows() {
+        let credentials = Credentials::from_keys(
+            "AKIAIOSFODNN7EXAMPLE",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            None,
+        );
         let s3 = S3 {
             http: Http::default(),
             region: "us-east-1".into(),
-            credentials: Credentials::from_keys(
-                "AKIAIOSFODNN7EXAMPLE",
-                "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
-                None,
-            ),
+            credentials: SharedCredentialsProvider::new(credentials.clone()),
             bucket: Some("https://examplebucket.s3.amazonaws.com".into()),
         };
         let now = Timestamp::parse("2013-05-24T00:00:00Z").unwrap();
@@ -292,7 +317,13 @@ mod tests {
             .body(())
             .unwrap();
         let day = Some(Duration::from_secs(86_400));
-        let signed = s3.signed(request, SignableBody::UnsignedPayload, day, now);
+        let signed = s3.signed(
+            credentials,
+            request,
+            SignableBody::UnsignedPayload,
+            day,
+            now,
+        );
         let signed = signed.unwrap().uri().to_string();
         assert!(signed.starts_with("https://examplebucket.s3.amazonaws.com/test.txt?"));
         let signature = "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404";

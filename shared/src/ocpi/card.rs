@@ -246,7 +246,7 @@ mod tests {
     fn vehicle(status: &str) -> Vehicle {
         serde_json::from_value(json!({"id": Id::from_number(Kind::Vehicle, 1), "object": "vehicle", "battery_capacity": 60000,
             "charging_standard": "Type2", "created": AT, "drivers": [Id::from_number(Kind::Driver, 1)],
-            "fleet": Id::from_number(Kind::Fleet, 1), "information": {"make": null, "model": null, "year": null},
+            "fleet": Id::from_number(Kind::Fleet, 1), "information": {"make": "", "model": "", "year": ""},
             "metadata": {}, "policy_ids": [], "registration_plate": "AB12 CDE", "status": status,
             "telemetry": Id::from_number(Kind::VehicleTelemetry, 1), "updated": AT, "vin": "V"}))
         .unwrap()

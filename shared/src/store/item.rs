@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::Key;
-use super::layout;
 
 /// The attributes of a row.
 pub type Item = HashMap<String, AttributeValue>;
@@ -17,13 +16,6 @@ pub(super) fn key_item(key: Key<'_>) -> Item {
         ("pk".to_owned(), AttributeValue::S(pk)),
         ("sk".to_owned(), AttributeValue::S(sk)),
     ])
-}
-
-/// The attributes that every row begins with: its key, and the version of the layout that it is written in.
-pub(super) fn new_item(key: Key<'_>) -> Item {
-    let mut item = key_item(key);
-    item.insert(layout::SCHEMA.into(), n(layout::VERSION));
-    item
 }
 
 /// A string attribute, or "".

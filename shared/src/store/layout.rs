@@ -9,7 +9,8 @@
 //!
 //! Updates of single attributes leave the others as they are. `tests/golden/` has a row of each kind in each version.
 
-use super::item::{Item, n, number};
+use super::item::{Item, key_item, n, number};
+use super::keys::Key;
 use crate::id::Kind;
 
 /// The version in which this release writes rows.
@@ -59,6 +60,13 @@ impl Layout {
         let kept = number(item, KEPT).try_into().unwrap_or(0);
         Some(version_of(item).max(kept)).filter(|newest| *newest > self.version)
     }
+}
+
+/// The attributes that every row begins with: its key, and the version of the layout that it is written in.
+pub(super) fn new_item(key: Key<'_>) -> Item {
+    let mut item = key_item(key);
+    item.insert(SCHEMA.into(), n(VERSION));
+    item
 }
 
 /// The version in which an item was written.

@@ -42,12 +42,12 @@ use crate::id::{Id, Kind};
 use crate::models::stored::Stored;
 use crate::origin::{Origin, Tenant};
 use keys::Key;
-use layout::Layout;
+use layout::{Layout, new_item};
 use row::{ById, Record};
 
 pub use idempotency::Recalled;
 pub use item::Item;
-use item::{key_item, n, new_item, number, s, string};
+use item::{key_item, n, number, s, string};
 pub use unit_of_work::UnitOfWork;
 
 /// The table.

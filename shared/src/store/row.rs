@@ -5,9 +5,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::item::{Item, n, new_item, number, s, string};
+use super::item::{Item, n, number, s, string};
 use super::keys::{self, Key, Partition};
-use super::layout::{self, Layout};
+use super::layout::{self, Layout, new_item};
 use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};

@@ -23,72 +23,77 @@ use shared::deployment::{Deployment, Need};
 use shared::http::{Route, Shows};
 use shared::store::access::Rows;
 
-/// A nested stack: its name, what it is about, and the groups of functions in it, see [`Function::group`].
+/// A nested stack: its name, and what it is about.
 struct Stack {
+    name: String,
+    about: String,
+}
+
+/// A nested stack of several groups of functions, see [`Function::group`].
+struct Groups {
     name: &'static str,
     about: &'static str,
     groups: &'static [&'static str],
 }
 
-/// The nested stacks. A new group goes into the stack that it belongs to, or into a new stack once `infra/quotas/check.py`
-/// reports that one has too many resources.
-const STACKS: &[Stack] = &[
-    Stack {
+/// The nested stacks with several groups, and those with another name than their group. Any other resource has a stack of its own.
+const STACKS: &[Groups] = &[
+    Groups {
         name: "accounts",
         about: "accounts and API keys",
         groups: &["Accounts", "ApiKeys"],
     },
-    Stack {
+    Groups {
         name: "fleets",
         about: "fleets and policies",
         groups: &["Fleets", "Policies"],
     },
-    Stack {
+    Groups {
         name: "drivers",
         about: "drivers and charge cards",
         groups: &["Drivers", "ChargeCards"],
     },
-    Stack {
+    Groups {
         name: "vehicles",
         about: "vehicles",
         groups: &["Vehicles"],
     },
-    Stack {
+    Groups {
         name: "charging",
         about: "stations, sessions and estimations",
         groups: &["ChargingStations", "ChargingSessions", "Estimations"],
     },
-    Stack {
+    Groups {
         name: "reservations",
         about: "reservations",
         groups: &["Reservations"],
     },
-    Stack {
+    Groups {
         name: "payments",
         about: "payment methods and transactions",
         groups: &["PaymentMethods", "Transactions"],
     },
-    Stack {
+    Groups {
         name: "invoices",
         about: "invoices and reports",
         groups: &["Invoices", "Reports"],
     },
-    Stack {
+    Groups {
         name: "webhooks",
         about: "events and webhook endpoints",
         groups: &["Events", "WebhookEndpoints"],
     },
-    Stack {
+    Groups {
         name: "ocpi",
         about: "the OCPI interface for charging networks",
         groups: &["Ocpi", "Networks"],
     },
-    Stack {
+    Groups {
         name: "workers",
         about: "the workers of queues, the stream and the schedule",
         groups: &["Workers", "Triggers"],
     },
-    Stack {
+    Groups {
         name: "service",
         about: "the API reference, unknown paths, and the functions of operators",
         groups: &["Pages", "Operators"],
@@ -204,10 +209,7 @@ fn functions() -> Vec<Function> {
 }
 
 /// The nested stacks that have functions, each with its functions.
-///
-/// # Panics
-/// A group of functions is in no stack.
-fn stacks() -> Vec<(&'static Stack, Vec<Function>)> {
+fn stacks() -> Vec<(Stack, Vec<Function>)> {
     let mut groups: BTreeMap<String, Vec<Function>> = BTreeMap::new();
     for one in functions() {
         groups.entry(one.group()).or_default().push(one);
@@ -220,14 +222,18 @@ fn stacks() -> Vec<(&'static Stack, Vec<Function>)> {
             .filter_map(|group| groups.remove(*group));
         let own: Vec<Function> = own.flatten().collect();
         if !own.is_empty() {
-            stacks.push((stack, own));
+            let (name, about) = (stack.name.to_owned(), stack.about.to_owned());
+            stacks.push((Stack { name, about }, own));
         }
     }
-    assert!(
-        groups.is_empty(),
-        "put {:?} into a stack of STACKS in infra/generate/src/template/mod.rs",
-        groups.keys()
-    );
+    for own in groups.into_values() {
+        let Some(Function::Route(route)) = own.first() else {
+            unreachable!("the groups of other functions are in STACKS");
+        };
+        let resource = route.resource();
+        let (name, about) = (resource.replace('_', "-"), resource.replace('_', " "));
+        stacks.push((Stack { name, about }, own));
+    }
     stacks
 }
 

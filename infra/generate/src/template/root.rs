@@ -11,7 +11,7 @@ use super::{Function, Stack, alarms, indented, parameters, pascal};
 ///
 /// # Panics
 /// A mark is missing.
-pub fn render(present: &str, stacks: &[(&Stack, Vec<Function>)]) -> String {
+pub fn render(present: &str, stacks: &[(Stack, Vec<Function>)]) -> String {
     let parts = BTreeMap::from([
         ("keys", keys()),
         ("queues", queues(stacks)),
@@ -76,7 +76,7 @@ fn keys() -> String {
 
 /// The queue of every worker with its dead-letter queue and alarms, and the role with which EventBridge Scheduler sends to
 /// the queues.
-fn queues(stacks: &[(&Stack, Vec<Function>)]) -> String {
+fn queues(stacks: &[(Stack, Vec<Function>)]) -> String {
     let functions = stacks.iter().flat_map(|(_, functions)| functions);
     let workers: Vec<&Function> = functions.filter(|one| one.is_worker()).collect();
     let mut out = String::new();
@@ -152,7 +152,7 @@ fn queue(worker: &Function) -> String {
     )
 }
 
-fn nested(stacks: &[(&Stack, Vec<Function>)]) -> String {
+fn nested(stacks: &[(Stack, Vec<Function>)]) -> String {
     let mut out = String::new();
     for (stack, functions) in stacks {
         out += &format!(
@@ -166,7 +166,7 @@ fn nested(stacks: &[(&Stack, Vec<Function>)]) -> String {
       Tags: [{{ Key: Service, Value: fleet-charging }}, {{ Key: Stage, Value: !Ref Stage }}]
       Parameters:
 ",
-            pascal(stack.name),
+            pascal(&stack.name),
             stack.name
         );
         for parameter in parameters::of(functions) {

@@ -1,0 +1,386 @@
+//! What reports show: sessions and reservation fees added up by group, and the table that comes of it. Memory holds the groups,
+//! not the sessions; a report that lists single sessions is limited to 20,000 rows for that reason.
+
+mod table;
+#[cfg(test)]
+mod tests;
+mod totals;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rust_decimal::Decimal;
+
+use self::table::{Cell, csv, json};
+use self::totals::{Totals, ratio};
+use crate::error::Result;
+use crate::id::Id;
+use crate::models::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
+use crate::models::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
+use crate::models::reservation::{Reservation, ReservationInternal};
+use crate::models::stored::Stored;
+use crate::money::Currency;
+
+/// How many rows a report that lists single sessions may have.
+const MAX_ROWS: usize = 20_000;
+
+/// Sessions and reservation fees, added up.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    parameters: ReportParameters,
+    time_zone: String,
+    /// By what they are grouped by, and currency.
+    groups: BTreeMap<(Option<Id>, &'static str), Totals>,
+    /// All rows, by currency.
+    totals: BTreeMap<&'static str, (Currency, Totals)>,
+}
+
+/// A column, or two of them for an amount of money: `gross_minor_units` and `gross`.
+enum Column {
+    Plain(&'static str, fn(&Totals) -> Cell),
+    Money(&'static str, fn(&Totals) -> i64),
+    /// Minor units per kWh, and the same in the currency.
+    PerKwh(&'static str, fn(&Totals) -> i64),
+}
+
+use Column::{Money, PerKwh, Plain};
+
+const SESSIONS: Column = Plain("sessions", |totals| Cell::Number(totals.sessions()));
+const ENERGY: Column = Plain("energy_wh", |totals| Cell::Number(totals.energy));
+const DURATION: Column = Plain("duration_seconds", |totals| Cell::Number(totals.seconds()));
+const GROSS: Column = Money("gross", Totals::gross);
+/// Fees are not part of the price of energy.
+const PRICE: Column = PerKwh("gross", |totals| totals.gross() - totals.fees_gross);
+
+/// The columns of a report, after those that name the group, the period and the currency.
+fn columns(kind: ReportType) -> &'static [Column] {
+    match kind {
+        ReportType::ChargingSummary => &[SESSIONS, ENERGY, DURATION, GROSS],
+        ReportType::CostAnalysis => &[
+            SESSIONS,
+            Plain("reservation_fees", |totals| Cell::Number(totals.fees)),
+            ENERGY,
+            Money("net", |totals| totals.net),
+            Money("tax", |totals| totals.tax),
+            GROSS,
+            Money("reservation_fees_gross", |totals| totals.fees_gross),
+            Money("paid", |totals| totals.paid),
+            Money("due", |totals| totals.due),
+            PRICE,
+        ],
+        ReportType::UsageBreakdown => &[
+            SESSIONS,
+            Plain("completed_sessions", |totals| {
+                totals.with(SessionStatus::Completed)
+            }),
+            Plain("cancelled_sessions", |totals| {
+                totals.with(SessionStatus::Cancelled)
+            }),
+            Plain("failed_sessions", |totals| {
+                totals.with(SessionStatus::Failed)
+            }),
+            Plain("active_sessions", |totals| {
+                totals.with(SessionStatus::Active)
+            }),
+            ENERGY,
+            Plain("energy_wh_per_session", |totals| {
+                ratio(totals.energy, totals.sessions())
+            }),
+            DURATION,
+            Plain("duration_seconds_per_session", |totals| {
+                ratio(totals.seconds(), totals.sessions())
+            }),
+            GROSS,
+            Plain("first_session_started", |totals| Cell::time(totals.first)),
+            Plain("last_session_started", |totals| Cell::time(totals.last)),
+        ],
+        ReportType::FleetEfficiency => &[
+            SESSIONS,
+            Plain("vehicles", |totals| Cell::count(&totals.vehicles)),
+            Plain("drivers", |totals| Cell::count(&totals.drivers)),
+            ENERGY,
+            Plain("energy_wh_per_vehicle", |totals| {
+                ratio(totals.energy, totals.vehicles.len() as i64)
+            }),
+            Plain("sessions_per_vehicle", |totals| {
+                ratio(totals.sessions(), totals.vehicles.len() as i64)
+            }),
+            DURATION,
+            Plain("average_power_w", |totals| {
+                ratio(totals.energy * 3600, totals.seconds())
+            }),
+            GROSS,
+            PRICE,
+        ],
+    }
+}
+
+impl Column {
+    fn names(&self) -> Vec<String> {
+        match self {
+            Plain(name, _) => vec![(*name).to_owned()],
+            Money(name, _) => vec![format!("{name}_minor_units"), (*name).to_owned()],
+            PerKwh(name, _) => vec![
+                format!("{name}_minor_units_per_kwh"),
+                format!("{name}_per_kwh"),
+            ],
+        }
+    }
+
+    fn cells(&self, totals: &Totals, currency: Currency) -> Vec<Cell> {
+        match self {
+            Plain(_, cell) => vec![cell(totals)],
+            Money(_, amount) => {
+                let amount = amount(totals);
+                let decimal = Cell::Money(currency.decimal(amount));
+                vec![Cell::Number(amount), decimal]
+            }
+            PerKwh(_, amount) => {
+                let price = ratio(amount(totals) * 1000, totals.energy);
+                let decimal = match &price {
+                    Cell::Decimal(price) => {
+                        let shift = Decimal::new(1, currency.exponent().into());
+                        Cell::Money((price * shift).normalize().to_string())
+                    }
+                    _ => Cell::Nothing,
+                };
+                vec![price, decimal]
+            }
+        }
+    }
+}
+
+impl Grouping {
+    /// The columns that name a group: its id, and what people call it; or what is known of a single session.
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Vehicle => &["vehicle", "registration_plate"],
+            Self::Driver => &["driver", "driver_name"],
+            Self::Fleet => &["fleet", "fleet_name"],
+            Self::Station => &["station", "station_name"],
+            Self::Session => &[
+                "session",
+                "reservation",
+                "session_status",
+                "session_started",
+                "charging_ended",
+                "session_ended",
+                "vehicle",
+                "registration_plate",
+                "driver",
+                "driver_name",
+                "fleet",
+                "station",
+                "station_name",
+                "connector",
+                "invoice",
+            ],
+        }
+    }
+}
+
+/// What a row says of the one session it stands for, in the order of the columns.
+fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Cell> {
+    let Names {
+        driver,
+        registration_plate,
+        station,
+    } = &internal.names;
+    let status = session.status.as_str().to_owned();
+    vec![
+        Cell::id(Some(&session.id)),
+        Cell::id(session.reservation.as_ref()),
+        Cell::Text(status),
+        Cell::time(Some(session.session_started)),
+        Cell::time(session.charging_ended),
+        Cell::time(session.session_ended),
+        Cell::id(Some(&session.vehicle)),
+        Cell::name(registration_plate),
+        Cell::id(Some(&session.driver)),
+        Cell::name(driver),
+        Cell::id(Some(&session.fleet)),
+        Cell::id(Some(&session.charging_station)),
+        Cell::name(station),
+        Cell::name(&session.connector),
+        Cell::id(session.invoice.as_ref()),
+    ]
+}
+
+/// What a row says of the one reservation fee it stands for, in the order of the columns.
+fn of_fee(reservation: &Reservation, internal: &ReservationInternal) -> Vec<Cell> {
+    vec![
+        Cell::Nothing,
+        Cell::id(Some(&reservation.id)),
+        Cell::Nothing,
+        Cell::Nothing,
+        Cell::Nothing,
+        Cell::Nothing,
+        Cell::id(Some(&reservation.vehicle)),
+        Cell::Nothing,
+        Cell::id(Some(&reservation.driver)),
+        Cell::Nothing,
+        Cell::id(internal.fleet.as_ref()),
+        Cell::id(reservation.charging_station.as_ref()),
+        Cell::Nothing,
+        Cell::name(reservation.connector.as_deref().unwrap_or_default()),
+        Cell::id(internal.invoice.as_ref()),
+    ]
+}
+
+impl Summary {
+    /// An empty summary. The time zone is shown in a column.
+    pub fn new(parameters: ReportParameters, time_zone: &str) -> Self {
+        Self {
+            parameters,
+            time_zone: time_zone.to_owned(),
+            groups: BTreeMap::new(),
+            totals: BTreeMap::new(),
+        }
+    }
+
+    /// Counts a session, if the report covers it.
+    pub fn add(&mut self, stored: &Stored<ChargingSession>) {
+        let (session, internal) = (&stored.object, &stored.internal);
+        if !self.parameters.covers(session) {
+            return;
+        }
+        let group = self.parameters.group_by.map(|grouping| match grouping {
+            Grouping::Vehicle => session.vehicle.clone(),
+            Grouping::Driver => session.driver.clone(),
+            Grouping::Fleet => session.fleet.clone(),
+            Grouping::Station => session.charging_station.clone(),
+            Grouping::Session => session.id.clone(),
+        });
+        let totals = self.row(group, session.currency);
+        totals.add(session, internal);
+        if self.parameters.group_by == Some(Grouping::Session) {
+            self.row(Some(session.id.clone()), session.currency).single =
+                of_session(session, internal);
+        }
+        self.of_currency(session.currency).add(session, internal);
+    }
+
+    /// Counts the fee of a reservation, if it has one and the report covers it.
+    pub fn add_fee(&mut self, stored: &Stored<Reservation>) {
+        let (reservation, internal) = (&stored.object, &stored.internal);
+        let Some(fee) = stored.fee() else {
+            return;
+        };
+        if !self.parameters.covers_fee(reservation, &fee) {
+            return;
+        }
+        let group = self
+            .parameters
+            .group_by
+            .and_then(|grouping| match grouping {
+                Grouping::Vehicle => Some(reservation.vehicle.clone()),
+                Grouping::Driver => Some(reservation.driver.clone()),
+                Grouping::Fleet => internal.fleet.clone(),
+                Grouping::Station => reservation.charging_station.clone(),
+                Grouping::Session => Some(reservation.id.clone()),
+            });
+        let totals = self.row(group, reservation.currency);
+        totals.add_fee(&fee);
+        if self.parameters.group_by == Some(Grouping::Session) {
+            self.row(Some(reservation.id.clone()), reservation.currency)
+                .single = of_fee(reservation, internal);
+        }
+        self.of_currency(reservation.currency).add_fee(&fee);
+    }
+
+    fn row(&mut self, group: Option<Id>, currency: Currency) -> &mut Totals {
+        self.groups.entry((group, currency.as_str())).or_default()
+    }
+
+    fn of_currency(&mut self, currency: Currency) -> &mut Totals {
+        let of_currency = self.totals.entry(currency.as_str());
+        &mut of_currency
+            .or_insert_with(|| (currency, Totals::default()))
+            .1
+    }
+
+    /// Whether there are too many rows for a file.
+    pub fn is_too_long(&self) -> bool {
+        self.parameters.group_by == Some(Grouping::Session) && self.groups.len() > MAX_ROWS
+    }
+
+    /// What all rows add up to, by currency.
+    pub fn totals(&self) -> Vec<ReportTotals> {
+        let totals = self.totals.values();
+        totals
+            .map(|(currency, totals)| {
+                let Totals {
+                    net,
+                    tax,
+                    paid,
+                    due,
+                    ..
+                } = *totals;
+                ReportTotals {
+                    currency: *currency,
+                    sessions: totals.sessions(),
+                    reservation_fees: totals.fees,
+                    energy_wh: totals.energy,
+                    duration_seconds: totals.seconds(),
+                    net,
+                    net_decimal: currency.decimal(net),
+                    tax,
+                    tax_decimal: currency.decimal(tax),
+                    gross: totals.gross(),
+                    gross_decimal: currency.decimal(totals.gross()),
+                    paid,
+                    paid_decimal: currency.decimal(paid),
+                    due,
+                    due_decimal: currency.decimal(due),
+                }
+            })
+            .collect()
+    }
+
+    /// What the rows stand for, so that it can be named.
+    pub fn groups(&self) -> Vec<Id> {
+        let ids: BTreeSet<&Id> = self
+            .groups
+            .keys()
+            .filter_map(|(id, _)| id.as_ref())
+            .collect();
+        ids.into_iter().cloned().collect()
+    }
+
+    /// The file, in the format asked for. `names` are what people call the groups.
+    ///
+    /// # Errors
+    /// `Internal` if the response has no JSON representation.
+    pub fn file(&self, names: &HashMap<Id, String>) -> Result<Vec<u8>> {
+        let columns = columns(self.parameters.kind);
+        let group_by = self.parameters.group_by;
+        let group = group_by.map(Grouping::columns).unwrap_or_default();
+        let mut header: Vec<String> = group.iter().map(|name| (*name).to_owned()).collect();
+        let of_report = ["period_start", "period_end", "time_zone", "currency"];
+        header.extend(of_report.map(str::to_owned));
+        header.extend(columns.iter().flat_map(Column::names));
+        let rows = self.groups.iter().map(|((id, currency), totals)| {
+            let mut row = Vec::with_capacity(header.len());
+            match (group_by, id) {
+                (None, _) => {}
+                (Some(Grouping::Session), _) => row.extend(totals.single.iter().cloned()),
+                (Some(_), id) => {
+                    let name = id.as_ref().and_then(|id| names.get(id));
+                    row.push(Cell::id(id.as_ref()));
+                    row.push(name.cloned().map_or(Cell::Nothing, Cell::Text));
+                }
+            }
+            row.push(Cell::time(Some(self.parameters.period_start)));
+            row.push(Cell::time(Some(self.parameters.period_end)));
+            row.push(Cell::Text(self.time_zone.clone()));
+            row.push(Cell::Text((*currency).to_owned()));
+            let currency = self.totals.get(currency);
+            let currency = currency.map_or(Currency::USD, |(currency, _)| *currency);
+            row.extend(columns.iter().flat_map(|one| one.cells(totals, currency)));
+            row
+        });
+        match self.parameters.format {
+            ReportFormat::Csv => csv(&header, rows),
+            ReportFormat::Json => json(&header, rows),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The sums of a group of sessions and reservation fees.
+
+use std::collections::BTreeSet;
+
+use rust_decimal::{Decimal, RoundingStrategy};
+
+use super::table::Cell;
+use crate::id::Id;
+use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
+use crate::models::reservation::Fee;
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Totals {
+    pub(super) by_status: [i64; 4],
+    pub(super) fees: i64,
+    /// What of the gross amount is reservation fees.
+    pub(super) fees_gross: i64,
+    pub(super) energy: i64,
+    pub(super) millis: i64,
+    pub(super) net: i64,
+    pub(super) tax: i64,
+    pub(super) paid: i64,
+    pub(super) due: i64,
+    pub(super) first: Option<Timestamp>,
+    pub(super) last: Option<Timestamp>,
+    pub(super) vehicles: BTreeSet<Id>,
+    pub(super) drivers: BTreeSet<Id>,
+    /// What the row says of the one session or fee it stands for, where rows stand for these.
+    pub(super) single: Vec<Cell>,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, session: &ChargingSession, internal: &SessionInternal) {
+        let ended = session.session_ended.unwrap_or(session.session_started);
+        self.by_status[place(session.status)] += 1;
+        self.energy += session.energy_consumed;
+        self.millis += ended.millis_since(session.session_started).max(0);
+        self.net += internal.net;
+        self.tax += internal.tax;
+        self.paid += session.amount_paid;
+        self.due += session.amount_due;
+        let started = session.session_started;
+        self.first = Some(self.first.map_or(started, |first| first.min(started)));
+        self.last = Some(self.last.map_or(started, |last| last.max(started)));
+        self.vehicles.insert(session.vehicle.clone());
+        self.drivers.insert(session.driver.clone());
+    }
+
+    /// Fees are free of tax.
+    pub(super) fn add_fee(&mut self, fee: &Fee) {
+        self.fees += 1;
+        self.fees_gross += fee.amount;
+        self.net += fee.amount;
+        self.paid += fee.paid;
+        self.due += fee.amount - fee.paid;
+    }
+
+    pub(super) fn sessions(&self) -> i64 {
+        self.by_status.iter().sum()
+    }
+
+    pub(super) fn with(&self, status: SessionStatus) -> Cell {
+        Cell::Number(self.by_status[place(status)])
+    }
+
+    pub(super) fn seconds(&self) -> i64 {
+        self.millis / 1000
+    }
+
+    pub(super) fn gross(&self) -> i64 {
+        self.paid + self.due
+    }
+}
+
+fn place(status: SessionStatus) -> usize {
+    match status {
+        SessionStatus::Active => 0,
+        SessionStatus::Completed => 1,
+        SessionStatus::Cancelled => 2,
+        SessionStatus::Failed => 3,
+    }
+}
+
+/// A quotient with two digits, half away from zero; nothing by nothing is nothing.
+pub(super) fn ratio(part: i64, whole: i64) -> Cell {
+    let quotient = Decimal::from(part).checked_div(Decimal::from(whole));
+    quotient.map_or(Cell::Nothing, |quotient| {
+        let rounded = quotient.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
+        Cell::Decimal(rounded.normalize())
+    })
+}
