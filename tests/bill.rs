@@ -1,0 +1,240 @@
+//! What one whole reservation takes and costs: it is created, confirmed and charged, its session is paid and put on an invoice, and six
+//! events are delivered to one endpoint.
+
+use serde_json::json;
+use shared::Id;
+use shared::models::reservation::Reservation;
+
+use crate::player::{Player, Taken};
+use crate::{Receiver, TestApp};
+
+/// The events that the endpoint is subscribed to.
+pub const EVENTS: [&str; 6] = [
+    "charging_session.completed",
+    "charging_session.started",
+    "reservation.completed",
+    "reservation.confirmed",
+    "reservation.created",
+    "service.succeeded",
+];
+
+/// What the station's prices are in.
+const CURRENCY: &str = "gbp";
+
+/// How many sessions share the invoice.
+const SESSIONS: usize = 10;
+
+/// What a function takes for one reservation.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub function: &'static str,
+    /// Invocations, or for the relay changes.
+    pub runs: f64,
+    pub calls: f64,
+    pub reads: f64,
+    pub writes: f64,
+    /// Messages sent, and schedules set.
+    pub queued: f64,
+    pub scheduled: f64,
+}
+
+/// Dollars in us-east-1 at list prices, each for a million.
+mod price {
+    pub const WRITE: f64 = 0.625;
+    pub const READ: f64 = 0.125;
+    pub const GATEWAY: f64 = 1.0;
+    pub const INVOCATION: f64 = 0.2;
+    /// Of a million GB-s on arm64.
+    pub const GIGABYTE_SECOND: f64 = 13.333_4;
+    /// A message is sent, received and deleted.
+    pub const MESSAGE: f64 = 3.0 * 0.4;
+    pub const SCHEDULE: f64 = 1.0;
+    /// Of a million gigabytes of logs, in bytes.
+    pub const LOG_BYTE: f64 = 0.5e-3;
+}
+
+/// GB of memory of the functions.
+const MEMORY: f64 = 0.25;
+/// Seconds that an invocation lasts: of requests and most workers, and of deliveries, which wait for the receiver.
+const DURATION: f64 = 0.01;
+const DELIVERY_DURATION: f64 = 0.2;
+/// Bytes that an invocation writes to the logs.
+const LOG: f64 = 600.0;
+/// How many changes of the table one invocation of the relay takes.
+const RELAY_BATCH: f64 = 10.0;
+
+/// Dollars per million reservations.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cost {
+    pub table: f64,
+    pub gateway: f64,
+    pub lambda: f64,
+    pub queues: f64,
+    pub scheduler: f64,
+    pub logs: f64,
+}
+
+impl Cost {
+    pub fn total(self) -> f64 {
+        self.table + self.gateway + self.lambda + self.queues + self.scheduler + self.logs
+    }
+
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            table: self.table + other.table,
+            gateway: self.gateway + other.gateway,
+            lambda: self.lambda + other.lambda,
+            queues: self.queues + other.queues,
+            scheduler: self.scheduler + other.scheduler,
+            logs: self.logs + other.logs,
+        }
+    }
+}
+
+impl Line {
+    fn is_route(&self) -> bool {
+        let mut routes = functions::endpoints().into_iter();
+        routes.any(|endpoint| endpoint.route.name == self.function)
+    }
+
+    pub fn cost(&self) -> Cost {
+        let runs = match self.function {
+            "relay-stream" => self.runs / RELAY_BATCH,
+            _ => self.runs,
+        };
+        let seconds = match self.function {
+            "deliver-webhook" => DELIVERY_DURATION,
+            _ => DURATION,
+        };
+        Cost {
+            table: self.writes * price::WRITE + self.reads * price::READ,
+            gateway: if self.is_route() {
+                runs * price::GATEWAY
+            } else {
+                0.0
+            },
+            lambda: runs * (price::INVOCATION + seconds * MEMORY * price::GIGABYTE_SECOND),
+            // A schedule sends a message as well.
+            queues: (self.queued + self.scheduled) * price::MESSAGE,
+            scheduler: self.scheduled * price::SCHEDULE,
+            logs: runs * LOG * price::LOG_BYTE,
+        }
+    }
+}
+
+/// Plays a whole reservation, and says what each function took for it.
+///
+/// # Panics
+/// A step fails, or another number of events is delivered.
+pub async fn whole_reservation() -> Vec<Line> {
+    let mut test = TestApp::start().await;
+    test.alice = test.other_account(shared::Mode::Test).await;
+    let alice = test.alice.clone();
+    // A session around midnight has calendar rows of two days.
+    test.advance(crate::capacity::seconds_until_noon(test.now()))
+        .await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": EVENTS});
+    alice.post("/v1/webhook_endpoints", hook).await.expect(200);
+    let crew = test.crew(&alice).await;
+    let preferences = json!({"preferences": {"currency": CURRENCY}});
+    let driver = format!("/v1/drivers/{}", crew.driver);
+    alice.post(&driver, preferences).await.expect(200);
+    let token = json!({"type": "card", "token": "tok_success"});
+    let method = alice.post("/v1/payment_methods", token).await.id();
+    let station = test.station(json!({})).await;
+    for _ in 1..SESSIONS {
+        test.completed_session(&crew, json!({"currency": CURRENCY}))
+            .await;
+    }
+    test.drain().await;
+
+    let mut player = Player::on(&test).await;
+    let began = test.now();
+    let at = |minutes: i64| began.plus_seconds(minutes * 60);
+    // The key and its account are read, which each instance does once a minute.
+    let policy = json!({"name": "Anything", "rules": {}});
+    player
+        .send("create-policy", "/v1/policies", &alice, policy)
+        .await;
+    player.settle().await;
+    player.take();
+
+    let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"], "payment_method": method,
+        "ideal_start": at(60), "ideal_end": at(120),
+        "location": {"latitude": 10.0, "longitude": 10.0, "radius": 5000}});
+    let made = player
+        .send("create-reservation", "/v1/reservations", &alice, body)
+        .await;
+    let reservation = Id::from(made["id"].as_str().expect("an id"));
+    player.advance_to(at(60)).await;
+    let row = test
+        .app()
+        .store
+        .load::<Reservation>(&alice.tenant(), &reservation)
+        .await;
+    let confirmed = row.expect("the reservation").object;
+    assert_eq!(
+        confirmed.charging_station.as_ref().map(Id::as_str),
+        Some(station.as_str())
+    );
+    let body = json!({"charging_station": station, "connector": confirmed.connector, "driver": crew.driver,
+        "vehicle": crew.vehicle, "payment_method": method});
+    let session = player
+        .send(
+            "create-charging-session",
+            "/v1/charging_sessions",
+            &alice,
+            body,
+        )
+        .await;
+    player.advance_to(at(110)).await;
+    let path = format!(
+        "/v1/charging_sessions/{}/stop",
+        session["id"].as_str().expect("an id")
+    );
+    player
+        .send("stop-charging-session", &path, &alice, json!({}))
+        .await;
+    player.advance_to(at(130)).await;
+    let mut lines = lines_of(player.take(), 1.0);
+
+    assert_eq!(session["currency"], CURRENCY);
+    let window = json!({"period_start": at(-600), "period_end": at(130), "currency": CURRENCY});
+    let invoice = player
+        .send("create-invoice", "/v1/invoices", &alice, window)
+        .await;
+    let billed = invoice["line_items"].as_array().map(Vec::len);
+    assert_eq!(billed, Some(SESSIONS), "{invoice}");
+    // Nothing but the invoice itself: its own event and its later life are not part of a reservation.
+    lines.extend(lines_of(player.take(), 1.0 / SESSIONS as f64));
+    assert_eq!(
+        receiver.types().len(),
+        EVENTS.len(),
+        "{:?}",
+        receiver.types()
+    );
+    lines
+}
+
+/// Sums by function, in the order in which they first ran.
+fn lines_of(taken: Vec<(&'static str, Taken)>, share: f64) -> Vec<Line> {
+    let mut sums: Vec<(&'static str, Taken)> = Vec::new();
+    for (function, taken) in taken {
+        match sums.iter_mut().find(|(name, _)| *name == function) {
+            Some((_, sum)) => sum.add(&taken),
+            None => sums.push((function, taken)),
+        }
+    }
+    let line = |(function, sum): (&'static str, Taken)| Line {
+        function,
+        runs: sum.runs as f64 * share,
+        calls: sum.calls as f64 * share,
+        reads: sum.reads * share,
+        writes: sum.writes * share,
+        queued: sum.queued as f64 * share,
+        scheduled: sum.scheduled as f64 * share,
+    };
+    sums.into_iter().map(line).collect()
+}
