@@ -599,9 +599,9 @@ mod stop {
         assert_eq!(scene.status(&session).await, is("active"));
         let scene = Scene::new().await;
         let (session, _) = scene.active().await;
-        scene.app.advance(86_400 - 60).await;
+        scene.app.advance(86_400 - 900).await;
         assert!(scene.commands("STOP_SESSION").is_empty());
-        scene.app.advance(60).await;
+        scene.app.advance(900).await;
         assert_eq!(scene.commands("STOP_SESSION").len(), 1);
         assert_eq!(scene.status(&session).await, is("active"));
     }
