@@ -2474,7 +2474,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -2682,7 +2682,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -3192,7 +3192,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -3609,7 +3609,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -3865,7 +3865,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -4167,7 +4167,7 @@ export interface components {
              *     one chosen: the station is further away, more expensive or less preferred. Or every window has begun already.
              */
             not_considered: number;
-            /** @description The station is not `active`, or none of its EVSEs can be reserved. */
+            /** @description The station is not `active`, or none of its EVSEs can be reserved: its network may have refused this reservation. */
             not_reservable: number;
             /** @description Every such connector is `faulted`, `unavailable` or `unknown`. */
             out_of_order: number;
@@ -4522,7 +4522,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -4614,7 +4614,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -4893,7 +4893,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -5336,7 +5336,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -5566,7 +5566,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -5805,7 +5805,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -6018,7 +6018,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;

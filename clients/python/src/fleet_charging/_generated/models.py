@@ -402,7 +402,9 @@ class ChargeCardEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["charge_card.created", "charge_card.deleted", "charge_card.updated"]
@@ -517,7 +519,9 @@ class ChargingSessionEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated"]
@@ -757,7 +761,9 @@ class DriverEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated"]
@@ -944,7 +950,9 @@ class FleetEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["fleet.created", "fleet.deleted", "fleet.updated"]
@@ -1076,7 +1084,9 @@ class InvoiceEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided"]
@@ -1177,7 +1187,9 @@ class MatchRefusals(ApiObject):
     begun already.
     """
     not_reservable: int
-    """The station is not `active`, or none of its EVSEs can be reserved."""
+    """The station is not `active`, or none of its EVSEs can be reserved: its network may have refused this
+    reservation.
+    """
     out_of_order: int
     """Every such connector is `faulted`, `unavailable` or `unknown`."""
     policy: int
@@ -1286,7 +1298,9 @@ class PingEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["ping"]
@@ -1344,7 +1358,9 @@ class PolicyEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["policy.created", "policy.deleted", "policy.updated"]
@@ -1535,7 +1551,9 @@ class ReportEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["report.failed", "report.succeeded"]
@@ -1800,7 +1818,9 @@ class ReservationEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated"]
@@ -1893,7 +1913,9 @@ class ServiceEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["service.failed", "service.refunded", "service.succeeded"]
@@ -2038,7 +2060,9 @@ class VehicleEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["vehicle.created", "vehicle.deleted", "vehicle.updated"]
@@ -2182,7 +2206,9 @@ class WebhookEndpointEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["webhook_endpoint.disabled"]
