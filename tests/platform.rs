@@ -259,7 +259,17 @@ impl Connected {
     pub async fn with(app: &TestApp, change: impl FnOnce(&mut Behaviour)) -> Self {
         let platform = Platform::start().await;
         change(&mut platform.behaviour());
-        let issued = manage(app, json!({"action": "issue_token", "name": "Example"})).await;
+        Self::register(app, platform, "test").await
+    }
+
+    /// The same in live mode.
+    pub async fn live(app: &TestApp) -> Self {
+        Self::register(app, Platform::start().await, "live").await
+    }
+
+    async fn register(app: &TestApp, platform: Platform, mode: &str) -> Self {
+        let issue = json!({"action": "issue_token", "mode": mode, "name": "Example"});
+        let issued = manage(app, issue).await;
         let issued = issued.expect("a token");
         let token_a = issued["token"].as_str().expect("a token");
         let path = "/ocpi/2.2.1/credentials";

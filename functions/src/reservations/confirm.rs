@@ -224,7 +224,7 @@ async fn attempt(
         mode: tenant.mode,
         refused_evses: &row.internal.refused_evses,
     };
-    let first = first_stations(tenant, &without_policies, &inputs.stations);
+    let first = first_stations(&without_policies, &inputs.stations);
     let (rules, stations) = tokio::try_join!(
         policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
         app.store.published_stations(tenant, &first),
@@ -234,7 +234,7 @@ async fn attempt(
         ..without_policies
     };
     let mut matcher = Matcher::new(app, tenant, &request, &inputs.stations, 1);
-    matcher.add_stations(&first, stations);
+    matcher.add_stations(&first, stations).await?;
     match book(app, origin, &row, matcher).await? {
         Booking::Settled => Ok(false),
         Booking::NoMatch(reason, summary) => {

@@ -185,8 +185,7 @@ pub struct RefusedStation {
     /// Metres from the centre of `location`.
     pub distance_meters: u64,
     pub location: Point,
-    /// Null where `reason` is `not_connected`: those stations are not read.
-    pub name: Option<String>,
+    pub name: String,
     /// The rule of a policy that refuses the station, where `reason` is `policy`.
     pub policy_breach: Option<Breach>,
     /// The filter: the member of `match_summary.refused` that counts the station.
@@ -259,20 +258,18 @@ fn energy_within(window: &Window, power: u32) -> u32 {
 }
 
 impl RefusedStation {
-    /// A refused station, as far as it was read, at a distance from the centre of the search.
+    /// A refused station at its distance from the centre of the search.
     pub fn new(
-        id: Id,
+        station: &ChargingStation,
         reason: MatchFilter,
-        station: Option<&ChargingStation>,
-        location: Point,
         center: Point,
         policy_breach: Option<Breach>,
     ) -> Self {
         Self {
-            charging_station: id,
-            distance_meters: distance_meters(center, location) as u64,
-            location,
-            name: station.map(|station| station.name.clone()),
+            charging_station: station.id.clone(),
+            distance_meters: distance_meters(center, station.location) as u64,
+            location: station.location,
+            name: station.name.clone(),
             policy_breach,
             reason,
         }
