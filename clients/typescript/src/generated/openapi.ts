@@ -183,7 +183,7 @@ export interface paths {
         put?: never;
         /**
          * Create a charging session
-         * @description Starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the station must be connected to its charging network; without one the start is refused with `charging_session_conflict`.
+         * @description Starts charging a vehicle on a connector. At the station of a charging network the session is `pending`: the network is asked to start it, and it becomes `active` when the network reports that it has begun, or `failed`, within five minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
          */
         post: operations["createChargingSession"];
         delete?: never;
@@ -223,7 +223,7 @@ export interface paths {
         put?: never;
         /**
          * Stop a charging session
-         * @description Ends an active session. In test mode this unplugs the vehicle as well.
+         * @description Ends an active session, and cancels a pending one. At the station of a charging network the network is asked to end the session, which stays `active` until the network reports its end. Simulated vehicles are unplugged as well.
          */
         post: operations["stopChargingSession"];
         delete?: never;
@@ -2549,6 +2549,11 @@ export interface components {
              *     `tax`. Empty where the station has no prices.
              */
             cost_breakdown: components["schemas"]["SessionCostLine"][];
+            /**
+             * @description Where the amounts come from; null where there are none, and in sessions of earlier releases. At a network's station the amounts
+             *     are final when they come from a CDR, and three days after the end of the session without one.
+             */
+            cost_source: components["schemas"]["CostSource"] | null;
             /** @description Two-letter ISO 3166-1 code. */
             country: string;
             /** Format: date-time */
@@ -2564,8 +2569,10 @@ export interface components {
             ends_by: string | null;
             /** @description Why it ends then. */
             ends_by_reason: components["schemas"]["EndReason"] | null;
-            /** @description Wh; live while the session is active. */
+            /** @description Wh; live while the session is active. At a network's station it is what the network has reported. */
             energy_consumed: number;
+            /** @description Why a session at a network's station failed. */
+            failed_reason: components["schemas"]["SessionFailedReason"] | null;
             fleet: components["schemas"]["ExpandableFleet"];
             /** @description Opaque. */
             id: string;
@@ -2581,17 +2588,26 @@ export interface components {
             payment_method: components["schemas"]["ExpandablePaymentMethod"] | null;
             /** @description kW at which the vehicle charges: the most that connector and vehicle have in common. */
             power: number;
+            /**
+             * @description The price that a network bills compared with the price by the tariff that the station had when the session began; null where
+             *     the network has billed nothing, and where the tariff is not known.
+             */
+            price_check: components["schemas"]["PriceCheck"] | null;
             /** @description The reservation that the session fulfils. */
             reservation: string | null;
             /**
              * Format: date-time
-             * @description Null while active.
+             * @description Null while pending or active.
              */
             session_ended: string | null;
             /** @description Wh at which the session stops by itself. */
             session_limit: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the session began; while it is pending, when it was asked for.
+             */
             session_started: string;
+            started_by: components["schemas"]["StartedBy"];
             status: components["schemas"]["SessionStatus"];
             /** @description Minor units of tax in `currency`; live while the session is active. */
             tax: number;
@@ -2760,6 +2776,11 @@ export interface components {
              *     `tax`. Empty where the station has no prices.
              */
             cost_breakdown: components["schemas"]["SessionCostLine"][];
+            /**
+             * @description Where the amounts come from; null where there are none, and in sessions of earlier releases. At a network's station the amounts
+             *     are final when they come from a CDR, and three days after the end of the session without one.
+             */
+            cost_source: components["schemas"]["CostSource"] | null;
             /** @description Two-letter ISO 3166-1 code. */
             country: string;
             /** Format: date-time */
@@ -2775,8 +2796,10 @@ export interface components {
             ends_by: string | null;
             /** @description Why it ends then. */
             ends_by_reason: components["schemas"]["EndReason"] | null;
-            /** @description Wh; live while the session is active. */
+            /** @description Wh; live while the session is active. At a network's station it is what the network has reported. */
             energy_consumed: number;
+            /** @description Why a session at a network's station failed. */
+            failed_reason: components["schemas"]["SessionFailedReason"] | null;
             fleet: components["schemas"]["ExpandableFleet"];
             /** @description Opaque. */
             id: string;
@@ -2794,17 +2817,26 @@ export interface components {
             policy_warnings: components["schemas"]["PolicyWarning"][];
             /** @description kW at which the vehicle charges: the most that connector and vehicle have in common. */
             power: number;
+            /**
+             * @description The price that a network bills compared with the price by the tariff that the station had when the session began; null where
+             *     the network has billed nothing, and where the tariff is not known.
+             */
+            price_check: components["schemas"]["PriceCheck"] | null;
             /** @description The reservation that the session fulfils. */
             reservation: string | null;
             /**
              * Format: date-time
-             * @description Null while active.
+             * @description Null while pending or active.
              */
             session_ended: string | null;
             /** @description Wh at which the session stops by itself. */
             session_limit: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the session began; while it is pending, when it was asked for.
+             */
             session_started: string;
+            started_by: components["schemas"]["StartedBy"];
             status: components["schemas"]["SessionStatus"];
             /** @description Minor units of tax in `currency`; live while the session is active. */
             tax: number;
@@ -3036,6 +3068,11 @@ export interface components {
             /** @description Minor units of `currency` for one `unit`, as the station states it. */
             unit_price: number;
         };
+        /**
+         * @description Where the amounts of a session come from.
+         * @enum {string}
+         */
+        CostSource: "cdr" | "network_session" | "tariff";
         DeletedApiKey: {
             /** @constant */
             deleted: true;
@@ -3795,7 +3832,7 @@ export interface components {
             fleet: components["schemas"]["ExpandableFleet"] | null;
             /** @description Opaque. */
             id: string;
-            /** @description One for each session and each fee, the newest first; at most 100 are shown here. */
+            /** @description One for each session, each fee and each adjustment, the newest first; at most 100 are shown here. */
             line_items: components["schemas"]["LineItem"][];
             /** @description Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all. */
             line_items_has_more: boolean;
@@ -4064,7 +4101,7 @@ export interface components {
         LineItem: {
             /**
              * @description Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
-             *     `cost_breakdown`.
+             *     `cost_breakdown`; an adjustment is below zero where a charging network has credited something.
              */
             amount: number;
             /** @description Null for the fee of a reservation. */
@@ -4096,10 +4133,15 @@ export interface components {
             energy_wh: number;
             /** @description Whether the session was free of charge: `amount` is 0. */
             free: boolean;
-            /** @description The number of the session or the reservation that the line bills. */
+            /** @description The number of the session, the reservation or the adjustment that the line bills. */
             id: string;
             /** @description Minor units without tax. */
             net: number;
+            /**
+             * @description What a charging network bills for the session, compared with the price by its tariff, as in the session; null for everything
+             *     else.
+             */
+            price_check: components["schemas"]["PriceCheck"] | null;
             /**
              * @description Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several energy prices
              *     applied.
@@ -4794,6 +4836,24 @@ export interface components {
             /** @description A decimal number of percent. */
             tax_percent: string;
             type: components["schemas"]["PriceType"];
+        };
+        /** @description Two prices of a session, with tax, in minor units of its currency. */
+        PriceCheck: {
+            /**
+             * @description `network` less `ours`.
+             * @example 0
+             */
+            difference: number;
+            /**
+             * @description What the network bills.
+             * @example 495
+             */
+            network: number;
+            /**
+             * @description What the station's tariff amounts to.
+             * @example 495
+             */
+            ours: number;
         };
         /** @enum {string} */
         PriceType: "ENERGY" | "TIME" | "PARKING_TIME" | "FLAT" | "MIN_PRICE" | "MAX_PRICE";
@@ -5622,10 +5682,20 @@ export interface components {
              */
             unit_price: string;
         };
+        /**
+         * @description Why a session at a network's station failed.
+         * @enum {string}
+         */
+        SessionFailedReason: "network_rejected" | "network_timeout" | "not_plugged_in" | "out_of_order" | "other";
         /** @enum {string} */
-        SessionStatus: "active" | "completed" | "cancelled" | "failed";
+        SessionStatus: "pending" | "active" | "completed" | "cancelled" | "failed";
         /** @enum {string} */
         SignatureTimestamp: "rfc3339" | "unix";
+        /**
+         * @description How a session was started.
+         * @enum {string}
+         */
+        StartedBy: "api" | "card";
         /** @description A party of a charging network, by its OCPI identifiers. */
         StationNetwork: {
             /** @description Two-letter ISO 3166-1 code. */
@@ -7763,7 +7833,7 @@ export interface operations {
                 /** @description A token from `next_page_url` or `previous_page_url`. */
                 page?: string;
                 /** @description Objects of this status. */
-                status?: "active" | "completed" | "cancelled" | "failed";
+                status?: "pending" | "active" | "completed" | "cancelled" | "failed";
                 /** @description The id of a vehicle: objects that belong to it. */
                 vehicle?: string;
                 /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `data.charging_station`, `data.driver`, `data.fleet`, `data.payment_method`, `data.vehicle`, and members of those. */
@@ -11721,6 +11791,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -11728,6 +11799,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -11735,10 +11807,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -11808,6 +11882,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -11815,6 +11890,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -11822,10 +11898,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -11895,6 +11973,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -11902,6 +11981,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -11909,10 +11989,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -11982,6 +12064,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -11989,6 +12072,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -11996,10 +12080,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -12069,6 +12155,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -12076,6 +12163,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -12083,10 +12171,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -12777,6 +12867,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -12866,6 +12957,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -12955,6 +13047,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -13044,6 +13137,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -13133,6 +13227,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -13222,6 +13317,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",

@@ -426,7 +426,7 @@ class ChargeCardUpdateParams(TypedDict):
 
 class ChargingSession(ApiObject):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "vehicle": "Vehicle"}
+    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "price_check": "PriceCheck", "vehicle": "Vehicle"}
 
     amount_due: int
     """Minor units of `currency` not yet paid; live while the session is active."""
@@ -444,6 +444,11 @@ class ChargingSession(ApiObject):
     session is active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to
     `net` and their `tax` to `tax`. Empty where the station has no prices.
     """
+    cost_source: CostSource | None
+    """Where the amounts come from; null where there are none, and in sessions of earlier releases. At a
+    network's station the amounts are final when they come from a CDR, and three days after the end of the
+    session without one.
+    """
     country: str
     """Two-letter ISO 3166-1 code."""
     created: str
@@ -457,7 +462,9 @@ class ChargingSession(ApiObject):
     ends_by_reason: EndReason | None
     """Why it ends then."""
     energy_consumed: int
-    """Wh; live while the session is active."""
+    """Wh; live while the session is active. At a network's station it is what the network has reported."""
+    failed_reason: SessionFailedReason | None
+    """Why a session at a network's station failed."""
     fleet: str | Fleet
     id: str
     """Opaque."""
@@ -471,13 +478,19 @@ class ChargingSession(ApiObject):
     payment_method: str | PaymentMethod | None
     power: float
     """kW at which the vehicle charges: the most that connector and vehicle have in common."""
+    price_check: PriceCheck | None
+    """The price that a network bills compared with the price by the tariff that the station had when the session
+    began; null where the network has billed nothing, and where the tariff is not known.
+    """
     reservation: str | None
     """The reservation that the session fulfils."""
     session_ended: str | None
-    """Null while active."""
+    """Null while pending or active."""
     session_limit: int | None
     """Wh at which the session stops by itself."""
     session_started: str
+    """When the session began; while it is pending, when it was asked for."""
+    started_by: StartedBy
     status: SessionStatus
     tax: int
     """Minor units of tax in `currency`; live while the session is active."""
@@ -529,7 +542,7 @@ class ChargingSessionEvent(ApiObject):
 
 class ChargingSessionWithWarnings(ChargingSession):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "policy_warnings": "PolicyWarning", "vehicle": "Vehicle"}
+    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "policy_warnings": "PolicyWarning", "price_check": "PriceCheck", "vehicle": "Vehicle"}
 
     policy_warnings: list[PolicyWarning]
     """What policies in suggestion mode have against it; empty when nothing speaks against it."""
@@ -622,6 +635,9 @@ class CostLine(ApiObject):
     unit_price: float
     """Minor units of `currency` for one `unit`, as the station states it."""
 
+
+CostSource = Literal["cdr", "network_session", "tariff"]
+"""Where the amounts of a session come from."""
 
 class DeletedApiKey(ApiObject):
     __slots__ = ()
@@ -1039,7 +1055,7 @@ class Invoice(ApiObject):
     id: str
     """Opaque."""
     line_items: list[LineItem]
-    """One for each session and each fee, the newest first; at most 100 are shown here."""
+    """One for each session, each fee and each adjustment, the newest first; at most 100 are shown here."""
     line_items_has_more: bool
     """Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all."""
     metadata: dict[str, str]
@@ -1111,10 +1127,11 @@ class InvoiceUpdateParams(TypedDict):
 class LineItem(ApiObject):
     """One entry of an invoice."""
     __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"price_check": "PriceCheck"}
 
     amount: int
     """Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
-    `cost_breakdown`.
+    `cost_breakdown`; an adjustment is below zero where a charging network has credited something.
     """
     charging_session: str | None
     """Null for the fee of a reservation."""
@@ -1133,9 +1150,13 @@ class LineItem(ApiObject):
     free: bool
     """Whether the session was free of charge: `amount` is 0."""
     id: str
-    """The number of the session or the reservation that the line bills."""
+    """The number of the session, the reservation or the adjustment that the line bills."""
     net: int
     """Minor units without tax."""
+    price_check: PriceCheck | None
+    """What a charging network bills for the session, compared with the price by its tariff, as in the session;
+    null for everything else.
+    """
     price_per_kwh: str | None
     """Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several
     energy prices applied.
@@ -1474,6 +1495,18 @@ class Price(ApiObject):
     tax_percent: str
     """A decimal number of percent."""
     type: PriceType
+
+
+class PriceCheck(ApiObject):
+    """Two prices of a session, with tax, in minor units of its currency."""
+    __slots__ = ()
+
+    difference: int
+    """`network` less `ours`."""
+    network: int
+    """What the network bills."""
+    ours: int
+    """What the station's tariff amounts to."""
 
 
 PriceType = Literal["ENERGY", "TIME", "PARKING_TIME", "FLAT", "MIN_PRICE", "MAX_PRICE"]
@@ -1947,9 +1980,15 @@ class SessionCostLine(ApiObject):
     """Minor units of the session's currency for one `unit`, a decimal number, with tax if `tax_included`."""
 
 
-SessionStatus = Literal["active", "completed", "cancelled", "failed"]
+SessionFailedReason = Literal["network_rejected", "network_timeout", "not_plugged_in", "out_of_order", "other"]
+"""Why a session at a network's station failed."""
+
+SessionStatus = Literal["pending", "active", "completed", "cancelled", "failed"]
 
 SignatureTimestamp = Literal["rfc3339", "unix"]
+
+StartedBy = Literal["api", "card"]
+"""How a session was started."""
 
 class StationNetwork(ApiObject):
     """A party of a charging network, by its OCPI identifiers."""
@@ -2438,6 +2477,7 @@ __all__ = [
     "ConnectorStatus",
     "ConnectorType",
     "CostLine",
+    "CostSource",
     "DeletedApiKey",
     "DeletedChargeCard",
     "DeletedDriver",
@@ -2518,6 +2558,7 @@ __all__ = [
     "Position",
     "PositionReading",
     "Price",
+    "PriceCheck",
     "PriceType",
     "RefusedStation",
     "Report",
@@ -2549,8 +2590,10 @@ __all__ = [
     "ServiceEvent",
     "ServiceEventData",
     "SessionCostLine",
+    "SessionFailedReason",
     "SessionStatus",
     "SignatureTimestamp",
+    "StartedBy",
     "StationNetwork",
     "StationStatus",
     "Subscription",
