@@ -659,7 +659,7 @@ fn assert_refused(args: &[&str], code: i32, named: &[&str]) {
 fn a_data_folder_of_another_layout_is_refused_and_left_as_it_is() {
     let folder = Folder::new("layout");
     let data = folder.0.join("data");
-    std::fs::create_dir(&data).expect("a folder");
+    std::fs::create_dir_all(&data).expect("a folder");
     let files = || {
         let entries = std::fs::read_dir(&data).expect("a folder");
         let names = entries.map(|entry| entry.expect("a file").file_name());

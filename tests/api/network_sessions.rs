@@ -601,7 +601,7 @@ mod stop {
         let (session, _) = scene.active().await;
         scene.app.advance(86_400 - 900).await;
         assert!(scene.commands("STOP_SESSION").is_empty());
-        scene.app.advance(900).await;
+        scene.app.advance(960).await;
         assert_eq!(scene.commands("STOP_SESSION").len(), 1);
         assert_eq!(scene.status(&session).await, is("active"));
     }

@@ -45,7 +45,7 @@ const FREE: i64 = 2;
 const FIRST_LEASE: i64 = 4;
 
 /// How many tokens a lease has at most, and for how much of a second it has tokens if that is more: a call to the table for each.
-const LEASE: i64 = 30;
+const LEASE: i64 = 32;
 const LEASE_MILLIS: i64 = 300;
 
 /// How far ahead tokens are reserved at most, in milliseconds.
@@ -184,11 +184,17 @@ impl Bucket {
     fn request(&self, tenant: &Tenant, measure: Measure, now: i64) -> Request {
         let doubled = (2 * self.last_lease).max(FIRST_LEASE);
         let tokens = doubled.min(measure.lease());
+        // Since then, a bucket that was full has refilled.
+        let start = match self.unreserved {
+            0 => now,
+            _ => self.unreserved_since.max(now - measure.full),
+        };
         Request {
             tenant: tenant.clone(),
             tokens,
             reserve: Reserve {
                 micros: (tokens + self.unreserved) * measure.token,
+                start,
                 most: now + measure.full + AHEAD * 1000,
                 full_before: now - REFILL * 1000,
                 // Other instances are likely to have used it since.
@@ -383,15 +389,15 @@ mod tests {
 
     impl Table {
         /// What `Store::reserve_rate` does, with the same number of calls.
-        fn reserve(&mut self, request: &Request, now: Timestamp) -> Reserved {
-            let (now, reserve) = (micros(now), request.reserve);
+        fn reserve(&mut self, request: &Request) -> Reserved {
+            let reserve = request.reserve;
             let full_at = self.full_at.get(&request.tenant).copied().unwrap_or(0);
             let in_use = full_at >= reserve.full_before;
             self.calls += 1 + u64::from(in_use != reserve.in_use);
             if full_at > reserve.most {
                 return Reserved::TooMuch(full_at);
             }
-            let base = if in_use { full_at } else { now };
+            let base = if in_use { full_at } else { reserve.start };
             let full_at = base + reserve.micros;
             self.full_at.insert(request.tenant.clone(), full_at);
             Reserved::Until(full_at)
@@ -407,7 +413,7 @@ mod tests {
                 match limiter.take(lineage, now)? {
                     Decision::Admitted(status) => return Ok(status),
                     Decision::Reserve(request) => {
-                        let reserved = self.reserve(&request, now);
+                        let reserved = self.reserve(&request);
                         limiter.lend(&request, Ok(reserved), now);
                     }
                 }

@@ -4882,8 +4882,7 @@ export interface components {
             /** @description Metres from the centre of `location`. */
             distance_meters: number;
             location: components["schemas"]["Point"];
-            /** @description Null where `reason` is `not_connected`: those stations are not read. */
-            name: string | null;
+            name: string;
             /** @description The rule of a policy that refuses the station, where `reason` is `policy`. */
             policy_breach: components["schemas"]["PolicyWarning"] | null;
             /** @description The filter: the member of `match_summary.refused` that counts the station. */

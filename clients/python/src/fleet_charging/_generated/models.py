@@ -1520,8 +1520,7 @@ class RefusedStation(ApiObject):
     distance_meters: int
     """Metres from the centre of `location`."""
     location: Point
-    name: str | None
-    """Null where `reason` is `not_connected`: those stations are not read."""
+    name: str
     policy_breach: PolicyWarning | None
     """The rule of a policy that refuses the station, where `reason` is `policy`."""
     reason: MatchFilter
