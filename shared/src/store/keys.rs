@@ -477,7 +477,7 @@ pub fn is_account(pk: &str) -> bool {
 }
 
 pub fn is_idempotency_record(pk: &str) -> bool {
-    pk.splitn(4, '#').nth(2) == Some("IDEM")
+    pk.split('#').nth(2) == Some("IDEM")
 }
 
 /// What the partition keys of a tenant's rows begin with, the partition key of its account, and what those of the account's
