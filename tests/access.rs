@@ -365,9 +365,11 @@ pub fn recordings() -> std::io::Result<Recorded> {
     Ok(recorded)
 }
 
-/// What functions may call, by their names, as far as it has been asked for.
-static GRANTED: LazyLock<Mutex<HashMap<&'static str, Option<BTreeSet<Access>>>>> =
-    LazyLock::new(Mutex::default);
+/// What functions may call, by their names; none for a function that has no role.
+type Granted = HashMap<&'static str, Option<BTreeSet<Access>>>;
+
+/// The permissions of functions, as far as they have been asked for.
+static GRANTED: LazyLock<Mutex<Granted>> = LazyLock::new(Mutex::default);
 
 /// The calls that this process has recorded, and where it writes them.
 static SEEN: LazyLock<Option<Mutex<Recording>>> = LazyLock::new(|| {

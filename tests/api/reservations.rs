@@ -591,7 +591,7 @@ async fn lists_are_filtered_by_the_time_of_creation() {
     );
     assert_eq!(
         list(&format!("created[lt]={at}&status=pending")).await,
-        [first.clone()]
+        std::slice::from_ref(&first)
     );
     let vehicle = &crew.vehicle;
     assert_eq!(

@@ -171,7 +171,7 @@ fn changes_tokens(id: &Id, change: &StreamRecord) -> bool {
     let kind = id.kind();
     let differs = |name: &&str| member(&change.old, name) != member(&change.new, name);
     match change.old.is_some() {
-        true => members_of_tokens(kind).iter().any(|name| differs(name)),
+        true => members_of_tokens(kind).iter().any(differs),
         false => kind == Some(Kind::Driver),
     }
 }

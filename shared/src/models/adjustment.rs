@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::charging_session::ChargingSession;
 use super::charging_session::network::Total;
-use super::invoice::LineItem;
+use super::invoice::line_item::LineItem;
 use super::stored::{Object, Stored};
 use crate::id::{Id, Kind};
 use crate::money::Currency;

@@ -45,6 +45,7 @@ use crate::time::Timestamp;
 use crate::window::Window;
 
 pub mod network;
+mod network_transitions;
 
 pub use network::NetworkSession;
 

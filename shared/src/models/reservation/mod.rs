@@ -5,6 +5,7 @@
 
 mod assignment;
 pub mod outward;
+mod outward_transitions;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
+pub use self::outward::GRACE;
 use self::outward::{OutwardReservation, RefusedEvse};
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
 use self::request::{LATEST, check_start, check_types, check_window, coded, invalid};
@@ -32,8 +34,6 @@ use crate::time::{MINUTE, Timestamp};
 pub const LEAD: i64 = 30 * MINUTE;
 /// The time between two attempts to confirm, in milliseconds.
 pub const RETRY: i64 = 5 * MINUTE;
-/// How long after its start a confirmed reservation waits for the vehicle, in milliseconds.
-pub const GRACE: i64 = 15 * MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Reservation {

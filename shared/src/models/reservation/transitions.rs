@@ -72,7 +72,7 @@ impl Stored<Reservation> {
         self.object.connector = Some(assignment.connector.clone());
         self.internal.evse = Some(assignment.evse.clone());
         self.internal.awaiting_rematch = false;
-        let outward = OutwardReservation::of(&self.object, assignment, now);
+        let outward = OutwardReservation::of(&self.object.id, assignment, now);
         self.internal.outward = assignment.is_of_network.then_some(outward);
         self.internal.next_action_at = self.next_step(now);
     }
