@@ -51,6 +51,8 @@ export async function openTab(browser, url, options = {}) {
   const faults = [];
   const page = await context.newPage();
   tabs.push(page);
+  // A machine that builds something beside it is slow.
+  page.setDefaultTimeout(90_000);
   page.on('request', (request) => {
     const target = new URL(request.url());
     if (target.origin !== url && target.protocol !== 'data:' && target.protocol !== 'blob:') faults.push(`a request to ${target.origin}`);

@@ -1,5 +1,5 @@
-//! Charging sessions as they come about: who and what takes part, what a simulated session has charged ([`mod@simulated`]), and what follows
-//! from the reports and CDRs of a network ([`network`]). The life cycle is described in [`crate::models::charging_session`].
+//! Charging sessions as they come about: who and what takes part, what a simulated session has charged (`simulated`), and what follows
+//! from the reports and CDRs of a network (`network`). The life cycle is described in [`crate::models::charging_session`].
 
 mod network;
 mod simulated;
