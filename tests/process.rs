@@ -691,6 +691,35 @@ fn a_data_folder_of_another_layout_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_first_start_that_is_killed_while_the_table_is_created_leaves_a_folder_for_the_next() {
+    let mut interrupted = 0;
+    for millis in [0, 1, 2, 4, 8, 16, 32, 64] {
+        let folder = Folder::new("first-start");
+        let marker = folder.0.join("creating");
+        let mut command = Command::new(executable());
+        command.args(["--json", "--port", "0", "--data"]);
+        let mut child = command
+            .arg(&folder.0)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the runner starts");
+        while !marker.exists() {
+            let ended = child.try_wait().expect("a state");
+            assert!(ended.is_none(), "it ended by itself: {ended:?}");
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(millis));
+        child.kill().expect("a living process");
+        child.wait().expect("a dead process");
+        interrupted += u32::from(marker.exists());
+        let process = Process::start(&folder);
+        process.client.get("/v1/fleets").await.expect(200);
+        assert!(!marker.exists());
+    }
+    assert!(interrupted > 0, "no start was interrupted");
+}
+
+#[tokio::test]
 async fn a_damaged_file_in_the_data_folder_is_named() {
     let folder = Folder::new("damaged");
     let process = Process::start(&folder);

@@ -644,6 +644,7 @@ class Samples:
 
         makers = {
             "acct": lambda: self.account,
+            "ccd": lambda: api.post("/v1/charge_cards", {"uid": f"04A1{self.number:08X}", "driver": own("drv")})["id"],
             "chst": lambda: self.stations[self.number % len(self.stations)],
             "cs": session,
             "drv": driver,

@@ -121,7 +121,10 @@ fn read(answered: Result<Value, Failure>) -> (Response, i64) {
         }
         Ok(response) => (Response::Refused(response.result), 0),
         Err(Failure::Address(why)) => (Response::NotSent(why), 0),
-        Err(failure) if failure.is_refusal() => (Response::Refused(ResponseType::Rejected), 0),
+        Err(failure) if failure.is_refusal() => {
+            tracing::warn!(error = %failure, "a network refused a command");
+            (Response::Refused(ResponseType::Rejected), 0)
+        }
         Err(failure @ (Failure::Http(_) | Failure::Status(..))) => {
             (Response::Failed(failure.to_string()), MAX_PATIENCE)
         }
