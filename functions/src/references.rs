@@ -13,7 +13,7 @@ use shared::origin::{Origin, Tenant};
 use shared::store::keys::Partition;
 use shared::store::list::{Among, PageRequest};
 use shared::store::row::ById;
-use shared::time::DAY;
+use shared::time::{SignedDuration, days};
 use shared::{App, Code, Error, Id, Kind};
 
 /// 404 `policy_not_found` unless every policy is there.
@@ -293,9 +293,8 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
     Err(Error::conflict(message, Some(kind.name())))
 }
 
-/// How far back an active session may have started, in milliseconds: it lasts a day at most, and whoever
-/// ends it may come late.
-const UNDER_WAY: i64 = 2 * DAY;
+/// How far back an active session may have started: it lasts a day at most, and whoever ends it may come late.
+const UNDER_WAY: SignedDuration = days(2);
 
 /// The session of a driver or vehicle that is pending or active, if there is one.
 pub async fn charging(
@@ -314,7 +313,7 @@ pub async fn charging(
         _ => Partition::Driver { tenant, driver: id },
     };
     let mut page_request = PageRequest::first(1);
-    page_request.range.0 = Id::first_number(origin.now.plus_millis(-UNDER_WAY));
+    page_request.range.0 = Id::first_number(origin.now.plus(-UNDER_WAY));
     let open = [SessionStatus::Active, SessionStatus::Pending].map(SessionStatus::as_str);
     let among = Among {
         member: "status",

@@ -29,16 +29,16 @@ use crate::fields::text::Description;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::size::Size;
-use crate::time::{DAY, MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp, days};
 
 /// How many line items an invoice shows; the others are on pages of their own.
 pub const SHOWN_LINES: usize = 100;
 /// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
 const SHOWN_BYTES: usize = 96 * 1024;
-/// How long after its creation an invoice is due, in milliseconds.
-const TERM: i64 = 30 * DAY;
-/// How long an attempt to pay may take before it counts as interrupted, in milliseconds.
-const LEASE: i64 = MINUTE;
+/// How long after its creation an invoice is due.
+const TERM: SignedDuration = days(30);
+/// How long an attempt to pay may take before it counts as interrupted.
+const LEASE: SignedDuration = MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Invoice {
@@ -223,7 +223,7 @@ impl Invoice {
             created: now,
             currency,
             description: new.description,
-            due_date: now.plus_millis(TERM),
+            due_date: now.plus(TERM),
             fleet: new.fleet,
             line_items_has_more: billed.len() > shown,
             line_items: billed.into_iter().take(shown).map(|one| one.line).collect(),
