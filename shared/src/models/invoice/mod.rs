@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 pub use self::billing::{Billable, NewInvoice};
 pub use self::line_item::{LineItem, LineType};
 use super::body::RequestBody;
+use super::condition::Condition;
 use super::event_type::EventType;
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
 use super::sized;
@@ -175,15 +176,18 @@ impl RequestBody for PayInvoice {
 }
 
 impl InvoiceFilter {
-    /// What the members of an invoice must be that a filter of this name lets through.
-    pub fn conditions(name: Option<&str>, now: Timestamp) -> Vec<(&'static str, String)> {
+    /// The conditions that an invoice meets which a filter of this name lets through.
+    pub fn conditions(name: Option<&str>, now: Timestamp) -> Vec<Condition<'static>> {
         match name {
             None => Vec::new(),
             Some("overdue") => vec![
-                ("status", "open".to_owned()),
-                ("due_date<", now.to_string()),
+                Condition::equals("status", "open"),
+                Condition::Before {
+                    member: "due_date",
+                    at: now,
+                },
             ],
-            Some(status) => vec![("status", status.to_owned())],
+            Some(status) => vec![Condition::equals("status", status)],
         }
     }
 }
