@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 use crate::models::event::EventType;
-use crate::time::Timestamp;
+use crate::time::{SignedDuration, Timestamp, whole_millis};
 
 /// The events that are counted: those that operators are alerted about, and those that they are compared with.
 const COUNTED: &[EventType] = &[
@@ -62,15 +62,21 @@ impl Metrics {
         self.write(now, ("Module", "cdrs"), &figures);
     }
 
-    /// An attempt to deliver an event: how it went, how long the receiver took, and for the first how long after the event
-    /// it was made, all in milliseconds.
-    pub fn delivered(&self, now: Timestamp, succeeded: bool, took: u64, delay: Option<i64>) {
+    /// An attempt to deliver an event: how it went, how long the receiver took, and for the first how long after the event it was made.
+    pub fn delivered(
+        &self,
+        now: Timestamp,
+        succeeded: bool,
+        took: SignedDuration,
+        delay: Option<SignedDuration>,
+    ) {
+        let in_millis = |duration| whole_millis(duration).max(0).unsigned_abs();
         let mut figures = vec![
             ("Deliveries", "Count", 1),
-            ("DeliveryLatency", "Milliseconds", took),
+            ("DeliveryLatency", "Milliseconds", in_millis(took)),
         ];
         if let Some(delay) = delay {
-            figures.push(("DeliveryDelay", "Milliseconds", delay.max(0).unsigned_abs()));
+            figures.push(("DeliveryDelay", "Milliseconds", in_millis(delay)));
         }
         let outcome = if succeeded { "succeeded" } else { "failed" };
         self.write(now, ("PaymentOutcome", outcome), &figures);

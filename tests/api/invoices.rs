@@ -11,6 +11,7 @@ use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;
 use shared::store::list::PageRequest;
+use shared::time::{days, hours, millis, minutes};
 use shared::{Id, Kind};
 use tests::{Client, Crew, Receiver, TestApp, fleet, with};
 
@@ -54,7 +55,7 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
         .await
         .expect(200);
     let created = shared::Timestamp::parse(made.body["created"].as_str().expect("a time"));
-    let due = created.expect("a time").plus_seconds(30 * 86_400);
+    let due = created.expect("a time").plus(days(30));
     let ended = &made.body["line_items"][0]["description"];
     let id = session.replace("cs_", "li_");
     let shown = app
@@ -259,11 +260,11 @@ async fn an_invoice_bills_what_was_completed_in_its_window_currency_and_fleet() 
     let app = TestApp::start().await;
     let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let now = app.now();
-    let (start, end) = (now.plus_seconds(-3600), now.plus_seconds(-60));
+    let (start, end) = (now.plus(hours(-1)), now.plus(minutes(-1)));
     let session = async |crew: &Crew, change: Value| app.completed_session(crew, change).await;
     let first = session(&crew, json!({"session_ended": start})).await;
-    let last = session(&crew, json!({"session_ended": end.plus_millis(-1)})).await;
-    session(&crew, json!({"session_ended": start.plus_millis(-1)})).await;
+    let last = session(&crew, json!({"session_ended": end.plus(millis(-1))})).await;
+    session(&crew, json!({"session_ended": start.plus(millis(-1))})).await;
     session(&crew, json!({"session_ended": end})).await;
     let euros = session(&crew, json!({"session_ended": start, "currency": "eur"})).await;
     session(&crew, json!({"session_ended": start, "status": "failed"})).await;

@@ -1,6 +1,7 @@
 //! Confirmed reservations at the stations of charging networks: RESERVE_NOW, its results, and CANCEL_RESERVATION.
 
 use serde_json::{Value, json};
+use shared::time::minutes;
 use tests::platform::{Connected, Received, fixture, send};
 use tests::{Answer, TestApp, with};
 
@@ -47,7 +48,7 @@ impl Stage {
         let reservation = self.reservation().await;
         let start = reservation["ideal_start"].as_str().expect("a time");
         let start = shared::Timestamp::parse(start).expect("a time");
-        let left = start.millis_since(self.app.now()) / 1_000 - minutes_before * 60;
+        let left = start.since(self.app.now()).as_secs() - minutes_before * 60;
         self.app
             .advance(u32::try_from(left + 5).expect("a time to come"))
             .await;
@@ -114,7 +115,7 @@ async fn a_confirmed_reservation_is_sent_to_its_network_fifteen_minutes_before_i
     let start = reservation["reserved_start"].as_str().expect("a time");
     let start = shared::Timestamp::parse(start).expect("a time");
     assert_eq!(command.body["location_id"], "AMS-1");
-    assert_eq!(command.body["expiry_date"], json!(start.plus_seconds(900)));
+    assert_eq!(command.body["expiry_date"], json!(start.plus(minutes(15))));
     assert_eq!(command.body["token"]["type"], "APP_USER");
     assert_eq!(command.body["token"]["valid"], true);
     let id = command.body["reservation_id"].as_str().expect("an id");

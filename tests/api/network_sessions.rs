@@ -4,6 +4,7 @@
 use functions::stream::sweep;
 use serde_json::{Value, json};
 use shared::Timestamp;
+use shared::time::{days, minutes, seconds};
 use tests::platform::{Connected, Received, fixture, manage, send};
 use tests::{Answer, Crew, TestApp, with};
 
@@ -194,7 +195,8 @@ impl Scene {
     async fn invoice(&self) -> (Value, Vec<(String, i64)>) {
         self.app.advance(1).await;
         let now = self.app.now();
-        let body = json!({"period_start": now.plus_seconds(-30 * 86_400), "period_end": now, "currency": "eur"});
+        let body =
+            json!({"period_start": now.plus(days(-30)), "period_end": now, "currency": "eur"});
         let invoice = self
             .app
             .alice
@@ -295,7 +297,7 @@ mod start {
         scene.app.advance(1800).await;
         let now = scene.app.now();
         let period = json!({"start_date_time": theirs["start_date_time"], "dimensions": [{"type": "ENERGY", "volume": 10}]});
-        let parked = json!({"start_date_time": now.plus_seconds(-600), "dimensions": [{"type": "PARKING_TIME", "volume": 0.1667}]});
+        let parked = json!({"start_date_time": now.plus(minutes(-10)), "dimensions": [{"type": "PARKING_TIME", "volume": 0.1667}]});
         let patch = json!({"kwh": 10, "charging_periods": [period, parked], "last_updated": now});
         for _ in 0..2 {
             let path = "/sessions/NL/EXA/S1";
@@ -316,7 +318,7 @@ mod start {
             ),
             (&json!(10_000), &json!(484 + 61), &json!("tariff"))
         );
-        assert_eq!(grown["charging_ended"], json!(now.plus_seconds(-600)));
+        assert_eq!(grown["charging_ended"], json!(now.plus(minutes(-10))));
         let stopped = scene.stop(&session).await.expect(200).body;
         assert_eq!(stopped["status"], "active");
         let stop = scene.commands("STOP_SESSION").pop().expect("a command");
@@ -516,7 +518,7 @@ mod start {
         assert_eq!(scene.commands("STOP_SESSION").len(), 1);
         // The network ends it without energy.
         let nothing =
-            json!({"status": "COMPLETED", "last_updated": scene.app.now().plus_seconds(1)});
+            json!({"status": "COMPLETED", "last_updated": scene.app.now().plus(seconds(1))});
         scene.report(&with(theirs.clone(), nothing)).await;
         let free = json!({"total_energy": 0, "total_cost": {"excl_vat": 0, "incl_vat": 0}});
         scene.bill(&scene.cdr(&theirs, free)).await;
@@ -618,13 +620,13 @@ mod stop {
                 json!({"kwh": 3, "last_updated": now}),
             ))
             .await;
-        let older = json!({"kwh": 9, "last_updated": now.plus_seconds(-60)});
+        let older = json!({"kwh": 9, "last_updated": now.plus(minutes(-1))});
         scene.report(&with(theirs.clone(), older)).await;
         assert_eq!(scene.shown(&session).await["energy_consumed"], 3_000);
-        let absurd = json!({"kwh": 1e9, "last_updated": now.plus_seconds(1)});
+        let absurd = json!({"kwh": 1e9, "last_updated": now.plus(seconds(1))});
         scene.report(&with(theirs.clone(), absurd)).await;
         assert_eq!(scene.shown(&session).await["energy_consumed"], 3_000);
-        let invalid = json!({"status": "INVALID", "kwh": 3, "last_updated": now.plus_seconds(2)});
+        let invalid = json!({"status": "INVALID", "kwh": 3, "last_updated": now.plus(seconds(2))});
         scene.report(&with(theirs, invalid)).await;
         let shown = scene.shown(&session).await;
         assert_eq!(

@@ -1,6 +1,7 @@
 //! The interfaces that charging networks call, and what is sent to them: one module per module of OCPI, and one for what operators do.
 
 use serde_json::{Value, json};
+use shared::time::{MINUTE, seconds};
 use tests::platform::{Connected, Platform, fixture, manage, send};
 use tests::{Answer, TestApp, with};
 
@@ -1794,7 +1795,7 @@ mod sync {
         })
         .await;
         app.drain().await;
-        let later = app.now().plus_seconds(60).to_string();
+        let later = app.now().plus(MINUTE).to_string();
         cpo.platform.behaviour().lists.insert(
             "locations",
             vec![location("L1", old), location("L4", &later)],
@@ -1882,7 +1883,7 @@ mod sync {
         app.running().lose_triggers().await.expect("lost");
         app.drain().await;
         assert!(cpo.platform.received("GET", "/2.2.1/locations").is_empty());
-        functions::stream::sweep::before(app.app(), app.now().plus_seconds(1))
+        functions::stream::sweep::before(app.app(), app.now().plus(seconds(1)))
             .await
             .expect("swept");
         app.drain().await;

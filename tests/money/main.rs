@@ -19,7 +19,7 @@ use provider::Till;
 use serde_json::{Value, json};
 use shared::ports::payments::{Charge, Providers};
 use shared::stripe::Stripe;
-use shared::time::DAY;
+use shared::time::{DAY, MINUTE, days, minutes};
 use shared::{Mode, Timestamp};
 use tests::localstripe::LocalStripe;
 use tests::records::Records;
@@ -291,7 +291,7 @@ impl World {
     /// Mostly nobody comes, and the fee is owed.
     async fn reserve(&mut self) {
         let method = self.method();
-        let soon = |minutes: i64| self.stage.app.now().plus_seconds(minutes * 60);
+        let soon = |count: i64| self.stage.app.now().plus(minutes(count));
         let body = json!({"driver": self.driver, "vehicle": self.stage.one_of(&self.vehicles), "connector_type": ["Type2"],
             "ideal_start": soon(40), "ideal_end": soon(70), "payment_method": method,
             "location": {"latitude": 10.0, "longitude": 10.0, "radius": 500}});
@@ -307,7 +307,7 @@ impl World {
     }
 
     async fn invoice(&mut self) -> (u16, Value) {
-        let until = self.stage.app.now().plus_seconds(60);
+        let until = self.stage.app.now().plus(MINUTE);
         let body = json!({"period_start": self.began, "period_end": until, "fleet": self.fleet});
         self.stage.post("/v1/invoices", body).await
     }
@@ -426,7 +426,7 @@ impl World {
             _ => {}
         }
         let now = self.stage.app.now();
-        if now.millis_since(at) >= DAY {
+        if now.since(at) >= DAY {
             // The key is free again.
             self.asked += 1;
             self.sent[place] = Sent {
@@ -598,7 +598,7 @@ impl World {
             ("due", total("amount_due")),
             ("reservation_fees", i64::try_from(fees).expect("a number")),
         ];
-        let until = self.stage.app.now().plus_seconds(60);
+        let until = self.stage.app.now().plus(MINUTE);
         for group_by in [None, Some("vehicle"), Some("session")] {
             let parameters = json!({"type": "cost_analysis", "period_start": self.began, "period_end": until,
                 "group_by": group_by});
@@ -869,7 +869,7 @@ fn before_a_switch(seed: u64) -> Timestamp {
     let first: jiff::Timestamp = "2027-01-01T00:00:00Z".parse().expect("a time");
     let switch = zone.following(first).nth(seed as usize % 100);
     let switch = switch.expect("a switch").timestamp();
-    Timestamp::from_unix_millis(switch.as_millisecond()).plus_seconds(-2 * 86_400)
+    Timestamp::from_unix_millis(switch.as_millisecond()).plus(days(-2))
 }
 
 fn amount(row: &Value, name: &str) -> i64 {

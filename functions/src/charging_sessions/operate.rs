@@ -56,7 +56,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     match row.object.status {
         SessionStatus::Pending => return start(app, &origin, row, &network).await,
         SessionStatus::Active => {
-            let lasts = origin.now.millis_since(row.object.session_started);
+            let lasts = origin.now.since(row.object.session_started);
             if lasts >= LONGEST && row.ask_stop(origin.now) {
                 return send_stop(app, &origin, row, &network).await;
             }
@@ -78,7 +78,7 @@ async fn start(
     network: &NetworkSession,
 ) -> Result<(), Error> {
     let now = origin.now;
-    let is_late = now.millis_since(row.object.created) >= START_PATIENCE;
+    let is_late = now.since(row.object.created) >= START_PATIENCE;
     if network.start_sent.is_some() || is_late {
         let before = row.clone();
         row.give_up_start(now);
@@ -319,7 +319,7 @@ async fn keep_hold(
     if network.hold.is_some_and(|hold| now < hold.until) {
         return Ok(());
     }
-    let (mode, next) = (tx.origin().tenant.mode, now.plus_millis(HOLD));
+    let (mode, next) = (tx.origin().tenant.mode, now.plus(HOLD));
     let mut wanted = CalendarHold::of_session(row);
     wanted.window = Window {
         from: network.hold.map_or(now, |hold| hold.from),

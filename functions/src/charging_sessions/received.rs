@@ -23,7 +23,7 @@ use shared::origin::{Mode, Origin, Tenant};
 use shared::store::keys::Partition;
 use shared::store::list::PageRequest;
 use shared::store::networks::{Matched, ReceivedObject};
-use shared::time::MINUTE;
+use shared::time::{SignedDuration, minutes};
 use shared::{App, Error, Id, Kind, Timestamp};
 
 use super::operate::change;
@@ -34,9 +34,9 @@ use crate::references;
 /// How often an object is worked on again because somebody else changes its session in the meantime.
 const TRIES: usize = 5;
 
-/// How much earlier than the network's session ours was created at most, in milliseconds, and by how much the beginning of a CDR differs
+/// How much earlier than the network's session ours was created at most, and by how much the beginning of a CDR differs
 /// from that of its session.
-const NEAR: i64 = 15 * MINUTE;
+const NEAR: SignedDuration = minutes(15);
 
 /// How many sessions of a driver at a station are looked at.
 const MAX_CANDIDATES: usize = 50;
@@ -236,7 +236,7 @@ async fn near(
         (None, None) => return Ok(None),
     };
     let mut page_request = PageRequest::first(MAX_CANDIDATES);
-    page_request.range.0 = Id::first_number(reference.started.plus_millis(-NEAR));
+    page_request.range.0 = Id::first_number(reference.started.plus(-NEAR));
     let found = app
         .store
         .list::<ChargingSession>(partition, &page_request, Vec::new())
@@ -250,14 +250,14 @@ async fn near(
                 .evse
                 .is_none_or(|evse| network.evse_uid.eq_ignore_ascii_case(evse));
         let is_named = network.session_id.is_some() && reference.session_id.is_some();
-        let apart = row.object.session_started.millis_since(reference.started);
+        let apart = row.object.session_started.since(reference.started);
         let is_near = is_named || apart.abs() <= NEAR;
         at && is_near && is_same(network.session_id.as_deref(), reference)
     };
     // The one that began last before the object's.
     let fitting = found.rows.into_iter().filter(fits);
     let nearest = fitting.min_by_key(|row| {
-        let apart = row.object.session_started.millis_since(reference.started);
+        let apart = row.object.session_started.since(reference.started);
         (apart.abs(), row.object.id.clone())
     });
     Ok(nearest.map(|row| Matched {

@@ -191,7 +191,7 @@ async fn calendars(
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
-        until: now.plus_millis(LONGEST),
+        until: now.plus(LONGEST),
     };
     let pages = owners
         .into_iter()

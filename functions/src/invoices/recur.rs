@@ -8,11 +8,11 @@ use shared::money::Currency;
 use shared::origin::Origin;
 use shared::window::Window;
 
-use shared::time::DAY;
+use shared::time::{DAY, SignedDuration};
 use shared::{App, Error, Id, Kind};
 
-/// How long a draft can be looked through before it is finalized, in milliseconds.
-const DRAFT: i64 = DAY;
+/// How long a draft can be looked through before it is finalized.
+const DRAFT: SignedDuration = DAY;
 
 /// The body of an invoice for a period.
 fn body(fleet: &Fleet, period: Window, currency: Currency) -> NewInvoice {
@@ -105,7 +105,7 @@ async fn draft(
     tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
     let mut invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
-    invoice.finalize_later(begun.plus_millis(DRAFT));
+    invoice.finalize_later(begun.plus(DRAFT));
     tx.create(&mut invoice)?;
     tx.commit_without_response().await
 }

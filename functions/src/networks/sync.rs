@@ -32,7 +32,7 @@ use shared::origin::Mode;
 use shared::ports::{Message, Work};
 use shared::store::access::Rows;
 use shared::store::networks::{Pull, operators, shared_origin};
-use shared::time::{DAY, HOUR, MINUTE};
+use shared::time::{DAY, HOUR, SignedDuration, minutes, seconds};
 use shared::{App, Error, Id, Kind, Timestamp};
 use tokio::time::Instant;
 
@@ -55,15 +55,15 @@ pub const FUNCTION: Function = Function::worker(
 /// How long one run takes, not counting its last page.
 const RUN: Duration = Duration::from_secs(40);
 
-/// The time between two pulls, and after one that was interrupted, in milliseconds.
-const INTERVAL: i64 = HOUR;
-const RETRY: i64 = 15 * MINUTE;
+/// The time between two pulls, and after one that was interrupted.
+const INTERVAL: SignedDuration = HOUR;
+const RETRY: SignedDuration = minutes(15);
 
-/// The time between two full pulls, in milliseconds.
-const FULL_INTERVAL: i64 = DAY;
+/// The time between two full pulls.
+const FULL_INTERVAL: SignedDuration = DAY;
 
-/// How much earlier than the last pull a delta pull begins, in milliseconds.
-const OVERLAP: i64 = 10 * MINUTE;
+/// How much earlier than the last pull a delta pull begins.
+const OVERLAP: SignedDuration = minutes(10);
 
 /// How many objects of a page are stored at once.
 const WRITERS: usize = 8;
@@ -137,15 +137,15 @@ fn begin(network: &Network, last: Option<Pull>, now: Timestamp) -> Pull {
 }
 
 /// Notes when the next pull is due.
-async fn schedule(app: &App, mode: Mode, id: &Id, wait: i64) -> Result<(), Error> {
+async fn schedule(app: &App, mode: Mode, id: &Id, wait: SignedDuration) -> Result<(), Error> {
     let origin = shared_origin(mode, app.now());
     let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
     if network.object.status != NetworkStatus::Connected {
         return Ok(());
     }
     // Networks are pulled at different times of the hour.
-    let splay = i64::from(crc32fast::hash(id.as_str().as_bytes()) % 300) * 1_000;
-    network.internal.next_pull_at = Some(origin.now.plus_millis(wait + splay));
+    let splay = seconds((crc32fast::hash(id.as_str().as_bytes()) % 300).into());
+    network.internal.next_pull_at = Some(origin.now.plus(wait + splay));
     let mut tx = app.store.begin(&origin);
     tx.save(&mut network)?;
     tx.commit_without_response().await
@@ -199,7 +199,7 @@ async fn next_page(
 /// The address of a module's first page. Sessions cannot be listed without a time.
 fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
     let from = match pull.since {
-        Some(since) if !pull.full => Some(since.plus_millis(-OVERLAP)),
+        Some(since) if !pull.full => Some(since.plus(-OVERLAP)),
         _ if module == Module::Sessions => Some(Timestamp::EPOCH),
         _ => None,
     };

@@ -17,7 +17,7 @@ use crate::models::charging_station::{ChargingStation, Connector, Point};
 use crate::models::reservation::{Area, MatchFilter, MatchSummary, NewReservation};
 use crate::models::vehicle::{ConnectorType, Vehicle};
 use crate::money::Currency;
-use crate::time::{HOUR, Timestamp};
+use crate::time::{Timestamp, whole_millis};
 use crate::window::Window;
 
 /// How many candidates are shown, by default and at most.
@@ -252,8 +252,8 @@ impl ReservationCandidate {
 
 /// The Wh that flow in a window at a power in W.
 fn energy_within(window: &Window, power: u32) -> u32 {
-    let millis = window.until.millis_since(window.from).unsigned_abs();
-    let energy = u64::from(power).saturating_mul(millis) / HOUR.unsigned_abs();
+    let millis = whole_millis(window.until.since(window.from)).unsigned_abs();
+    let energy = u64::from(power).saturating_mul(millis) / simulation::MILLIS_PER_HOUR;
     u32::try_from(energy).unwrap_or(u32::MAX)
 }
 

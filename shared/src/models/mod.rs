@@ -7,6 +7,7 @@ pub mod body;
 pub mod charge_card;
 pub mod charging_session;
 pub mod charging_station;
+pub mod condition;
 pub mod driver;
 pub mod estimation;
 pub mod event;

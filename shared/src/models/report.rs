@@ -27,15 +27,15 @@ use super::stored::{Object, Stored};
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::{MINUTE, SECOND, Timestamp};
+use crate::time::{SignedDuration, Timestamp, minutes, seconds};
 use crate::window::Window;
 
 /// How often a report is tried to be made.
 pub const TRIES: u32 = 3;
-/// How long a try may take before it counts as lost, in milliseconds: the longest a function can run.
-const LEASE: i64 = 15 * MINUTE;
-/// The pause after a try that failed, in milliseconds.
-const PAUSE: i64 = 30 * SECOND;
+/// How long a try may take before it counts as lost: the longest a function can run.
+const LEASE: SignedDuration = minutes(15);
+/// The pause after a try that failed.
+const PAUSE: SignedDuration = seconds(30);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Report {
@@ -468,7 +468,7 @@ impl Stored<Report> {
             return false;
         }
         self.internal.tries += 1;
-        self.internal.next_action_at = Some(now.plus_millis(LEASE));
+        self.internal.next_action_at = Some(now.plus(LEASE));
         true
     }
 
@@ -505,7 +505,7 @@ impl Stored<Report> {
     /// Records that an attempt failed: there is another one, or the report has failed.
     pub fn record_failed_attempt(&mut self, now: Timestamp) {
         if self.internal.tries < TRIES {
-            self.internal.next_action_at = Some(now.plus_millis(PAUSE));
+            self.internal.next_action_at = Some(now.plus(PAUSE));
         } else {
             self.object.status = ReportStatus::Failed;
             self.record(EventType::ReportFailed);
@@ -639,7 +639,7 @@ mod tests {
                 report.object.status == ReportStatus::Failed,
                 number == TRIES
             );
-            now = now.plus_millis(PAUSE);
+            now = now.plus(PAUSE);
         }
         assert!(!report.begin(now));
         assert_eq!(report.internal.next_action_at, None);
@@ -652,6 +652,6 @@ mod tests {
     fn a_try_that_was_lost_is_made_again() {
         let mut report = report(parameters(json!({}))).unwrap();
         assert!(report.begin(report.object.created));
-        assert!(report.begin(report.object.created.plus_millis(LEASE)));
+        assert!(report.begin(report.object.created.plus(LEASE)));
     }
 }

@@ -17,7 +17,7 @@ use crate::models::charging_session::network::{
 };
 use crate::models::charging_station::Price;
 use crate::money::Currency;
-use crate::time::{HOUR, Timestamp};
+use crate::time::{HOUR, SignedDuration, Timestamp, millis, whole_millis};
 
 /// The most that a session may cost or use, in minor units and Wh: more is a mistake of the network.
 const MOST: i64 = 1_000_000_000;
@@ -62,9 +62,9 @@ impl Cdr {
         let (started, ended) = (self.start_date_time, self.end_date_time);
         let (mut times, charging_ended) = times(&self.charging_periods, started, ended);
         if self.charging_periods.is_empty() {
-            let parking = millis(self.total_parking_time.unwrap_or_default());
-            let whole = ended.millis_since(started).max(0);
-            let parking = parking.clamp(0, whole);
+            let parking = duration(self.total_parking_time.unwrap_or_default());
+            let whole = ended.since(started).max(SignedDuration::ZERO);
+            let parking = parking.clamp(SignedDuration::ZERO, whole);
             times = Times {
                 charging: whole - parking,
                 parking,
@@ -134,10 +134,12 @@ fn watt_hours(kwh: Decimal) -> Result<i64, String> {
         .ok_or_else(|| format!("{kwh} kWh is beyond reason"))
 }
 
-/// Hours as milliseconds.
-fn millis(hours: Decimal) -> i64 {
-    let millis = hours.checked_mul(HOUR.into()).and_then(rounded);
-    millis.unwrap_or(i64::MAX)
+/// So many hours, in whole milliseconds.
+fn duration(hours: Decimal) -> SignedDuration {
+    let rounded = hours
+        .checked_mul(whole_millis(HOUR).into())
+        .and_then(rounded);
+    millis(rounded.unwrap_or(i64::MAX))
 }
 
 /// An amount in minor units. One without tax has none.
@@ -165,7 +167,7 @@ fn times(
     let mut times = Times::default();
     let mut parked_since = None;
     if periods.is_empty() {
-        times.charging = ended.millis_since(started).max(0);
+        times.charging = ended.since(started).max(SignedDuration::ZERO);
     }
     for (place, period) in periods.iter().enumerate() {
         let from = if place == 0 {
@@ -175,7 +177,7 @@ fn times(
         };
         let until = periods.get(place + 1);
         let until = until.map_or(ended, |next| next.start_date_time);
-        let lasts = until.millis_since(from).max(0);
+        let lasts = until.since(from).max(SignedDuration::ZERO);
         match period.is_parking() {
             true => {
                 times.parking += lasts;
@@ -205,6 +207,7 @@ impl ChargingPeriod {
 mod tests {
     use super::*;
     use crate::ocpi::reader::lenient;
+    use crate::time::minutes;
     use serde_json::{Value, json};
 
     fn at(text: &str) -> Timestamp {
@@ -258,14 +261,14 @@ mod tests {
                 gross: 485
             })
         );
-        let minutes = |charging: i64, parking: i64| Times {
-            charging: charging * 60_000,
-            parking: parking * 60_000,
+        let times = |charging, parking| Times {
+            charging: minutes(charging),
+            parking: minutes(parking),
         };
-        assert_eq!(report.times, minutes(30, 15));
+        assert_eq!(report.times, times(30, 15));
         assert_eq!(report.charging_ended, Some(at("2026-03-01T10:30:00Z")));
         let plain = session(json!({"charging_periods": [], "total_cost": null})).unwrap();
-        assert_eq!((plain.times, plain.charging_ended), (minutes(45, 0), None));
+        assert_eq!((plain.times, plain.charging_ended), (times(45, 0), None));
         assert_eq!(plain.total, None);
         for (theirs, ours) in [
             ("COMPLETED", ReportedState::Completed),
@@ -302,7 +305,7 @@ mod tests {
                 gross: 484
             }
         );
-        assert_eq!(report.times.parking, 30 * 60_000);
+        assert_eq!(report.times.parking, minutes(30));
         let net = cdr(json!({"total_cost": {"excl_vat": 4}})).unwrap();
         assert_eq!(
             net.billed.total,
@@ -316,7 +319,7 @@ mod tests {
         let coarse = cdr(json!({"charging_periods": []})).unwrap();
         assert_eq!(
             (coarse.times.charging, coarse.times.parking),
-            (2_700_000, 900_000)
+            (minutes(45), minutes(15))
         );
         let credit = cdr(json!({"credit": true, "credit_reference_id": "C0",
             "total_cost": {"excl_vat": -4, "incl_vat": -4.84}}));

@@ -15,7 +15,7 @@ use crate::id::{Id, Kind};
 use crate::models::reservation::ReservationRequest;
 use crate::ocpi::object::ObjectId;
 use crate::origin::{Mode, Tenant};
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{SignedDuration, Timestamp, millis, minutes};
 
 /// What time it is.
 pub trait Clock: Send + Sync {
@@ -312,8 +312,8 @@ fn digest_of(what: &str, name: &str) -> String {
     format!("{what}-{}", hex::encode(&digest[..16]))
 }
 
-/// The longest a queue can hold a message back, in milliseconds.
-const QUEUE_DELAY: i64 = 15 * MINUTE;
+/// The longest a queue can hold a message back.
+const QUEUE_DELAY: SignedDuration = minutes(15);
 
 /// Sends a message at a moment: at once, on the queue's delay, or on a schedule, by how far away it is.
 ///
@@ -326,11 +326,12 @@ pub async fn send_at(
     at: Timestamp,
     message: &Message,
 ) -> Result<()> {
-    let wait = at.millis_since(now);
+    let wait = at.since(now);
     if wait > QUEUE_DELAY {
         return schedules.set(&message.schedule_name(), at, message).await;
     }
-    let seconds = u16::try_from((wait.max(0) + 999) / 1000).unwrap_or(900);
+    let seconds =
+        u16::try_from((wait.max(SignedDuration::ZERO) + millis(999)).as_secs()).unwrap_or(900);
     queue.send(message, seconds).await
 }
 
@@ -390,7 +391,7 @@ mod tests {
         let notes = Notes::default();
         let now = Timestamp::from_unix_millis(0);
         for wait in [-5, 0, 1, 4_999, 900_000, 900_001] {
-            let sent = send_at(&notes, &notes, now, now.plus_millis(wait), &message);
+            let sent = send_at(&notes, &notes, now, now.plus(millis(wait)), &message);
             sent.await.unwrap();
         }
         let want = [

@@ -29,7 +29,7 @@ use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
 use crate::money::Currency;
 use crate::origin::{Origin, Tenant};
-use crate::time::{SECOND, Timestamp};
+use crate::time::{SignedDuration, Timestamp, millis, seconds};
 use crate::window::Window;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
@@ -39,8 +39,8 @@ const AT_ONCE: usize = 98;
 const BATCH: usize = 50;
 /// How many such transactions run at a time.
 const ABREAST: usize = 8;
-/// How long an invoice may be in the making before it counts as given up, in milliseconds: longer than any request lasts.
-const MAKING: i64 = 40 * SECOND;
+/// How long an invoice may be in the making before it counts as given up: longer than any request lasts.
+const MAKING: SignedDuration = seconds(40);
 /// Before 2026, when the service began, no fee was paid; in milliseconds since 1970.
 const FIRST_FEE: i64 = 1_767_225_600_000;
 
@@ -334,7 +334,7 @@ impl Store {
             owner: owner(origin),
             request: request(origin),
             begun: origin.now,
-            deadline: origin.now.plus_millis(MAKING),
+            deadline: origin.now.plus(MAKING),
         };
         self.write_making(&origin.tenant, &making, None).await?;
         Ok(making)
@@ -344,10 +344,7 @@ impl Store {
     async fn take_up(&self, origin: &Origin, before: Making) -> Result<Making> {
         let making = Making {
             request: request(origin),
-            deadline: origin
-                .now
-                .plus_millis(MAKING)
-                .max(before.deadline.plus_millis(1)),
+            deadline: origin.now.plus(MAKING).max(before.deadline.plus(millis(1))),
             ..before.clone()
         };
         self.write_making(&origin.tenant, &making, Some(&before))

@@ -25,7 +25,7 @@ use crate::ocpi::object::{Module, ObjectId};
 use crate::ocpi::party::PartyId;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::network::Subject;
-use crate::time::{DAY, MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp, days};
 
 impl Record for Network {
     fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a NetworkInternal) -> Key<'a> {
@@ -101,8 +101,8 @@ pub struct CommandOutcome {
 /// How many results of one command are kept.
 const MAX_RESULTS: usize = 10;
 
-/// How long a command is kept, in milliseconds.
-const COMMAND_KEPT: i64 = 30 * DAY;
+/// How long a command is kept.
+const COMMAND_KEPT: SignedDuration = days(30);
 
 /// How far a pull has come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -373,7 +373,7 @@ impl Store {
         item.insert(STATE.into(), state(command)?);
         item.insert("results".into(), n(command.results.len()));
         item.insert("version".into(), n(command.results.len() + 1));
-        let expiry = command.sent.plus_millis(COMMAND_KEPT);
+        let expiry = command.sent.plus(COMMAND_KEPT);
         item.insert("ttl".into(), n(expiry.unix_seconds()));
         let put = self.client.put_item().table_name(&self.table);
         let put = put.set_item(Some(item));
@@ -434,7 +434,7 @@ impl Store {
             page: pull.pages,
         });
         item.insert(STATE.into(), state(&(pull.started, ids))?);
-        let expiry = pull.started.plus_millis(7 * DAY);
+        let expiry = pull.started.plus(days(7));
         item.insert("ttl".into(), n(expiry.unix_seconds()));
         let put = self.client.put_item().table_name(&self.table);
         let put = put.set_item(Some(item)).send().await;
@@ -741,8 +741,8 @@ impl SentCommand {
     }
 }
 
-/// How long a network is believed to be as it was read, in milliseconds: a suspension holds everywhere after that.
-const BELIEVED: i64 = MINUTE;
+/// How long a network is believed to be as it was read: a suspension holds everywhere after that.
+const BELIEVED: SignedDuration = MINUTE;
 
 /// How many networks are remembered.
 const MAX_KNOWN: usize = 1_000;
@@ -788,16 +788,16 @@ impl KnownNetworks {
 }
 
 impl Pull {
-    /// A pull of these modules. It is a full one the first time, when the last full one is so many milliseconds old, and when an
+    /// A pull of these modules. It is a full one the first time, when the last full one began `full_interval` ago, and when an
     /// operator has asked for one.
     pub fn begin(
         last: Option<Self>,
         modules: Vec<Module>,
-        full_interval: i64,
+        full_interval: SignedDuration,
         now: Timestamp,
     ) -> Self {
         let last_full = last.as_ref().and_then(|last| last.last_full);
-        let is_recent = last_full.is_some_and(|at| now.millis_since(at) < full_interval);
+        let is_recent = last_full.is_some_and(|at| now.since(at) < full_interval);
         Self {
             full: !is_recent,
             started: now,
@@ -849,6 +849,7 @@ impl Pull {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::{DAY, millis};
 
     #[test]
     fn a_pull_is_full_the_first_time_once_a_day_and_when_it_is_asked_for() {
@@ -858,13 +859,13 @@ mod tests {
         };
         let mut first = Pull::begin(None, vec![Module::Locations], DAY, now);
         assert!(first.full && first.since.is_none());
-        first.finish(now.plus_millis(MINUTE));
-        let mut second = begin(&first, now.plus_millis(DAY - 1));
+        first.finish(now.plus(MINUTE));
+        let mut second = begin(&first, now.plus(DAY - millis(1)));
         assert!(!second.full && second.since == Some(now));
-        second.finish(now.plus_millis(DAY));
+        second.finish(now.plus(DAY));
         assert_eq!(second.last_full, Some(now));
-        assert!(begin(&second, now.plus_millis(DAY)).full);
+        assert!(begin(&second, now.plus(DAY)).full);
         second.ask_for_full();
-        assert!(begin(&second, now.plus_millis(DAY - 1)).full);
+        assert!(begin(&second, now.plus(DAY - millis(1))).full);
     }
 }

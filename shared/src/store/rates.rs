@@ -57,7 +57,7 @@ impl Store {
                 .table_name(&self.table)
                 .set_key(Some(key_item(Key::Rate { tenant })))
                 .expression_attribute_names("#ttl", "ttl")
-                .expression_attribute_values(":ttl", n(now.plus_millis(HOUR).unix_seconds()))
+                .expression_attribute_values(":ttl", n(now.plus(HOUR).unix_seconds()))
                 .expression_attribute_values(":full", n(reserve.full_before))
                 .return_values(ReturnValue::UpdatedNew)
                 .return_values_on_condition_check_failure(

@@ -574,7 +574,7 @@ records! {
         }
 
         fn expires(&self) -> Option<Timestamp> {
-            Some(self.created.plus_millis(event::KEPT))
+            Some(self.created.plus(event::KEPT))
         }
     }
 
@@ -608,7 +608,7 @@ records! {
         }
 
         fn expires(&self) -> Option<Timestamp> {
-            Some(self.created.plus_millis(event::KEPT))
+            Some(self.created.plus(event::KEPT))
         }
     }
 
@@ -804,7 +804,7 @@ mod tests {
         assert!(super::super::item::string(&item, "next_pk").starts_with("DUE#"));
         assert_eq!(
             number(&item, "ttl"),
-            event.created.plus_millis(event::KEPT).unix_seconds()
+            event.created.plus(event::KEPT).unix_seconds()
         );
         let done = Stored::with_internal(event, EventInternal::planned(Vec::new()));
         let done = to_item(&done, &origin()).unwrap();

@@ -49,14 +49,14 @@ use crate::models::reservation::{
 };
 use crate::models::vehicle::ConnectorType;
 use crate::origin::Mode;
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp, millis, minutes, whole_millis};
 use crate::window::Window;
 
-/// The steps in which a window may be shifted, in milliseconds.
-const STEP: i64 = 5 * MINUTE;
+/// The steps in which a window may be shifted.
+const STEP: SignedDuration = minutes(5);
 
-/// How late an attempt that is due when a window begins may be made, in milliseconds.
-const LATE: i64 = MINUTE;
+/// How late an attempt that is due when a window begins may be made.
+const LATE: SignedDuration = MINUTE;
 
 /// What a reservation asks for, and the rules that apply to it.
 #[derive(Debug, Clone, Copy)]
@@ -119,13 +119,14 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
     let earliest = reservation
         .earliest_start
         .unwrap_or(ideal.from)
-        .max(now.plus_millis(-LATE))
-        .max(ideal.from.plus_millis(-LEAD - LATE));
+        .max(now.plus(-LATE))
+        .max(ideal.from.plus(-LEAD - LATE));
     let latest = reservation.latest_end.unwrap_or(ideal.until);
     // Both divisions round towards the ideal window.
-    let first = -ideal.from.millis_since(earliest).div_euclid(STEP);
-    let last = latest.millis_since(ideal.until).div_euclid(STEP);
-    let windows = (first..=last).map(|shift| ideal.shifted(shift * STEP));
+    let steps = |duration| whole_millis(duration).div_euclid(whole_millis(STEP));
+    let first = -steps(ideal.from.since(earliest));
+    let last = steps(latest.since(ideal.until));
+    let windows = (first..=last).map(|count| ideal.shifted(millis(count * whole_millis(STEP))));
     let mut windows: Vec<_> = windows
         .filter(|window| window.from >= earliest && window.until <= latest)
         .collect();
@@ -136,12 +137,12 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
 
 /// Minutes between the starts of two windows.
 fn shift(window: &Window, preferred: &Window) -> i64 {
-    window.from.millis_since(preferred.from).abs() / MINUTE
+    window.from.since(preferred.from).abs().as_mins()
 }
 
 /// Whether it is not too late for a window.
 pub fn can_begin(window: &Window, now: Timestamp) -> bool {
-    window.from >= now.plus_millis(-LATE)
+    window.from >= now.plus(-LATE)
 }
 
 /// The connectors of a station that pass every filter but the calendars. `allowed` says of each window of the request whether

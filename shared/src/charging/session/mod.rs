@@ -27,20 +27,20 @@ use crate::models::stored::Stored;
 use crate::models::vehicle::Vehicle;
 use crate::money::Currency;
 use crate::operation::Operation;
-use crate::time::{DAY, MINUTE, SECOND, Timestamp};
+use crate::time::{DAY, SECOND, SignedDuration, Timestamp, millis, minutes};
 use crate::window::Window;
 
 pub use network::{CardSession, Outcome};
 
-/// How long before its reserved start a vehicle counts as come for its reservation, in milliseconds.
-const EARLY: i64 = 15 * MINUTE;
+/// How long before its reserved start a vehicle counts as come for its reservation.
+const EARLY: SignedDuration = minutes(15);
 
-/// The maximum duration of a session, in milliseconds.
-pub const LONGEST: i64 = DAY;
+/// The maximum duration of a session.
+pub const LONGEST: SignedDuration = DAY;
 
-/// By how much the hold of a parked vehicle is extended at a time, in milliseconds: less than the half hour before its window
+/// By how much the hold of a parked vehicle is extended at a time: less than the half hour before its window
 /// at which a reservation is matched, so that a parked vehicle does not keep others from reserving its connector.
-pub const HOLD: i64 = 20 * MINUTE;
+pub const HOLD: SignedDuration = minutes(20);
 
 impl SessionCostLine {
     pub(super) fn of(line: &Line) -> Self {
@@ -89,7 +89,7 @@ pub struct CalendarEntries<'a> {
 pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
     let expected = vehicle.iter().filter(|entry| {
         entry.holder.is(Kind::Reservation)
-            && entry.window.from.plus_millis(-EARLY) <= now
+            && entry.window.from.plus(-EARLY) <= now
             && now < entry.window.until
     });
     let mut holders: Vec<Id> = expected.map(|entry| entry.holder.clone()).collect();
@@ -157,7 +157,7 @@ impl Parties<'_> {
         }
         let moment = Window {
             from: now,
-            until: now.plus_millis(1),
+            until: now.plus(millis(1)),
         };
         if !opening_hours::is_open(station, &moment) {
             return Err(conflict("charging_station", "The station is closed now."));
@@ -246,9 +246,9 @@ impl ChargingSession {
         let limit = new.session_limit.map(NonZeroU32::get);
         let most_energy = room.min(limit.unwrap_or(u32::MAX));
         let parks = limit.is_none_or(|limit| limit > room);
-        let charged = simulation::millis_until(power, most_energy).unwrap_or(LONGEST);
-        let charged = now.plus_millis(charged.clamp(SECOND, LONGEST));
-        let latest = now.plus_millis(LONGEST);
+        let charged = simulation::time_until(power, most_energy).unwrap_or(LONGEST);
+        let charged = now.plus(charged.clamp(SECOND, LONGEST));
+        let latest = now.plus(LONGEST);
         let ends = [
             (!parks).then_some((charged, EndReason::SessionLimit)),
             opening_hours::closes(station, now, latest)

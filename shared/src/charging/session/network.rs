@@ -20,11 +20,11 @@ use crate::models::event_type::EventType;
 use crate::models::stored::Stored;
 use crate::models::vehicle::Vehicle;
 use crate::money::Currency;
-use crate::time::{DAY, Timestamp};
+use crate::time::{SignedDuration, Timestamp, days, whole_millis};
 
-/// How long after a session was created its price can become final so that invoices find the session, in milliseconds. A price that
+/// How long after a session was created its price can become final so that invoices find the session. A price that
 /// becomes final later is billed as an adjustment.
-const FOUND: i64 = 6 * DAY;
+const FOUND: SignedDuration = days(6);
 
 /// What a CDR led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,8 +258,8 @@ impl Stored<ChargingSession> {
             zone: &zone.unwrap_or(TimeZone::UTC),
             usage: Usage {
                 energy: energy.max(0).unsigned_abs(),
-                charging: times.charging.max(0).unsigned_abs(),
-                parking: times.parking.max(0).unsigned_abs(),
+                charging: whole_millis(times.charging).max(0).unsigned_abs(),
+                parking: whole_millis(times.parking).max(0).unsigned_abs(),
             },
         };
         tariff::cost(pricing, self.object.currency, course)
@@ -366,7 +366,7 @@ impl Stored<ChargingSession> {
         let ours = self.price(&pricing, cdr.energy, cdr.times);
         self.object.price_check =
             is_priced(&pricing).then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
-        let is_late = now.millis_since(self.object.created) > FOUND;
+        let is_late = now.since(self.object.created) > FOUND;
         let own = if is_late { Total::default() } else { total };
         self.set_cost(own, &ours, CostSource::Cdr);
         if is_late {

@@ -15,7 +15,7 @@ use crate::models::event_type::EventType;
 use crate::models::stored::Stored;
 use crate::operation::{Operation, Simulation};
 use crate::origin::Mode;
-use crate::time::Timestamp;
+use crate::time::{SignedDuration, Timestamp, whole_millis};
 use crate::window::Window;
 
 impl Stored<ChargingSession> {
@@ -42,9 +42,10 @@ impl Stored<ChargingSession> {
             .internal
             .next_action_at
             .map_or(moment, |due| due.min(moment));
-        let elapsed = moment.millis_since(self.object.session_started).max(0);
+        let elapsed = moment.since(self.object.session_started);
+        let elapsed = elapsed.max(SignedDuration::ZERO);
         let full = match self.internal.parks {
-            true => simulation::millis_until(self.internal.power, self.internal.most_energy),
+            true => simulation::time_until(self.internal.power, self.internal.most_energy),
             false => None,
         };
         let charging = full.map_or(elapsed, |full| full.min(elapsed));
@@ -56,14 +57,14 @@ impl Stored<ChargingSession> {
             zone: &zone.unwrap_or(TimeZone::UTC),
             usage: Usage {
                 energy,
-                charging: charging.unsigned_abs(),
-                parking: (elapsed - charging).unsigned_abs(),
+                charging: whole_millis(charging).unsigned_abs(),
+                parking: whole_millis(elapsed - charging).unsigned_abs(),
             },
         };
         let cost = tariff::cost(&self.internal.pricing, self.object.currency, course);
         self.object.charging_ended = full
             .filter(|full| *full <= elapsed)
-            .map(|full| self.object.session_started.plus_millis(full));
+            .map(|full| self.object.session_started.plus(full));
         self.object.energy_consumed = i64::try_from(energy).unwrap_or(i64::MAX);
         self.object.amount_due = cost.gross;
         self.object.net = cost.net;
@@ -136,7 +137,7 @@ impl Stored<ChargingSession> {
             self.object.ends_by_reason = Some(EndReason::Reservation);
         }
         let ends_by = self.object.ends_by.unwrap_or(ends_by);
-        self.internal.next_action_at = Some(held.plus_millis(HOLD).min(ends_by));
+        self.internal.next_action_at = Some(held.plus(HOLD).min(ends_by));
         let was_charging = self.object.charging_ended.is_none();
         self.charge_until(simulation, held);
         self.object.updated = now;

@@ -10,7 +10,7 @@ use crate::models::transaction::TransactionStatus;
 use crate::models::vehicle::ConnectorType;
 use crate::ocpi;
 use crate::origin::Mode;
-use crate::time::HOUR;
+use crate::time::{HOUR, hours, whole_millis};
 use serde_json::{Value, json};
 
 fn at(text: &str) -> Timestamp {
@@ -145,7 +145,7 @@ fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_aft
     let mut scene = scene();
     let ends = |scene: &Scene, change| {
         let session = scene.start(change).unwrap();
-        let after = |moment: Option<Timestamp>| moment.unwrap().millis_since(now());
+        let after = |moment: Option<Timestamp>| moment.unwrap().since(now());
         (
             after(session.object.ends_by),
             session.object.ends_by_reason.unwrap(),
@@ -154,10 +154,11 @@ fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_aft
     };
     use EndReason::{MaximumDuration, Reservation, SessionLimit, StationClosing};
     // 80 % of 60 kWh at 22 kW, and then it parks.
-    let full = 48 * HOUR / 22 + 1;
+    let full = hours(48) / 22;
+    let full = millis(whole_millis(full) + 1);
     assert_eq!(ends(&scene, json!({})), (LONGEST, MaximumDuration, full));
     let limit = json!({"session_limit": 11_000});
-    let half = HOUR / 2;
+    let half = minutes(30);
     assert_eq!(ends(&scene, limit.clone()), (half, SessionLimit, half));
     // A limit that the battery does not hold is never reached.
     let beyond = json!({"session_limit": 48_001});
@@ -169,9 +170,9 @@ fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_aft
     );
     scene.battery_level = None;
     scene.connector = vec![entry(Kind::Reservation, 1, "11:00", "12:00")];
-    assert_eq!(ends(&scene, json!({})), (3 * HOUR, Reservation, full));
+    assert_eq!(ends(&scene, json!({})), (hours(3), Reservation, full));
     scene.connector = vec![entry(Kind::Reservation, 1, "08:20", "09:20")];
-    let soon = 20 * MINUTE;
+    let soon = minutes(20);
     assert_eq!(ends(&scene, json!({})), (soon, Reservation, soon));
     scene.connector.clear();
     // 2026-03-01 is a Sunday.
@@ -182,7 +183,7 @@ fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_aft
         from: "07:00".into(),
         until: "10:00".into(),
     }];
-    let closing = 2 * HOUR;
+    let closing = hours(2);
     assert_eq!(ends(&scene, json!({})), (closing, StationClosing, closing));
     assert_eq!(ends(&scene, limit), (half, SessionLimit, half));
     scene.station.capabilities.access_24_7 = true;
@@ -210,7 +211,7 @@ fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
     scene.battery_level = Some(78.0);
     let session = scene.start(json!({})).unwrap();
     assert_eq!(session.internal.most_energy, 11_000);
-    let at = |minutes: i64| now().plus_millis(minutes * MINUTE);
+    let at = |count: i64| now().plus(minutes(count));
     let mut ended = session;
     ended.internal.next_action_at = Some(at(600));
     let live = |minutes| ended.shown(simulated(), at(minutes));
@@ -248,7 +249,7 @@ fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
 fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_another_comes_or_its_last_moment() {
     let mut scene = scene();
     scene.battery_level = Some(100.0);
-    let at = |holds: i64| now().plus_millis(holds * HOLD + SECOND);
+    let at = |holds: i32| now().plus(holds * HOLD + SECOND);
     let mut session = scene.start(json!({})).unwrap();
     assert_eq!(session.internal.next_action_at, Some(at(0)));
     let own = Entry {
@@ -287,7 +288,7 @@ fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_another_comes_or_i
     }
     assert_eq!(
         (holds, session.internal.next_action_at),
-        (72, Some(now().plus_millis(LONGEST)))
+        (72, Some(now().plus(LONGEST)))
     );
 }
 
@@ -300,7 +301,7 @@ fn in_live_mode_nothing_is_simulated() {
     assert_eq!(scene.refusal(), (conflict, "charging_station".to_owned()));
     // One that an earlier release simulated.
     let live = Operation::of(Mode::Live, false);
-    let later = now().plus_millis(HOUR);
+    let later = now().plus(HOUR);
     assert_eq!(session.shown(live, later), session.object);
     let mut ended = session;
     assert!(!ended.extend_hold(live, &[], &[], later));
@@ -317,10 +318,10 @@ fn in_live_mode_nothing_is_simulated() {
 #[test]
 fn live_values_stop_growing_when_the_session_ends_by_itself() {
     let session = scene().start(json!({"session_limit": 11_000})).unwrap();
-    let live = |minutes| {
+    let live = |count| {
         let live = session
             .clone()
-            .shown(simulated(), now().plus_millis(minutes * MINUTE));
+            .shown(simulated(), now().plus(minutes(count)));
         (live.energy_consumed, live.amount_due)
     };
     assert_eq!(live(0), (0, 0));
@@ -332,7 +333,7 @@ fn live_values_stop_growing_when_the_session_ends_by_itself() {
 #[test]
 fn whoever_ends_it_late_ends_it_as_of_the_moment_it_ended() {
     let mut session = scene().start(json!({"session_limit": 11_000})).unwrap();
-    session.end(simulated(), now().plus_millis(HOUR)).unwrap();
+    session.end(simulated(), now().plus(HOUR)).unwrap();
     assert_eq!(
         session.object.session_ended,
         Some(at("2026-03-01T08:30:00Z"))
@@ -497,7 +498,7 @@ fn a_vehicle_is_expected_from_a_quarter_of_an_hour_before_its_time() {
 fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
     let paid = json!({"session_limit": 11_000, "payment_method": "pm_1"});
     let mut session = scene().start(paid).unwrap();
-    let later = now().plus_millis(HOUR);
+    let later = now().plus(HOUR);
     session.end(simulated(), later).unwrap();
     assert_eq!(session.internal.next_action_at, Some(later));
     assert!(session.is_unsettled(later));

@@ -8,7 +8,7 @@ use super::table::Cell;
 use crate::id::Id;
 use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
 use crate::models::reservation::Fee;
-use crate::time::Timestamp;
+use crate::time::{SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Totals {
@@ -17,7 +17,7 @@ pub(super) struct Totals {
     /// What of the gross amount is reservation fees.
     pub(super) fees_gross: i64,
     pub(super) energy: i64,
-    pub(super) millis: i64,
+    pub(super) duration: SignedDuration,
     pub(super) net: i64,
     pub(super) tax: i64,
     pub(super) paid: i64,
@@ -35,7 +35,8 @@ impl Totals {
         let ended = session.session_ended.unwrap_or(session.session_started);
         self.by_status[place(session.status)] += 1;
         self.energy += session.energy_consumed;
-        self.millis += ended.millis_since(session.session_started).max(0);
+        let duration = ended.since(session.session_started);
+        self.duration += duration.max(SignedDuration::ZERO);
         self.net += internal.net;
         self.tax += internal.tax;
         self.paid += session.amount_paid;
@@ -65,7 +66,7 @@ impl Totals {
     }
 
     pub(super) fn seconds(&self) -> i64 {
-        self.millis / 1000
+        self.duration.as_secs()
     }
 
     pub(super) fn gross(&self) -> i64 {

@@ -20,21 +20,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::models::charging_station::Price;
 use crate::money::Currency;
-use crate::time::{DAY, MINUTE, Timestamp};
+use crate::time::{DAY, SignedDuration, Timestamp, days, minutes};
 use crate::window::Window;
 
-/// How long a session waits for the network's report that it has begun, in milliseconds.
-pub const START_PATIENCE: i64 = 5 * MINUTE;
+/// How long a session waits for the network's report that it has begun.
+pub const START_PATIENCE: SignedDuration = minutes(5);
 
-/// How long after STOP_SESSION it is sent again, in milliseconds, and how often it is sent.
-pub const STOP_PATIENCE: i64 = 5 * MINUTE;
+/// How long after STOP_SESSION it is sent again, and how often it is sent.
+pub const STOP_PATIENCE: SignedDuration = minutes(5);
 pub const MAX_STOPS: u32 = 5;
 
-/// How long after the end of a session its CDR is waited for, in milliseconds.
-pub const CDR_PATIENCE: i64 = 3 * DAY;
+/// How long after the end of a session its CDR is waited for.
+pub const CDR_PATIENCE: SignedDuration = days(3);
 
-/// How long a session lasts before the service asks the network to end it, in milliseconds.
-pub const LONGEST: i64 = DAY;
+/// How long a session lasts before the service asks the network to end it.
+pub const LONGEST: SignedDuration = DAY;
 
 /// What is stored with a session at a network's station.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -89,11 +89,13 @@ pub struct Stop {
     pub next: Option<Timestamp>,
 }
 
-/// How long a vehicle charged and was parked, in milliseconds.
+/// How long a vehicle charged and was parked. Rows hold whole milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
-    pub charging: i64,
-    pub parking: i64,
+    #[serde(with = "crate::time::as_millis")]
+    pub charging: SignedDuration,
+    #[serde(with = "crate::time::as_millis")]
+    pub parking: SignedDuration,
 }
 
 /// An amount in minor units.
@@ -223,7 +225,7 @@ mod tests {
             },
             credit: credits.is_some(),
             credits: credits.filter(|id| !id.is_empty()).map(Into::into),
-            last_updated: Timestamp::from_unix_millis(minute * MINUTE),
+            last_updated: Timestamp::EPOCH.plus(minutes(minute)),
         }
     }
 

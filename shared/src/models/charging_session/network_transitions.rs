@@ -24,17 +24,17 @@ impl Stored<ChargingSession> {
         self.internal.next_action_at = match object.status {
             SessionStatus::Pending => Some(match network.start_sent {
                 None => object.created,
-                Some(_) => object.created.plus_millis(START_PATIENCE),
+                Some(_) => object.created.plus(START_PATIENCE),
             }),
             SessionStatus::Active => {
-                let longest = object.session_started.plus_millis(LONGEST);
+                let longest = object.session_started.plus(LONGEST);
                 let longest = network.stop.is_none().then_some(longest);
                 let held = network.hold.map(|hold| hold.until);
                 [stop, longest, held].into_iter().flatten().min()
             }
             SessionStatus::Completed if network.final_at.is_none() => {
                 let ended = object.session_ended.unwrap_or(now);
-                Some(ended.plus_millis(CDR_PATIENCE))
+                Some(ended.plus(CDR_PATIENCE))
             }
             // Its charge may be due.
             SessionStatus::Completed => self.internal.next_action_at,
@@ -139,7 +139,7 @@ impl Stored<ChargingSession> {
     pub fn mark_stop_sent(&mut self, now: Timestamp) {
         if let Some(stop) = self.network_mut().and_then(|network| network.stop.as_mut()) {
             stop.sent += 1;
-            stop.next = (stop.sent < MAX_STOPS).then(|| now.plus_millis(STOP_PATIENCE));
+            stop.next = (stop.sent < MAX_STOPS).then(|| now.plus(STOP_PATIENCE));
         }
         self.plan(now);
     }

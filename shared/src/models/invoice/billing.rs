@@ -15,9 +15,9 @@ use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
 use crate::money::Currency;
 use crate::origin::Mode;
-use crate::time::{DAY, Timestamp};
+use crate::time::{SignedDuration, Timestamp, days};
 
-const LONGEST_PERIOD: i64 = 366 * DAY;
+const LONGEST_PERIOD: SignedDuration = days(366);
 
 /// The body of `POST /v1/invoices`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -67,7 +67,7 @@ impl NewInvoice {
         if self.period_end <= self.period_start {
             return Err(invalid("period_end", "must lie after period_start"));
         }
-        if self.period_end.millis_since(self.period_start) > LONGEST_PERIOD {
+        if self.period_end.since(self.period_start) > LONGEST_PERIOD {
             return Err(invalid(
                 "period_end",
                 "must lie at most 366 days after period_start",

@@ -122,7 +122,7 @@ impl LineItem {
             description: describe(session, internal, ended),
             driver: Some(session.driver.clone()),
             driver_name: some(driver),
-            duration_seconds: Some(ended.millis_since(started) / 1000),
+            duration_seconds: Some(ended.since(started).as_secs()),
             ended: Some(ended),
             energy_wh: session.energy_consumed,
             free: gross == 0,
@@ -170,7 +170,7 @@ impl LineItem {
     /// Fees carry no tax: no tax rate is known for them.
     pub(super) fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
         let (from, until) = (reservation.reserved_start, reservation.reserved_end);
-        let lasts = |from: Timestamp| until.map(|until| until.millis_since(from) / 1000);
+        let lasts = |from: Timestamp| until.map(|until| until.since(from).as_secs());
         Self {
             id: reservation.id.as_kind(Kind::LineItem),
             amount: fee.amount,

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 pub use self::billing::{Billable, NewInvoice};
 pub use self::line_item::{LineItem, LineType};
 use super::body::RequestBody;
+use super::condition::Condition;
 use super::event_type::EventType;
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
 use super::sized;
@@ -29,16 +30,16 @@ use crate::fields::text::Description;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::size::Size;
-use crate::time::{DAY, MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp, days};
 
 /// How many line items an invoice shows; the others are on pages of their own.
 pub const SHOWN_LINES: usize = 100;
 /// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
 const SHOWN_BYTES: usize = 96 * 1024;
-/// How long after its creation an invoice is due, in milliseconds.
-const TERM: i64 = 30 * DAY;
-/// How long an attempt to pay may take before it counts as interrupted, in milliseconds.
-const LEASE: i64 = MINUTE;
+/// How long after its creation an invoice is due.
+const TERM: SignedDuration = days(30);
+/// How long an attempt to pay may take before it counts as interrupted.
+const LEASE: SignedDuration = MINUTE;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Invoice {
@@ -175,15 +176,18 @@ impl RequestBody for PayInvoice {
 }
 
 impl InvoiceFilter {
-    /// What the members of an invoice must be that a filter of this name lets through.
-    pub fn conditions(name: Option<&str>, now: Timestamp) -> Vec<(&'static str, String)> {
+    /// The conditions that an invoice meets which a filter of this name lets through.
+    pub fn conditions(name: Option<&str>, now: Timestamp) -> Vec<Condition<'static>> {
         match name {
             None => Vec::new(),
             Some("overdue") => vec![
-                ("status", "open".to_owned()),
-                ("due_date<", now.to_string()),
+                Condition::equals("status", "open"),
+                Condition::Before {
+                    member: "due_date",
+                    at: now,
+                },
             ],
-            Some(status) => vec![("status", status.to_owned())],
+            Some(status) => vec![Condition::equals("status", status)],
         }
     }
 }
@@ -223,7 +227,7 @@ impl Invoice {
             created: now,
             currency,
             description: new.description,
-            due_date: now.plus_millis(TERM),
+            due_date: now.plus(TERM),
             fleet: new.fleet,
             line_items_has_more: billed.len() > shown,
             line_items: billed.into_iter().take(shown).map(|one| one.line).collect(),

@@ -1,6 +1,7 @@
 use super::*;
 use crate::models::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
 use crate::origin::Mode;
+use crate::time::millis;
 use serde_json::json;
 
 pub fn at(text: &str) -> Timestamp {
@@ -263,13 +264,13 @@ fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
         (None, None)
     );
     invoice.finalize(now).unwrap();
-    let late = invoice.object.due_date.plus_millis(1);
+    let late = invoice.object.due_date.plus(millis(1));
     assert_eq!(invoice.internal.next_action_at, Some(late));
     assert_eq!(invoice.concern(invoice.object.due_date), None);
     assert_eq!(invoice.concern(late), Some(Concern::Overdue));
     let method = method(json!({}));
     invoice.begin_payment(method, PaymentMethodInternal::default(), now);
-    let lost = now.plus_millis(LEASE);
+    let lost = now.plus(LEASE);
     assert_eq!(
         (invoice.internal.next_action_at, invoice.concern(now)),
         (Some(lost), None)
@@ -287,7 +288,7 @@ fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
         ..InvoiceChange::default()
     };
     invoice.update(later).unwrap();
-    assert_eq!(invoice.internal.next_action_at, Some(late.plus_millis(1)));
+    assert_eq!(invoice.internal.next_action_at, Some(late.plus(millis(1))));
     invoice.void().unwrap();
     assert_eq!(invoice.internal.next_action_at, None);
 }

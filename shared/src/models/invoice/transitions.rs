@@ -9,7 +9,7 @@ use crate::models::event_type::EventType;
 use crate::models::payment_method::{PaymentMethod, PaymentMethodInternal};
 use crate::models::stored::Stored;
 use crate::models::transaction::{Transaction, TransactionStatus};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, millis};
 
 impl Stored<Invoice> {
     /// Applies an update to a draft or open invoice; what the body leaves out stays.
@@ -45,8 +45,8 @@ impl Stored<Invoice> {
     /// Updates the time of the next action.
     fn schedule(&mut self) {
         let attempt = self.internal.attempt.as_ref();
-        let lost = attempt.map(|attempt| attempt.begun.plus_millis(LEASE));
-        let overdue = self.object.due_date.plus_millis(1);
+        let lost = attempt.map(|attempt| attempt.begun.plus(LEASE));
+        let overdue = self.object.due_date.plus(millis(1));
         let overdue = (!self.internal.overdue_notified).then_some(overdue);
         self.internal.next_action_at = match self.object.status {
             InvoiceStatus::Draft => self.internal.finalize_at,
@@ -58,7 +58,7 @@ impl Stored<Invoice> {
 
     /// What has to be done about the invoice now.
     pub fn concern(&self, now: Timestamp) -> Option<Concern> {
-        let lost = |attempt: &Attempt| attempt.begun.plus_millis(LEASE) <= now;
+        let lost = |attempt: &Attempt| attempt.begun.plus(LEASE) <= now;
         if self.object.status == InvoiceStatus::Draft {
             self.internal
                 .finalize_at

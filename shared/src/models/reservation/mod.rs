@@ -28,12 +28,12 @@ use crate::error::Result;
 use crate::fields::metadata::Metadata;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{SignedDuration, Timestamp, minutes};
 
-/// How long before `ideal_start` the first attempt to confirm is made, in milliseconds.
-pub const LEAD: i64 = 30 * MINUTE;
-/// The time between two attempts to confirm, in milliseconds.
-pub const RETRY: i64 = 5 * MINUTE;
+/// How long before `ideal_start` the first attempt to confirm is made.
+pub const LEAD: SignedDuration = minutes(30);
+/// The time between two attempts to confirm.
+pub const RETRY: SignedDuration = minutes(5);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Reservation {
@@ -319,18 +319,18 @@ impl Reservation {
     }
 
     fn first_attempt(&self, now: Timestamp) -> Timestamp {
-        self.ideal_start.plus_millis(-LEAD).max(now)
+        self.ideal_start.plus(-LEAD).max(now)
     }
 
     /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, also for a reservation
     /// that an earlier release stored with a later `latest_end`: at one attempt every 5 minutes from 30 minutes before
     /// `ideal_start` on, that bounds the number of attempts at 2,023.
     fn last_attempt(&self) -> Timestamp {
-        let length = self.ideal_end.millis_since(self.ideal_start);
-        let latest_start = self.latest_end.map(|end| end.plus_millis(-length));
+        let length = self.ideal_end.since(self.ideal_start);
+        let latest_start = self.latest_end.map(|end| end.plus(-length));
         self.ideal_start
             .max(latest_start.unwrap_or(self.ideal_start))
-            .min(self.ideal_start.plus_millis(LATEST))
+            .min(self.ideal_start.plus(LATEST))
     }
 
     /// Whether cancelling is free: before the reservation is confirmed, and until `free_until_before` seconds before the start.

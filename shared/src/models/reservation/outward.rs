@@ -18,16 +18,16 @@ use sha2::{Digest, Sha256};
 
 use super::assignment::Assignment;
 use crate::id::Id;
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp, minutes};
 
-/// How long before its start a reservation is sent, in milliseconds.
-pub(super) const AHEAD: i64 = 15 * MINUTE;
+/// How long before its start a reservation is sent.
+pub(super) const AHEAD: SignedDuration = minutes(15);
 
-/// How long after its start a confirmed reservation waits for the vehicle, in milliseconds.
-pub const GRACE: i64 = 15 * MINUTE;
+/// How long after its start a confirmed reservation waits for the vehicle.
+pub const GRACE: SignedDuration = minutes(15);
 
-/// How long the result of RESERVE_NOW is waited for, in milliseconds.
-pub(super) const PATIENCE: i64 = MINUTE;
+/// How long the result of RESERVE_NOW is waited for.
+pub(super) const PATIENCE: SignedDuration = MINUTE;
 
 /// A reservation at the network of its station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl OutwardReservation {
             id: hex::encode(&digest[..16]),
             station: station.clone(),
             evse: evse.clone(),
-            expires: assignment.window.from.plus_millis(GRACE),
+            expires: assignment.window.from.plus(GRACE),
             state: OutwardState::Due,
         }
     }
@@ -84,9 +84,9 @@ impl OutwardReservation {
 
     /// When the next step is to be taken.
     pub(super) fn next_action_at(&self, now: Timestamp) -> Timestamp {
-        let start = self.expires.plus_millis(-GRACE);
+        let start = self.expires.plus(-GRACE);
         match &self.state {
-            OutwardState::Due => start.plus_millis(-AHEAD).max(now),
+            OutwardState::Due => start.plus(-AHEAD).max(now),
             OutwardState::Sent { until, .. } => *until,
             OutwardState::Accepted { .. } => self.expires,
         }

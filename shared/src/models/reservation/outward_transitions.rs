@@ -42,7 +42,7 @@ impl Stored<Reservation> {
 
     /// Records that RESERVE_NOW is about to be sent.
     pub fn begin_outward(&mut self, now: Timestamp) {
-        let until = now.plus_millis(PATIENCE);
+        let until = now.plus(PATIENCE);
         let command = None;
         self.set_outward(OutwardState::Sent { command, until }, now);
     }
@@ -51,7 +51,7 @@ impl Stored<Reservation> {
     pub fn await_outward(&mut self, command: Id, now: Timestamp) {
         let until = match self.internal.outward.as_ref().map(|one| &one.state) {
             Some(OutwardState::Sent { until, .. }) => *until,
-            _ => now.plus_millis(PATIENCE),
+            _ => now.plus(PATIENCE),
         };
         let command = Some(command);
         self.set_outward(OutwardState::Sent { command, until }, now);
@@ -101,7 +101,7 @@ mod tests {
     use super::super::tests::confirmed_at_network;
     use super::*;
     use crate::id::Kind;
-    use crate::time::{MINUTE, SECOND};
+    use crate::time::{SECOND, millis, minutes, seconds};
 
     fn command(number: u128) -> Id {
         Id::from_number(Kind::NetworkCommand, number)
@@ -109,37 +109,37 @@ mod tests {
 
     #[test]
     fn a_reservation_is_sent_fifteen_minutes_before_its_start_or_at_once() {
-        let (row, start) = confirmed_at_network(60 * MINUTE);
-        let due = start.plus_millis(-AHEAD);
+        let (row, start) = confirmed_at_network(minutes(60));
+        let due = start.plus(-AHEAD);
         assert_eq!(row.internal.next_action_at, Some(due));
-        assert!(!row.is_outward_due(due.plus_millis(-1)) && row.is_outward_due(due));
+        assert!(!row.is_outward_due(due.plus(millis(-1))) && row.is_outward_due(due));
         let outward = row.outward().unwrap();
         assert_eq!(outward.id.len(), 32);
-        assert_eq!(outward.expires, start.plus_millis(GRACE));
-        let (row, start) = confirmed_at_network(5 * MINUTE);
-        assert!(row.is_outward_due(start.plus_millis(-5 * MINUTE)));
+        assert_eq!(outward.expires, start.plus(GRACE));
+        let (row, start) = confirmed_at_network(minutes(5));
+        assert!(row.is_outward_due(start.plus(minutes(-5))));
     }
 
     #[test]
     fn a_result_is_waited_for_once_and_then_the_vehicle_is() {
-        let (mut row, start) = confirmed_at_network(10 * MINUTE);
-        let now = start.plus_millis(-10 * MINUTE);
+        let (mut row, start) = confirmed_at_network(minutes(10));
+        let now = start.plus(minutes(-10));
         row.begin_outward(now);
-        let until = now.plus_millis(PATIENCE);
+        let until = now.plus(PATIENCE);
         assert_eq!(row.internal.next_action_at, Some(until));
         // It is sent once, even if nobody has noted the response.
         assert!(!row.is_outward_due(now) && !row.is_outward_due(until));
-        row.await_outward(command(1), now.plus_millis(SECOND));
+        row.await_outward(command(1), now.plus(SECOND));
         assert_eq!(row.internal.next_action_at, Some(until));
-        assert!(!row.is_outward_due(now.plus_millis(SECOND)));
-        row.accept_outward(Some(command(1)), now.plus_millis(2 * SECOND));
-        assert_eq!(row.internal.next_action_at, Some(start.plus_millis(GRACE)));
+        assert!(!row.is_outward_due(now.plus(SECOND)));
+        row.accept_outward(Some(command(1)), now.plus(seconds(2)));
+        assert_eq!(row.internal.next_action_at, Some(start.plus(GRACE)));
     }
 
     #[test]
     fn an_evse_that_is_refused_is_given_up() {
-        let (mut row, start) = confirmed_at_network(10 * MINUTE);
-        let now = start.plus_millis(-10 * MINUTE);
+        let (mut row, start) = confirmed_at_network(minutes(10));
+        let now = start.plus(minutes(-10));
         let before = row.clone();
         row.begin_outward(now);
         let sent = row.clone();
@@ -150,15 +150,15 @@ mod tests {
         let cancelled = row.to_cancel(&sent, now).map(|one| one.id.as_str());
         assert_eq!(cancelled, sent.outward().map(|one| one.id.as_str()));
         // The network does so by itself when it has expired.
-        assert!(row.to_cancel(&sent, start.plus_millis(GRACE)).is_none());
+        assert!(row.to_cancel(&sent, start.plus(GRACE)).is_none());
         row.refuse_outward(now);
         assert_eq!(row.internal.refused_evses.len(), 1);
     }
 
     #[test]
     fn whatever_ends_a_reservation_cancels_it_at_the_network() {
-        let (mut row, start) = confirmed_at_network(10 * MINUTE);
-        let now = start.plus_millis(-10 * MINUTE);
+        let (mut row, start) = confirmed_at_network(minutes(10));
+        let now = start.plus(minutes(-10));
         row.begin_outward(now);
         row.accept_outward(None, now);
         let before = row.clone();

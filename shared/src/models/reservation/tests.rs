@@ -54,8 +54,8 @@ fn reserve(change: Value) -> Result<Stored<Reservation>> {
     )
 }
 
-/// A reservation that is confirmed at the station of a network so many milliseconds before its start, and that start.
-pub(super) fn confirmed_at_network(before: i64) -> (Stored<Reservation>, Timestamp) {
+/// A reservation that is confirmed at the station of a network `before` its start, and that start.
+pub(super) fn confirmed_at_network(before: SignedDuration) -> (Stored<Reservation>, Timestamp) {
     let mut row = reserve(json!({})).unwrap();
     let start = row.object.ideal_start;
     let assignment = Assignment {
@@ -68,11 +68,7 @@ pub(super) fn confirmed_at_network(before: i64) -> (Stored<Reservation>, Timesta
             until: row.object.ideal_end,
         },
     };
-    row.confirm(
-        &assignment,
-        MatchSummary::default(),
-        start.plus_millis(-before),
-    );
+    row.confirm(&assignment, MatchSummary::default(), start.plus(-before));
     (row, start)
 }
 

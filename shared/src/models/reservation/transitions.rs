@@ -123,10 +123,10 @@ impl Stored<Reservation> {
     /// of them is made.
     fn next_attempt(&self, now: Timestamp) -> Timestamp {
         let due = self.internal.next_action_at.filter(|due| *due <= now);
-        let next = due.unwrap_or(now).plus_millis(RETRY);
+        let next = due.unwrap_or(now).plus(RETRY);
         match next > now {
             true => next,
-            false => now.plus_millis(RETRY),
+            false => now.plus(RETRY),
         }
     }
 
@@ -172,7 +172,7 @@ impl Stored<Reservation> {
     /// When a confirmed reservation expires unless the vehicle has come.
     pub fn expires_at(&self) -> Option<Timestamp> {
         let start = self.object.reserved_start?;
-        Some(start.plus_millis(GRACE))
+        Some(start.plus(GRACE))
     }
 
     /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.
