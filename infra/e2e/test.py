@@ -374,7 +374,7 @@ def moment(minutes):
     return (datetime.now(timezone.utc) + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def operate(aws, resources, outputs):
+def operate(aws, outputs):
     """What operators do: an account with its key, and stations."""
     functions = aws.client("lambda")
 
@@ -402,42 +402,25 @@ def operate(aws, resources, outputs):
                     "uid": "1", "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
                     "connectors": [
                         {"id": "1", "standard": "IEC_62196_T2", "power_type": "AC_3_PHASE", "max_voltage": 230,
-                         "max_amperage": 32, "max_electric_power": 22000}
+                         "max_amperage": 32, "max_electric_power": 22000, "tariff_ids": ["flat"]}
                     ],
                 }
             ],
         }
         for n in range(30)
     ]  # fmt: skip
-    aws.client("s3").put_object(Bucket=outputs["FilesBucket"], Key="stations/london.json", Body=json.dumps(locations))
-    imported = invoke(outputs["ImportFunction"], {"key": "stations/london.json", "mode": "test"})
-    assert (imported["imported"], imported["skipped"]) == (len(locations), []), imported
-    set_prices(aws.client("dynamodb"), resources["Table"])
+    # Every session costs a euro, and every kWh 45 cents.
+    prices = [{"type": "FLAT", "price": 1.00, "step_size": 1}, {"type": "ENERGY", "price": 0.45, "step_size": 1}]
+    tariff = {
+        "country_code": "GB", "party_id": "E2E", "id": "flat", "currency": "EUR", "elements": [{"price_components": prices}],
+        "last_updated": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    for name, objects in {"london": locations, "tariffs": [tariff]}.items():
+        aws.client("s3").put_object(Bucket=outputs["FilesBucket"], Key=f"stations/{name}.json", Body=json.dumps(objects))
+    files = {"key": "stations/london.json", "tariffs": "stations/tariffs.json", "mode": "test"}
+    imported = invoke(outputs["ImportFunction"], files)
+    assert (imported["imported"], imported["tariffs"], imported["skipped"]) == (len(locations), 1, []), imported
     return made["api_key"]["secret"], made["account"]["id"]
-
-
-def set_prices(database, table):
-    """Locations come without tariffs: every session costs a euro, and every kWh 45 cents."""
-
-    def price(kind, amount):
-        texts = {"currency": "eur", "tax": "vat", "tax_percent": "20", "type": kind}
-        numbers = {"price": amount, "step_size": 1}
-        return {
-            "M": {name: {"S": text} for name, text in texts.items()}
-            | {name: {"N": str(number)} for name, number in numbers.items()}
-            | {"tax_included": {"BOOL": True}}
-        }
-
-    for page in database.get_paginator("query").paginate(
-        TableName=table, IndexName="list", KeyConditionExpression="list_pk = :pk",
-        ExpressionAttributeValues={":pk": {"S": "test#charging_station"}},
-    ):  # fmt: skip
-        for row in page["Items"]:
-            database.update_item(
-                TableName=table, Key={name: row[name] for name in ("pk", "sk")},
-                UpdateExpression="SET #object.pricing = :prices", ExpressionAttributeNames={"#object": "object"},
-                ExpressionAttributeValues={":prices": {"L": [price("FLAT", 100), price("ENERGY", 45)]}},
-            )  # fmt: skip
 
 
 def check_edges(api):
@@ -958,7 +941,7 @@ def main():
             deployment = Deployment(aws, executable)
             resources, outputs = deployment.resources, deployment.outputs
             say(f"{1 + len(deployment.nested)} stacks with {len(deployment.functions)} functions")
-            key, account = operate(aws, resources, outputs)
+            key, account = operate(aws, outputs)
             say("an account with its key, and stations")
             if tests == "--serve":
                 return serve(deployment, key)
