@@ -20,6 +20,7 @@ pub const TOKEN: &str = "token-of-the-platform";
 pub const TOKEN_A: &str = "token-a-of-the-platform";
 
 /// A platform of the party NL*EXA.
+#[derive(Clone)]
 pub struct Platform {
     pub url: String,
     state: Arc<Mutex<Behaviour>>,
@@ -33,10 +34,14 @@ pub struct Behaviour {
     pub versions: Vec<&'static str>,
     /// Modules that are missing from its endpoints.
     pub missing: Vec<&'static str>,
+    /// Modules whose pages name a next one that is not there.
+    pub dead_links: Vec<&'static str>,
     /// The roles in its credentials.
     pub roles: Value,
     /// The objects of its lists, by module.
     pub lists: BTreeMap<&'static str, Vec<Value>>,
+    /// Locations in place of a list of them: how many there are, and the one with a number.
+    pub generated: Option<(usize, fn(usize) -> Value)>,
     /// How many objects its pages have.
     pub page: usize,
     /// What it answers to a command.
@@ -140,6 +145,13 @@ impl Behaviour {
                     .get("offset")
                     .map_or(0, |one| one.parse().expect("an offset"));
                 let from = query.get("date_from").cloned().unwrap_or_default();
+                if let Some((count, make)) = self.generated.filter(|_| *module == "locations") {
+                    let end = count.min(offset + self.page);
+                    let page = (offset..end).map(make).collect();
+                    let next =
+                        (end < count).then(|| format!("{}/2.2.1/{module}?offset={end}", self.url));
+                    return Some((Value::Array(page), next));
+                }
                 let list = self.lists.get(module).cloned().unwrap_or_default();
                 let list: Vec<Value> = list
                     .into_iter()
@@ -158,6 +170,10 @@ impl Behaviour {
                         self.url
                     )
                 });
+                let next = match self.dead_links.contains(module) {
+                    true => Some(format!("{}/2.2.1/{module}/nowhere", self.url)),
+                    false => next,
+                };
                 let page = rest.into_iter().take(self.page).collect();
                 return Some((Value::Array(page), next));
             }

@@ -23,6 +23,7 @@ use shared::time::{DAY, MINUTE, days, minutes};
 use shared::{Mode, Timestamp};
 use tests::localstripe::LocalStripe;
 use tests::records::Records;
+use tests::seeds::share_out;
 use tests::stage::{Outside, Stage, setting};
 use tests::{TestApp, with};
 
@@ -68,65 +69,81 @@ fn is_top_up(transaction: &Value) -> bool {
     transaction["description"] == "Wallet top-up"
 }
 
-#[tokio::test]
-async fn money_is_neither_made_nor_lost_whatever_happens() {
+#[test]
+fn money_is_neither_made_nor_lost_whatever_happens() {
     let (seeds, steps) = (setting("MONEY_SEEDS", 3), setting("MONEY_STEPS", 60));
     let first = setting("MONEY_SEED", 1);
-    let test = TestApp::start_with(|options| options.reservation_fee = FEE).await;
-    let mut records = Records::of(&test).await;
-    let mut played = Played::default();
-    for seed in first..first + seeds {
-        let till = Arc::new(Till::new(!seed));
-        let world = World::prepare(&test, &mut records, seed, till).await;
-        world.play(steps, &mut records, &mut played).await;
-    }
-    played.check();
+    let played = share_out(first..first + seeds, async |seeds| {
+        let test = TestApp::start_with(|options| options.reservation_fee = FEE).await;
+        let mut records = Records::of(&test).await;
+        let mut played = Played::default();
+        while let Some(seed) = seeds.next() {
+            let till = Arc::new(Till::new(!seed));
+            let world = World::prepare(&test, &mut records, seed, till).await;
+            world.play(steps, &mut records, &mut played).await;
+        }
+        played
+    });
+    Played::of(played).check();
 }
 
-#[tokio::test]
+#[test]
 #[ignore = "needs localstripe"]
-async fn money_is_neither_made_nor_lost_at_localstripe() {
+fn money_is_neither_made_nor_lost_at_localstripe() {
     drop(rustls::crypto::ring::default_provider().install_default());
     let (seeds, steps) = (setting("MONEY_SEEDS", 2), setting("MONEY_STEPS", 60));
     let first = setting("MONEY_SEED", 3);
-    let test = TestApp::start_with(|options| options.reservation_fee = FEE).await;
-    let mut records = Records::of(&test).await;
-    let mut played = Played::default();
-    for seed in first..first + seeds {
-        let server = LocalStripe::start().await;
-        let (good, bad) = (
-            server.card("4242424242424242").await,
-            server.card("4000000000000341").await,
-        );
-        let tokens = BTreeMap::from([
-            ("tok_success".to_owned(), good),
-            ("tok_declined".to_owned(), bad.clone()),
-            ("tok_insufficient_funds".to_owned(), bad),
-        ]);
-        let stripe = Arc::new(Stripe::new(&server.url, "sk_test_1"));
-        let till = Arc::new(Till::before(!seed, stripe, tokens));
-        let world = World::prepare(&test, &mut records, seed, till.clone()).await;
-        world.play(steps, &mut records, &mut played).await;
-        // What Stripe has is what the books say.
-        let intents = server.all("payment_intents").await;
-        let succeeded = intents.iter().filter(|one| one["status"] == "succeeded");
-        let keys: BTreeSet<String> = succeeded
-            .map(|one| {
-                one["metadata"]["charge_key"]
-                    .as_str()
-                    .expect("a key")
-                    .to_owned()
-            })
-            .collect();
-        let refunds = server.all("refunds").await;
-        let books = till.books();
-        let made = books.charges.iter().filter(|(_, made)| made.succeeded());
-        let made: BTreeSet<String> = made.map(|(key, _)| key.clone()).collect();
-        assert_eq!(keys, made, "seed {seed}");
-        let refunded = made.iter().filter(|key| books.refund_of(key).is_some());
-        assert_eq!(refunds.len(), refunded.count(), "seed {seed}");
-    }
-    played.check();
+    let played = share_out(first..first + seeds, async |seeds| {
+        let test = TestApp::start_with(|options| options.reservation_fee = FEE).await;
+        let mut records = Records::of(&test).await;
+        let mut played = Played::default();
+        while let Some(seed) = seeds.next() {
+            at_localstripe(&test, seed, steps, &mut records, &mut played).await;
+        }
+        played
+    });
+    Played::of(played).check();
+}
+
+async fn at_localstripe(
+    test: &TestApp,
+    seed: u64,
+    steps: u64,
+    records: &mut Records,
+    played: &mut Played,
+) {
+    let server = LocalStripe::start().await;
+    let (good, bad) = (
+        server.card("4242424242424242").await,
+        server.card("4000000000000341").await,
+    );
+    let tokens = BTreeMap::from([
+        ("tok_success".to_owned(), good),
+        ("tok_declined".to_owned(), bad.clone()),
+        ("tok_insufficient_funds".to_owned(), bad),
+    ]);
+    let stripe = Arc::new(Stripe::new(&server.url, "sk_test_1"));
+    let till = Arc::new(Till::before(!seed, stripe, tokens));
+    let world = World::prepare(test, records, seed, till.clone()).await;
+    world.play(steps, records, played).await;
+    // What Stripe has is what the books say.
+    let intents = server.all("payment_intents").await;
+    let succeeded = intents.iter().filter(|one| one["status"] == "succeeded");
+    let keys: BTreeSet<String> = succeeded
+        .map(|one| {
+            one["metadata"]["charge_key"]
+                .as_str()
+                .expect("a key")
+                .to_owned()
+        })
+        .collect();
+    let refunds = server.all("refunds").await;
+    let books = till.books();
+    let made = books.charges.iter().filter(|(_, made)| made.succeeded());
+    let made: BTreeSet<String> = made.map(|(key, _)| key.clone()).collect();
+    assert_eq!(keys, made, "seed {seed}");
+    let refunded = made.iter().filter(|key| books.refund_of(key).is_some());
+    assert_eq!(refunds.len(), refunded.count(), "seed {seed}");
 }
 
 /// What happened in all seeds, so that no run proves nothing.
@@ -139,6 +156,20 @@ struct Played {
 }
 
 impl Played {
+    /// What happened in the seeds of all workers.
+    fn of(workers: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for one in workers {
+            all.paid += one.paid;
+            all.credited += one.credited;
+            all.refunded_top_ups += one.refunded_top_ups;
+            for (fault, times) in one.faults {
+                *all.faults.entry(fault).or_default() += times;
+            }
+        }
+        all
+    }
+
     fn check(&self) {
         let Self {
             paid,

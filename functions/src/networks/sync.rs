@@ -9,8 +9,9 @@
 //! differ. A *full* pull reads everything, once a day or when an operator asks for it. Locations that are not in it are gone: their
 //! stations become `removed`.
 //!
-//! A page that cannot be read ends the run: the pull goes on there a quarter of an hour later. Objects that cannot be used are counted
-//! and named, and the others are stored.
+//! A page that cannot be read ends the run: the pull goes on there a quarter of an hour later. If the platform refuses the page, so that
+//! asking again does not help, the pull goes on with the next module instead, and the next pull reads everything that this one should
+//! have. Objects that cannot be used are counted and named, and the others are stored.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -27,7 +28,7 @@ use shared::ocpi::reader::lenient;
 use shared::ocpi::session::Session;
 use shared::ocpi::tariff::Tariff;
 use shared::ocpi::versions::InterfaceRole;
-use shared::ocpi_client::{ListPage, Platform};
+use shared::ocpi_client::{Failure, ListPage, Platform};
 use shared::origin::Mode;
 use shared::ports::{Message, Work};
 use shared::store::access::Rows;
@@ -176,13 +177,21 @@ async fn next_page(
     };
     let ListPage { objects, next } = match platform.get_page(&url).await {
         Ok(page) => page,
-        Err(failure) => return Ok(Err(format!("{}: {failure}", module.as_str()))),
+        Err(failure) => {
+            let why = format!("{}, {url}: {failure}", module.as_str());
+            return Ok(match is_final(&failure) {
+                true => {
+                    pull.give_up_module(why);
+                    Ok(())
+                }
+                false => Err(why),
+            });
+        }
     };
     if next.as_deref() == Some(url.as_str()) {
-        return Ok(Err(format!(
-            "{}: the next page is this one",
-            module.as_str()
-        )));
+        let why = format!("{}, {url}: the next page is this one", module.as_str());
+        pull.give_up_module(why);
+        return Ok(Ok(()));
     }
     store_page(app, &network.object, pull, module, objects).await?;
     pull.pages += 1;
@@ -194,6 +203,11 @@ async fn next_page(
         pull.end_module();
     }
     Ok(Ok(()))
+}
+
+/// Whether asking for the page again does not help. A refused token may be valid again later, and is refused for every page.
+fn is_final(failure: &Failure) -> bool {
+    failure.is_refusal() && !matches!(failure, Failure::Http(401 | 403))
 }
 
 /// The address of a module's first page. Sessions cannot be listed without a time.

@@ -124,6 +124,9 @@ pub struct Pull {
     pub counts: PullCounts,
     /// The first objects that could not be used, with the reasons.
     pub problems: Vec<String>,
+    /// Whether pages of a module are missing, because the platform has refused one.
+    #[serde(default)]
+    pub incomplete: bool,
     /// Why the pull was interrupted the last time.
     pub error: Option<String>,
 }
@@ -809,6 +812,7 @@ impl Pull {
             last_full,
             counts: PullCounts::default(),
             problems: Vec::new(),
+            incomplete: false,
             error: None,
         }
     }
@@ -828,6 +832,15 @@ impl Pull {
         self.error = None;
     }
 
+    /// Goes on with the next module although pages of this one are missing.
+    pub fn give_up_module(&mut self, why: String) {
+        self.incomplete = true;
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(why);
+        }
+        self.end_module();
+    }
+
     /// Counts an object that could not be used, and names it if it is one of the first.
     pub fn note_problem(&mut self, problem: String) {
         self.counts.skipped += 1;
@@ -836,9 +849,12 @@ impl Pull {
         }
     }
 
-    /// Notes that the pull is complete.
+    /// Notes that the pull is over. After an incomplete one, the next begins where this one did.
     pub fn finish(&mut self, now: Timestamp) {
         self.finished = Some(now);
+        if self.incomplete {
+            return;
+        }
         self.since = Some(self.started);
         if self.full {
             self.last_full = Some(self.started);
