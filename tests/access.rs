@@ -31,6 +31,10 @@ use shared::{Id, Kind};
 /// The file, relative to the repository.
 pub const FILE: &str = "infra/access.json";
 
+/// The file of calls that a function makes only when something fails at a certain moment, so that not every run of the tests records them.
+/// They are in [`FILE`] as well.
+pub const RARE: &str = "infra/rare-access.json";
+
 /// Calls of one action on rows of the table or of an index whose partition keys have the same pattern.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {

@@ -963,7 +963,9 @@ def main():
             check_troubles(aws, resources, log)
         except BaseException:
             log.flush()
-            print(pathlib.Path(log.name).read_text()[-20000:], file=sys.stderr)
+            lines = pathlib.Path(log.name).read_text().splitlines()
+            troubles = [line for line in lines if re.search("AccessDenied|ERROR|WARN", line)]
+            print("\n".join(troubles[-60:] + lines[-60:]), file=sys.stderr)
             raise
         finally:
             aws.stop()

@@ -15,7 +15,7 @@
 
 use futures::future::BoxFuture;
 use serde_dynamo::{AttributeValue, Item};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use shared::App;
 use shared::charging::calendar::CalendarOwner;
@@ -54,7 +54,37 @@ pub struct StreamRecord {
     pub new: Option<Item>,
 }
 
+/// The rows that stand for something that happens later have one of these attributes, by name and type of DynamoDB: objects and station rows a
+/// version; deliveries, commands to networks and tokens a state; objects of networks the text as it was received. Idempotency records and request
+/// rates have none.
+const RELAYED: [(&str, &str); 3] = [("version", "N"), ("state", "S"), ("raw", "S")];
+
+/// What only an idempotency record has. When one expires, nothing follows.
+const NOT_RELAYED: &str = "fingerprint";
+
+/// The patterns of the event source mapping that let through the records for which [`StreamRecord::is_relayed`] holds: the others do not
+/// invoke the relay. At most five are possible.
+pub fn filters() -> Vec<Value> {
+    let changed = |(name, kind): (&str, &str)| json!({"dynamodb": {"NewImage": {name: {kind: [{"exists": true}]}}}});
+    let removed = json!({"eventName": ["REMOVE"], "dynamodb": {"OldImage": {NOT_RELAYED: {"S": [{"exists": false}]}}}});
+    RELAYED.into_iter().map(changed).chain([removed]).collect()
+}
+
 impl StreamRecord {
+    /// Whether the relay has to work on the record.
+    pub fn is_relayed(&self) -> bool {
+        let has = |item: &Item, (name, kind): (&str, &str)| match item.get(name) {
+            Some(AttributeValue::N(_)) => kind == "N",
+            Some(AttributeValue::S(_)) => kind == "S",
+            _ => false,
+        };
+        match (&self.new, &self.old) {
+            (Some(new), _) => RELAYED.into_iter().any(|one| has(new, one)),
+            (None, Some(old)) => !has(old, (NOT_RELAYED, "S")),
+            (None, None) => false,
+        }
+    }
+
     /// The key of the row, for the log: its `pk` and `sk`.
     pub fn key(&self) -> (&str, &str) {
         let image = self.new.as_ref().or(self.old.as_ref());
