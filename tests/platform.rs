@@ -26,6 +26,14 @@ pub struct Platform {
     state: Arc<Mutex<Behaviour>>,
 }
 
+/// Objects that are made when they are asked for.
+#[derive(Clone, Copy)]
+pub struct Generated {
+    pub count: usize,
+    /// The object with a number.
+    pub make: fn(usize) -> Value,
+}
+
 /// What a platform has, what it answers, and what it was sent.
 #[derive(Default)]
 pub struct Behaviour {
@@ -40,8 +48,8 @@ pub struct Behaviour {
     pub roles: Value,
     /// The objects of its lists, by module.
     pub lists: BTreeMap<&'static str, Vec<Value>>,
-    /// Locations in place of a list of them: how many there are, and the one with a number.
-    pub generated: Option<(usize, fn(usize) -> Value)>,
+    /// Locations in place of a list of them.
+    pub generated: Option<Generated>,
     /// How many objects its pages have.
     pub page: usize,
     /// What it answers to a command.
@@ -145,7 +153,9 @@ impl Behaviour {
                     .get("offset")
                     .map_or(0, |one| one.parse().expect("an offset"));
                 let from = query.get("date_from").cloned().unwrap_or_default();
-                if let Some((count, make)) = self.generated.filter(|_| *module == "locations") {
+                if let Some(Generated { count, make }) =
+                    self.generated.filter(|_| *module == "locations")
+                {
                     let end = count.min(offset + self.page);
                     let page = (offset..end).map(make).collect();
                     let next =

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use shared::{App, Id, Mode, Timestamp};
 use tests::TestApp;
 use tests::meter::{Meter, by_operation};
-use tests::platform::{Connected, fixture, manage};
+use tests::platform::{Connected, Generated, fixture, manage};
 use tests::stage::setting;
 use tower::ServiceExt as _;
 
@@ -64,7 +64,10 @@ fn location(number: usize) -> Value {
 async fn connected(test: &TestApp, locations: usize) -> Connected {
     let cpo = Connected::with(test, |behaviour| {
         behaviour.page = PAGE;
-        behaviour.generated = Some((locations, location));
+        behaviour.generated = Some(Generated {
+            count: locations,
+            make: location,
+        });
     });
     cpo.await
 }
@@ -122,7 +125,7 @@ async fn count() {
     );
     let router = functions::router(app.clone());
     meter.take();
-    let (status, _) = send_patch(&router, &cpo, 0, "CHARGING").await;
+    let (status, _) = send_patch(&router, &cpo, 0, "CHARGING", app.now()).await;
     let calls = meter.take();
     let written: f64 = calls.iter().map(|call| call.capacity).sum();
     println!(
@@ -132,7 +135,7 @@ async fn count() {
         by_operation(&calls)
     );
     meter.take();
-    send_patch(&router, &cpo, 0, "AVAILABLE").await;
+    send_patch(&router, &cpo, 0, "AVAILABLE", app.now()).await;
     let calls = meter.take();
     let indexes = calls.iter().map(|call| call.consumed.to_string());
     let indexes = indexes.filter(|text| text.contains("GlobalSecondaryIndexes"));
@@ -178,8 +181,8 @@ async fn send_patch(
     cpo: &Connected,
     number: usize,
     status: &str,
+    now: Timestamp,
 ) -> (u16, Duration) {
-    let now = Timestamp::from(jiff::Timestamp::now());
     let body = json!({"status": status, "last_updated": now});
     let path = format!("/ocpi/2.2.1/locations/NL/EXA/L{number}/E1");
     let request = Request::patch(path)
@@ -211,14 +214,14 @@ async fn patch(test: &TestApp, cpo: &Connected, locations: usize) {
                 0 => "CHARGING",
                 _ => "AVAILABLE",
             };
-            let (router, number) = (router.clone(), number % locations);
+            let (router, number, now) = (router.clone(), number % locations, test.app().now());
             let cpo = Connected {
                 platform: cpo.platform.clone(),
                 token: cpo.token.clone(),
                 network: cpo.network.clone(),
             };
             sent.push(tokio::spawn(async move {
-                send_patch(&router, &cpo, number, status).await
+                send_patch(&router, &cpo, number, status, now).await
             }));
         }
     }
