@@ -16,11 +16,12 @@ try {
   const goTo = (name) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
   /** Loads the page again until it shows this. */
   const shows = async (found) => {
-    for (const end = Date.now() + 120_000; !(await found.isVisible()); ) {
-      assert.ok(Date.now() < end, `${found} is not shown`);
-      await page.waitForTimeout(3000);
-      await page.reload();
-      await page.locator('h1').waitFor();
+    for (const end = Date.now() + 120_000; ; await page.reload()) {
+      try {
+        return await found.waitFor({ timeout: 4000 });
+      } catch (error) {
+        if (Date.now() > end) throw error;
+      }
     }
   };
 
