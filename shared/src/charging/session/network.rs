@@ -127,7 +127,7 @@ impl ChargingSession {
 }
 
 impl Stored<ChargingSession> {
-    /// Takes a report in. `elsewhere` is whether the driver or the vehicle takes part in another session that has not ended: then a
+    /// Applies a report of the network. `elsewhere` is whether the driver or the vehicle takes part in another session that has not ended: then a
     /// session that was given up is not reopened but stopped. Returns whether anything changed.
     pub fn take_report(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) -> bool {
         let before = self.clone();
@@ -281,7 +281,7 @@ impl Stored<ChargingSession> {
         self.internal.tax = session.tax;
     }
 
-    /// Takes a CDR in.
+    /// Applies a CDR.
     pub fn take_cdr(&mut self, cdr: &CdrReport, now: Timestamp) -> Outcome {
         let Some(network) = self.internal.network.as_deref_mut() else {
             return Outcome::Noted;
