@@ -122,8 +122,10 @@ async fn a_confirmation_is_told_once_though_every_trigger_on_its_way_was_lost() 
     app.running().lose_triggers().await.expect("lost");
     app.advance(3 * 60).await;
     assert_eq!(receiver.received().len(), 0);
-    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
-    // Its deliveries are planned, and the message of the first attempt is lost.
+    // The same sweep finds the delivery that it plans, if it reads the delivery's partition after the event's.
+    let found = sweep::handle(app.app()).await.expect("a sweep");
+    assert!((1..=2).contains(&found), "{found} rows waited");
+    // The delivery is planned, and the message of the first attempt is lost.
     app.running().lose_triggers().await.expect("lost");
     app.advance(3 * 60).await;
     assert_eq!(receiver.received().len(), 0);
