@@ -1,6 +1,6 @@
 """Deploys infra/template.yaml and its nested stacks with an executable on a local AWS, and tests the service over HTTP.
 
-python test.py path/to/executable path/to/tests/of/the/api
+python test.py path/to/executable path/to/charge/point/operator path/to/tests/of/the/api
 python test.py path/to/executable --serve    # tests nothing: deploys, serves the console too, and stays until it is interrupted
 """
 
@@ -32,6 +32,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+import network
 import stack
 
 HERE = pathlib.Path(__file__).parent
@@ -136,9 +137,14 @@ class Deployment:
         # The functions of all nested stacks, by their logical names.
         self.functions = {}
         self.handed = {}
+        # Where charging networks reach the service: they know no header that names the API. A deployment has a domain for it.
+        id = self.outputs["ApiUrl"].split("//")[1].split(".")[0]
+        base = f"{aws.url}/_aws/execute-api/{id}/$default"
         for name, (path, expressions) in self.nested.items():
             made = stack.child(path, "artifacts", "functions.zip")
             self.handed[name] = stack.handed(self.outputs, expressions)
+            assert self.handed[name]["BaseUrl"] == "", self.handed[name]
+            self.handed[name]["BaseUrl"] = base
             check_agreement(name, made, expressions)
             resources, _ = self.create(name, made, self.handed[name])
             self.resources |= {key: id for key, id in resources.items() if key not in self.resources}
@@ -829,6 +835,11 @@ def invoke_once(functions, name, payload):
     return shown
 
 
+def invoke_deployed(functions, name, payload):
+    """Invokes a function of the service by its alias."""
+    return invoke_once(functions, f"fleet-{name}:live", payload)
+
+
 def may_read(table, database, row):
     """Whether IAM lets a role read a row of the table, or a partition of an index that is given as INDEX/ATTRIBUTE/KEY."""
     try:
@@ -943,7 +954,7 @@ def serve(deployment, key):
 
 
 def main():
-    executable, tests = sys.argv[1:]
+    executable, *more, tests = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder, open(pathlib.Path(folder) / "aws.log", "w+") as log:
         aws = Aws(log)
         say(f"a local AWS at {aws.url}")
@@ -959,6 +970,8 @@ def main():
             check_edges(api)
             fleet, driver, vehicle, station = check_objects(api)
             say("fleet, driver, vehicle")
+            invoke = functools.partial(invoke_deployed, aws.client("lambda"))
+            walk = network.Walk(more[0], api, invoke, until, moment, say)
             receiver = Receiver()
             check_reservations(aws, resources, api, account, driver, vehicle, receiver)
             check_session(api, driver, vehicle, station)
@@ -971,6 +984,7 @@ def main():
             check_access(aws, resources, deployment.functions, account)
             # Last, because the relay needs minutes for what it leaves in the stream.
             check_api(aws, outputs, key, tests)
+            walk.end()
             check_troubles(aws, resources, log)
         except BaseException:
             log.flush()

@@ -4,6 +4,7 @@
 //! on a page of a list must stay on the host of the list. A `GET` that fails is repeated with growing pauses. Nothing else is: the
 //! standard asks not to repeat messages, because they may have had their effect.
 
+use std::fmt;
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -32,6 +33,10 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The largest response that is read, in bytes.
 const MAX_RESPONSE: usize = 16 * 1024 * 1024;
 
+/// How much of the body of a failed response is read, in bytes, and shown, in characters.
+const MAX_READ: usize = 1024;
+const MAX_SHOWN: usize = 200;
+
 /// Why a request to a platform had no success.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -41,8 +46,9 @@ pub enum Failure {
     /// There was no response: the request may have had its effect.
     #[error("the platform cannot be reached: {0}")]
     Unreachable(String),
-    #[error("the platform responded with HTTP {0}")]
-    Http(u16),
+    /// The HTTP status, and what the body said about it.
+    #[error("the platform responded with HTTP {0}{1}")]
+    Http(u16, Explanation),
     /// The response is not what the standard says.
     #[error("the platform's response cannot be read: {0}")]
     Malformed(String),
@@ -50,11 +56,41 @@ pub enum Failure {
     Status(StatusCode, String),
 }
 
+/// The beginning of a response's body: the status code and message of its envelope where it has one, or its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explanation(String);
+
+impl Explanation {
+    fn of(body: &[u8]) -> Self {
+        let said = match serde_json::from_slice::<Received>(body) {
+            Ok(Received {
+                status_code,
+                status_message,
+                ..
+            }) => format!("{} {}", status_code.0, status_message.unwrap_or_default()),
+            Err(_) => String::from_utf8_lossy(&body[..body.len().min(MAX_READ)]).into_owned(),
+        };
+        // A page of HTML has many lines.
+        let words = said.split(|one: char| one.is_whitespace() || one.is_control());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        Self(words.join(" ").chars().take(MAX_SHOWN).collect())
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_str() {
+            "" => Ok(()),
+            said => write!(f, ": {said}"),
+        }
+    }
+}
+
 impl Failure {
     /// Whether the platform has understood the request and refuses it, so that repeating it does not help.
     pub fn is_refusal(&self) -> bool {
         match self {
-            Self::Http(status) => (400..500).contains(status) && *status != 429,
+            Self::Http(status, _) => (400..500).contains(status) && *status != 429,
             Self::Status(code, _) => code.0 / 1000 == 2,
             Self::Address(_) => true,
             Self::Unreachable(_) | Self::Malformed(_) => false,
@@ -64,7 +100,7 @@ impl Failure {
     fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable(_) => true,
-            Self::Http(status) => *status >= 500 || *status == 429,
+            Self::Http(status, _) => *status >= 500 || *status == 429,
             _ => false,
         }
     }
@@ -202,7 +238,7 @@ impl Platform<'_> {
         let link = link.and_then(|link| link.to_str().ok()).map(str::to_owned);
         let body = read(response).await?;
         if !(200..300).contains(&status) {
-            return Err(Failure::Http(status));
+            return Err(Failure::Http(status, Explanation::of(&body)));
         }
         let received: Received =
             serde_json::from_slice(&body).map_err(|error| Failure::Malformed(error.to_string()))?;
@@ -346,9 +382,29 @@ mod tests {
 
     #[test]
     fn a_refusal_is_not_repeated() {
-        assert!(Failure::Http(404).is_refusal() && !Failure::Http(503).is_refusal());
+        let http = |status| Failure::Http(status, Explanation::default());
+        assert!(http(404).is_refusal() && !http(503).is_refusal());
         assert!(Failure::Status(StatusCode(2001), String::new()).is_refusal());
         assert!(!Failure::Status(StatusCode(3000), String::new()).is_refusal());
-        assert!(Failure::Http(503).is_passing() && !Failure::Malformed(String::new()).is_passing());
+        assert!(http(503).is_passing() && !Failure::Malformed(String::new()).is_passing());
+    }
+
+    #[test]
+    fn a_failure_says_what_the_platform_said() {
+        let failure = |body: &str| Failure::Http(400, Explanation::of(body.as_bytes())).to_string();
+        let beginning = "the platform responded with HTTP 400";
+        assert_eq!(failure(""), beginning);
+        assert_eq!(
+            failure(r#"{"status_code":2001,"status_message":"roles: expected one"}"#),
+            format!("{beginning}: 2001 roles: expected one")
+        );
+        assert_eq!(
+            failure("<html>\n  Bad\tgateway"),
+            format!("{beginning}: <html> Bad gateway")
+        );
+        assert_eq!(
+            failure(&"é".repeat(5_000)).chars().count(),
+            beginning.len() + 2 + MAX_SHOWN
+        );
     }
 }

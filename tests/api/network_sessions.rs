@@ -33,6 +33,23 @@ impl Scene {
         let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
         let station = app.alice.get(near).await.expect(200).ids().remove(0);
         let crew = app.crew(&app.alice).await;
+        // The vehicle is the driver's own, and policies that allow everything are read for all three.
+        let own = with(
+            tests::vehicle(&crew.fleet),
+            json!({"drivers": [crew.driver]}),
+        );
+        let vehicle = app.alice.post("/v1/vehicles", own).await.expect(200).id();
+        let crew = Crew { vehicle, ..crew };
+        let policy = json!({"name": "Anywhere", "rules": {}});
+        let policy = app.alice.post("/v1/policies", policy).await.expect(200);
+        let policy = json!({"policy_ids": [policy.id()]});
+        for path in [
+            format!("/v1/vehicles/{}", crew.vehicle),
+            format!("/v1/drivers/{}", crew.driver),
+            format!("/v1/fleets/{}", crew.fleet),
+        ] {
+            app.alice.post(&path, policy.clone()).await.expect(200);
+        }
         Self {
             app,
             cpo,
@@ -105,7 +122,12 @@ impl Scene {
 
     /// Sends the result of the last START_SESSION.
     async fn result(&self, result: &str) {
-        let asked = self.asked();
+        self.took("START_SESSION", result).await;
+    }
+
+    /// Sends the result of the last command of that name.
+    async fn took(&self, command: &str, result: &str) {
+        let asked = self.commands(command).pop().expect("a command").body;
         let url = asked["response_url"].as_str().expect("a URL");
         let body = json!({"result": result});
         let answer = send(&self.app, &self.cpo.token, "POST", url, Some(&body), &[]).await;
@@ -689,6 +711,25 @@ mod billing {
         assert_eq!(invoice["line_items"][0]["charging_session"], session["id"]);
         assert_eq!(scene.shown(&session).await["amount_due"], 968);
         assert_eq!(scene.invoice().await.1, []);
+        // A cost analysis adds up to what is on both invoices.
+        let now = scene.app.now();
+        let parameters = json!({"type": "cost_analysis", "period_start": now.plus(days(-30)), "period_end": now,
+            "group_by": "vehicle"});
+        let alice = &scene.app.alice;
+        let body = json!({"fleet": scene.crew.fleet, "parameters": parameters});
+        let report = alice.post("/v1/reports", body).await.expect(200).id();
+        scene.app.drain().await;
+        let report = alice.get(&format!("/v1/reports/{report}")).await.body;
+        let totals = &report["totals"][0];
+        assert_eq!(
+            (&totals["sessions"], &totals["adjustments"]),
+            (&json!(1), &json!(1)),
+            "{report}"
+        );
+        assert_eq!(
+            (&totals["gross"], &totals["due"]),
+            (&json!(968 + 121), &json!(968 + 121))
+        );
     }
 
     #[tokio::test]
@@ -819,5 +860,142 @@ mod billing {
             (&json!(968), &json!(0))
         );
         assert_eq!(scene.app.transactions(&scene.app.alice).await.len(), 1);
+    }
+}
+
+mod preferences {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_preferences_of_a_driver_are_sent_for_an_active_session() {
+        let scene = Scene::new().await;
+        let account = scene.app.alice.tenant().account;
+        let preferences = json!({"profile_type": "GREEN", "energy_need": 12.5});
+        let send = async |session: &Value, preferences: &Value| {
+            let action = json!({"action": "set_charging_preferences", "account": account,
+                "session": session["id"], "preferences": preferences});
+            manage(&scene.app, action).await
+        };
+        let session = scene.start().await;
+        let refused = send(&session, &preferences).await.expect_err("pending");
+        assert!(refused.contains("not active"), "{refused}");
+        scene.result("ACCEPTED").await;
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        let sent = send(&session, &preferences).await.expect("an answer");
+        assert_eq!(sent, json!({"answer": "ACCEPTED"}));
+        let path = "/2.2.1/sessions/S1/charging_preferences";
+        let received = scene.cpo.platform.received("PUT", path).remove(0);
+        assert_eq!(received.body, preferences);
+        scene.cpo.platform.behaviour().fail = vec![404];
+        let refused = send(&session, &preferences).await.expect_err("refused");
+        assert!(refused.contains("HTTP 404"), "{refused}");
+        scene.complete(&theirs).await;
+        let refused = send(&session, &preferences).await.expect_err("ended");
+        assert!(refused.contains("not active"), "{refused}");
+    }
+}
+
+mod cards {
+    use super::*;
+
+    const UID: &str = "04A1B2C3D4";
+
+    /// A card of the driver.
+    async fn card(scene: &Scene, change: Value) {
+        let body = with(json!({"uid": UID, "driver": scene.crew.driver}), change);
+        let made = scene.app.alice.post("/v1/charge_cards", body).await;
+        made.expect(200);
+        scene.app.drain().await;
+    }
+
+    /// An OCPI session that begins now because the card was held to the reader of the EVSE.
+    fn tapped(scene: &Scene) -> Value {
+        let now = Scene::text(scene.app.now());
+        with(
+            fixture("session"),
+            json!({"id": "T1", "start_date_time": now, "kwh": 0, "charging_periods": [], "total_cost": null,
+                "cdr_token": {"country_code": "GB", "party_id": "FCS", "uid": UID, "type": "RFID", "contract_id": "C"},
+                "auth_method": "WHITELIST", "authorization_reference": null, "evse_uid": "E1", "connector_id": "1",
+                "last_updated": now}),
+        )
+    }
+
+    async fn authorized(scene: &Scene) -> Value {
+        let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
+        let path = format!("/tokens/{UID}/authorize");
+        let answer = scene.cpo.send(&scene.app, "POST", &path, Some(&place));
+        answer.await.body["data"]["allowed"].clone()
+    }
+
+    /// The sessions of the driver.
+    async fn sessions(scene: &Scene) -> Vec<Value> {
+        let path = format!("{PATH}?driver={}", scene.crew.driver);
+        let list = scene.app.alice.get(&path).await.expect(200).body;
+        list["data"].as_array().expect("sessions").clone()
+    }
+
+    async fn is_billed(scene: &Scene, theirs: &Value) {
+        scene.app.advance(3600).await;
+        scene.complete(theirs).await;
+        scene.bill(&scene.cdr(theirs, json!({}))).await;
+        assert_eq!(sessions(scene).await[0]["cost_source"], "cdr");
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(scene.unmatched().await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_card_at_the_reader_begins_a_session_that_is_billed_by_its_cdr() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        assert_eq!(authorized(&scene).await, "ALLOWED");
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        let session = sessions(&scene).await.remove(0);
+        assert_eq!(
+            (&session["started_by"], &session["status"]),
+            (&json!("card"), &json!("active"))
+        );
+        assert_eq!(session["vehicle"], scene.crew.vehicle);
+        is_billed(&scene, &theirs).await;
+    }
+
+    #[tokio::test]
+    async fn a_card_uses_the_reservation_of_its_driver() {
+        let scene = Scene::new().await;
+        card(&scene, json!({"vehicle": scene.crew.vehicle})).await;
+        let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
+        let reservation = scene.app.reservation(&scene.crew, 10);
+        let reservation = with(reservation, json!({"location": place}));
+        let made = scene.app.alice.post("/v1/reservations", reservation).await;
+        let path = format!("/v1/reservations/{}", made.id());
+        scene.app.advance(5).await;
+        let reserved = scene.app.alice.get(&path).await.body;
+        assert_eq!(reserved["status"], "confirmed", "{reserved}");
+        scene.took("RESERVE_NOW", "ACCEPTED").await;
+        scene.app.advance(9 * 60).await;
+        assert_eq!(authorized(&scene).await, "ALLOWED");
+        let theirs = tapped(&scene);
+        scene.report(&theirs).await;
+        let session = sessions(&scene).await.remove(0);
+        assert_eq!(session["reservation"], reserved["id"]);
+        let used = scene.app.alice.get(&path).await.body;
+        assert_eq!(used["charging_session"], session["id"]);
+        is_billed(&scene, &theirs).await;
+    }
+
+    #[tokio::test]
+    async fn a_session_of_a_card_that_was_never_pushed_is_pulled() {
+        let scene = Scene::new().await;
+        card(&scene, json!({})).await;
+        let theirs = tapped(&scene);
+        let mut behaviour = scene.cpo.platform.behaviour();
+        behaviour.lists.insert("sessions", vec![theirs.clone()]);
+        drop(behaviour);
+        let pull = json!({"action": "pull", "network": scene.cpo.network});
+        manage(&scene.app, pull).await.expect("a pull");
+        scene.app.drain().await;
+        assert_eq!(sessions(&scene).await[0]["started_by"], "card");
+        is_billed(&scene, &theirs).await;
     }
 }

@@ -1054,7 +1054,7 @@ mod cdrs {
 
 mod commands {
     use super::*;
-    use functions::networks::commands::{Response, send as send_command, set_charging_preferences};
+    use functions::networks::commands::{Response, send as send_command};
     use shared::models::stored::Stored;
     use shared::ocpi::command::{Command, ResponseType, ResultType};
     use shared::ocpi::network::Network;
@@ -1200,34 +1200,6 @@ mod commands {
             .expect("suspended");
         assert!(matches!(stop(&app, &cpo).await.1, Response::NotSent(_)));
         assert_eq!(cpo.platform.received("POST", "/2.2.1/commands").len(), 2);
-    }
-
-    #[tokio::test]
-    async fn the_preferences_of_a_driver_are_sent() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let network = Id::from(cpo.network.as_str());
-        let network: Stored<Network> = app
-            .app()
-            .store
-            .load(&operators(Mode::Test), &network)
-            .await
-            .expect("a network");
-        let to = PartyId::new("NL", "EXA").expect("a party");
-        let preferences =
-            serde_json::from_value(json!({"profile_type": "GREEN", "energy_need": 12.5}))
-                .expect("preferences");
-        let answer =
-            set_charging_preferences(app.app(), &network, &to, "S-1001", &preferences).await;
-        assert_eq!(answer.expect("an answer"), "ACCEPTED");
-        let sent = cpo
-            .platform
-            .received("PUT", "/2.2.1/sessions/S-1001/charging_preferences")
-            .remove(0);
-        assert_eq!(
-            sent.body,
-            json!({"profile_type": "GREEN", "energy_need": 12.5})
-        );
     }
 }
 
@@ -2021,7 +1993,13 @@ mod manage_networks {
         assert_eq!(tokens().await, (401, 2000));
         set("resume").await.expect("resumed");
         assert_eq!(tokens().await, (200, 1000));
-        set("revoke").await.expect("revoked");
+        let revoked = set("revoke").await.expect("revoked");
+        assert_eq!(
+            (&revoked["status"], &revoked["platform_informed"]),
+            (&json!("revoked"), &json!(true))
+        );
+        let told = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        assert_eq!(told.len(), 1, "the platform was informed");
         assert_eq!(tokens().await, (401, 2000));
         set("resume").await.expect_err("it is revoked");
         set("pull").await.expect_err("it is revoked");
@@ -2031,6 +2009,26 @@ mod manage_networks {
             .await
             .expect_err("there is no such network");
         app.drain().await;
+    }
+
+    #[tokio::test]
+    async fn a_network_is_revoked_though_its_platform_cannot_be_informed() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        cpo.platform.behaviour().fail = vec![500];
+        let revoke = json!({"action": "revoke", "network": cpo.network});
+        let revoked = manage(&app, revoke.clone()).await.expect("revoked");
+        assert_eq!(revoked["status"], "revoked");
+        assert_eq!(revoked["platform_informed"], false);
+        let problem = revoked["problem"].as_str().expect("a problem");
+        assert!(problem.contains("HTTP 500"), "{problem}");
+        let answer = cpo.send(&app, "GET", "/tokens", None).await;
+        assert_eq!(codes(&answer), (401, 2000));
+        // Its token is gone: the platform is not asked again.
+        let again = manage(&app, revoke).await.expect("revoked before");
+        assert!(again.get("platform_informed").is_none());
+        let told = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        assert_eq!(told.len(), 1);
     }
 
     #[tokio::test]

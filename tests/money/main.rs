@@ -620,16 +620,18 @@ impl World {
                 .flatten()
         };
         let sum = |name: &str| lines().map(|line| amount(line, name)).sum::<i64>();
-        let fees = lines()
-            .filter(|line| line["type"] == "reservation_fee")
-            .count();
+        let of_type = |name: &str| {
+            let lines = lines().filter(|line| line["type"] == name);
+            i64::try_from(lines.count()).expect("a number")
+        };
         let want = [
             ("net", sum("net")),
             ("tax", sum("tax")),
             ("gross", sum("amount")),
             ("paid", total("amount_paid")),
             ("due", total("amount_due")),
-            ("reservation_fees", i64::try_from(fees).expect("a number")),
+            ("reservation_fees", of_type("reservation_fee")),
+            ("adjustments", of_type("adjustment")),
         ];
         let until = self.stage.app.now().plus(MINUTE);
         for group_by in [None, Some("vehicle"), Some("session")] {

@@ -4,6 +4,7 @@
 //! The station's result is stored with the command when it arrives (`crate::ocpi::commands`).
 
 use serde_json::Value;
+use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{Command, CommandResponse, ResponseType};
 use shared::ocpi::network::{Network, NetworkStatus};
@@ -12,6 +13,7 @@ use shared::ocpi::reader::lenient;
 use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::{InterfaceRole, OwnUrls, module};
 use shared::ocpi_client::{Failure, Platform, below};
+use shared::origin::Tenant;
 use shared::ports::network::Subject;
 use shared::store::networks::SentCommand;
 use shared::time::{MINUTE, SignedDuration, minutes, seconds};
@@ -128,7 +130,7 @@ fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
                 SignedDuration::ZERO,
             )
         }
-        Err(failure @ (Failure::Http(_) | Failure::Status(..))) => {
+        Err(failure @ (Failure::Http(..) | Failure::Status(..))) => {
             (Response::Failed(failure.to_string()), MAX_PATIENCE)
         }
         Err(failure) => (Response::Unknown(failure.to_string()), MAX_PATIENCE),
@@ -155,17 +157,35 @@ async fn note(app: &App, sent: SentCommand) -> Result<(), Error> {
     Err(Error::Contended)
 }
 
-/// Sends the preferences of the driver of a session. Returns the operator's answer, such as `ACCEPTED` or `NOT_POSSIBLE`.
+/// Sends the preferences of the driver of a session to the network where it takes place. Returns the operator's answer, such as `ACCEPTED` or
+/// `NOT_POSSIBLE`.
 ///
 /// # Errors
-/// 400 if the network does not take preferences or refuses them; 503 if it cannot be reached.
+/// 400 if there is no such session, the network does not take preferences, or refuses them; 409 if the session does not take place at a
+/// connected network at present; 503 if the network cannot be reached.
 pub async fn set_charging_preferences(
     app: &App,
-    network: &Stored<Network>,
-    to: &PartyId,
-    session_id: &str,
+    tenant: &Tenant,
+    session: &Id,
     preferences: &ChargingPreferences,
 ) -> Result<String, Error> {
+    let session = app.store.load::<ChargingSession>(tenant, session).await?;
+    let at_network = session.internal.network.as_deref();
+    let session_id = at_network.and_then(|one| one.session_id.as_deref());
+    let (Some(at_network), Some(session_id), SessionStatus::Active) =
+        (at_network, session_id, session.object.status)
+    else {
+        return Err(Error::conflict(
+            "The session is not active at a charging network.",
+            Some("session"),
+        ));
+    };
+    let party = PartyId::new(&at_network.country_code, &at_network.party_id);
+    let party = party.map_err(Error::internal)?;
+    let network = app.store.network_of_party(tenant.mode, &party).await?;
+    let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
+    let network = connected
+        .ok_or_else(|| Error::conflict("The network is not connected.", Some("session")))?;
     let endpoint = network
         .object
         .endpoint(module::SESSIONS, InterfaceRole::Sender);
@@ -173,7 +193,7 @@ pub async fn set_charging_preferences(
         .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
     let body = serde_json::to_value(preferences).map_err(Error::internal)?;
     let url = below(endpoint, &[session_id, "charging_preferences"]);
-    let answer = platform(app, network, to)?.put(&url, &body).await?;
+    let answer = platform(app, &network, &party)?.put(&url, &body).await?;
     let answer = answer.as_str().map(str::to_owned);
     answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
 }
@@ -195,6 +215,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use shared::ocpi::envelope::StatusCode;
+    use shared::ocpi_client::Explanation;
 
     #[test]
     fn only_an_answer_that_was_read_says_that_a_command_had_no_effect() {
@@ -219,7 +240,7 @@ mod tests {
             assert!(matches!(read(Err(failure)).0, Response::Unknown(_)));
         }
         for failure in [
-            Failure::Http(502),
+            Failure::Http(502, Explanation::default()),
             Failure::Status(StatusCode(3000), String::new()),
         ] {
             assert!(matches!(read(Err(failure)).0, Response::Failed(_)));

@@ -7,9 +7,12 @@
 //! network as `pending` with a new token B, sends its credentials with that, and stores the platform's token C. The platform may read
 //! the versions of this service with token B meanwhile. If that fails, the network is revoked. If only the platform's answer is lost,
 //! the platform counts this service as registered: its operator has to issue a new token A.
+//!
+//! When an operator revokes a network, its platform is told with `DELETE credentials`, as far as it can be reached.
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
 use shared::models::stored::Stored;
 use shared::ocpi::credentials::{BusinessDetails, Credentials, CredentialsRole, CredentialsToken};
 use shared::ocpi::envelope::StatusCode;
@@ -293,4 +296,51 @@ pub async fn set_status(
     tx.commit_without_response().await?;
     app.networks.forget(&id);
     Ok(network.object)
+}
+
+/// Whether the platform of a revoked network knows that it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Notice {
+    pub platform_informed: bool,
+    /// Why it could not be informed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Ends a connection for good, and informs the platform if it was registered. The connection has ended whether or not the platform can be
+/// reached (OCPI 2.2.1-d2, "Credentials module", DELETE).
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn revoke(
+    app: &App,
+    origin: &Origin,
+    network: Stored<Network>,
+) -> Result<(Network, Option<Notice>), Error> {
+    let endpoint = network
+        .object
+        .endpoint(module::CREDENTIALS, InterfaceRole::Sender)
+        .map(str::to_owned);
+    let token = match network.internal.foreign_token {
+        Some(_) => Some(network.foreign_token(&app.settings.encryption_keys)?),
+        None => None,
+    };
+    let revoked = set_status(app, origin, network, NetworkStatus::Revoked).await?;
+    let (Some(endpoint), Some(token)) = (endpoint, token) else {
+        return Ok((revoked, None));
+    };
+    let platform = Platform {
+        app,
+        token,
+        to: None,
+    };
+    let problem = platform.delete(&endpoint).await.err();
+    if let Some(failure) = &problem {
+        tracing::warn!(network = %revoked.id, error = %failure, "the platform of a revoked network was not informed");
+    }
+    let notice = Notice {
+        platform_informed: problem.is_none(),
+        problem: problem.map(|failure| failure.to_string()),
+    };
+    Ok((revoked, Some(notice)))
 }

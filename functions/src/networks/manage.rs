@@ -5,12 +5,14 @@ use serde_json::Value;
 use shared::deployment::{Deployment, Need};
 use shared::function_scope;
 use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::OwnUrls;
-use shared::origin::Mode;
+use shared::origin::{Mode, Tenant};
 use shared::store::access::Rows;
 use shared::store::networks::{Pull, shared_origin};
 use shared::{App, Error, Id, Kind, Timestamp};
 
+use super::commands::set_charging_preferences;
 use super::handshake;
 use crate::function::{Function, Trigger};
 
@@ -54,7 +56,7 @@ pub enum Manage {
     Suspend { mode: Mode, network: Id },
     /// End a suspension.
     Resume { mode: Mode, network: Id },
-    /// End the connection for good.
+    /// End the connection for good, and inform the platform.
     Revoke { mode: Mode, network: Id },
     /// Pull locations, tariffs, sessions and CDRs from a network now.
     Pull {
@@ -63,6 +65,13 @@ pub enum Manage {
         /// Whether to pull everything, and not only what has changed since the last time.
         #[serde(default)]
         full: bool,
+    },
+    /// Send the preferences of the driver of an active session to the network where it takes place.
+    SetChargingPreferences {
+        mode: Mode,
+        account: Id,
+        session: Id,
+        preferences: ChargingPreferences,
     },
     /// List the sessions and CDRs that belong to no charging session of this service, the oldest first.
     ListUnmatched { mode: Mode },
@@ -79,8 +88,20 @@ pub enum Managed {
         versions_url: String,
     },
     Network(Box<Network>),
+    Revoked {
+        #[serde(flatten)]
+        network: Box<Network>,
+        /// None if the network's platform was never registered.
+        #[serde(flatten)]
+        notice: Option<handshake::Notice>,
+    },
     Networks {
         data: Vec<Listed>,
+    },
+    /// The operator's answer: `ACCEPTED`, `DEPARTURE_REQUIRED`, `ENERGY_NEED_REQUIRED`, `NOT_POSSIBLE` or
+    /// `PROFILE_TYPE_NOT_SUPPORTED`.
+    Preferences {
+        answer: String,
     },
     Unmatched {
         data: Vec<Unmatched>,
@@ -165,13 +186,29 @@ async fn manage_networks(
             set_status(app, mode, &network, NetworkStatus::Connected).await
         }
         Manage::Revoke { mode, network } => {
-            set_status(app, mode, &network, NetworkStatus::Revoked).await
+            let origin = shared_origin(mode, now);
+            let network = app.store.load::<Network>(&origin.tenant, &network).await?;
+            let (network, notice) = handshake::revoke(app, &origin, network).await?;
+            Ok(Managed::Revoked {
+                network: Box::new(network),
+                notice,
+            })
         }
         Manage::Pull {
             mode,
             network,
             full,
         } => pull(app, mode, &network, full, now).await,
+        Manage::SetChargingPreferences {
+            mode,
+            account,
+            session,
+            preferences,
+        } => {
+            let tenant = Tenant { account, mode };
+            let answer = set_charging_preferences(app, &tenant, &session, &preferences).await?;
+            Ok(Managed::Preferences { answer })
+        }
         Manage::ListUnmatched { mode } => {
             let objects = app.store.unmatched(mode, MAX_UNMATCHED).await?;
             let data = objects.into_iter().map(|one| Unmatched {

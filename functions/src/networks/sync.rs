@@ -207,7 +207,7 @@ async fn next_page(
 
 /// Whether asking for the page again does not help. A refused token may be valid again later, and is refused for every page.
 fn is_final(failure: &Failure) -> bool {
-    failure.is_refusal() && !matches!(failure, Failure::Http(401 | 403))
+    failure.is_refusal() && !matches!(failure, Failure::Http(401 | 403, _))
 }
 
 /// The address of a module's first page. Sessions cannot be listed without a time.

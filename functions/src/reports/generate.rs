@@ -1,20 +1,21 @@
 //! `generate-report`: makes the file of a pending report. A try that fails, or ends without a word, is followed by another,
 //! three in all.
 
-use shared::deployment::{Deployment, Need};
-use shared::ports::Work;
-use shared::store::access::Rows;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::charging::summary::Summary;
+use shared::deployment::{Deployment, Need};
+use shared::models::adjustment::Adjustment;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
+use shared::models::invoice::{Invoice, InvoiceStatus};
 use shared::models::report::{Grouping, Report, ReportFile, ReportTotals, ReportType};
+use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
-
-use shared::models::stored::Stored;
+use shared::ports::Work;
+use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
@@ -80,6 +81,9 @@ async fn make(
                 summary.add_fee(&row);
             }
         }
+        for (row, is_paid) in adjustments(app, tenant, report).await? {
+            summary.add_adjustment(&row, is_paid);
+        }
     }
     let mut pages = app
         .store
@@ -101,6 +105,34 @@ async fn make(
     let content_type = report.format.content_type();
     app.files.put(&file.key, content_type, content).await?;
     Ok(Some((file, summary.totals())))
+}
+
+/// The adjustments that a report covers, and whether the invoice that bills each is paid.
+async fn adjustments(
+    app: &App,
+    tenant: &Tenant,
+    report: &Report,
+) -> Result<Vec<(Stored<Adjustment>, bool)>, Error> {
+    let mut found = app.store.adjustments(tenant).await?;
+    found.retain(|row| {
+        let of_fleet = report.fleet.as_ref();
+        of_fleet.is_none_or(|fleet| *fleet == row.object.fleet)
+            && report.parameters.covers_adjustment(&row.object)
+    });
+    let ids = found.iter().filter_map(|row| row.internal.invoice.clone());
+    let ids: Vec<Id> = ids.collect::<BTreeSet<Id>>().into_iter().collect();
+    let invoices = app.store.get_all::<Invoice>(tenant, &ids).await?;
+    let paid: BTreeSet<Id> = invoices
+        .into_iter()
+        .filter(|row| row.object.status == InvoiceStatus::Paid)
+        .map(|row| row.object.id)
+        .collect();
+    let with_state = found.into_iter().map(|row| {
+        let billed_by = row.internal.invoice.as_ref();
+        let is_paid = billed_by.is_some_and(|invoice| paid.contains(invoice));
+        (row, is_paid)
+    });
+    Ok(with_state.collect())
 }
 
 /// The names of the groups; deleted ones have none.

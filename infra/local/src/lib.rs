@@ -234,7 +234,10 @@ impl Running {
         let listener = listen(options.port).await?;
         let address = listener.local_addr().map_err(Error::internal)?;
         let base_url = format!("http://{address}");
-        let mut config = aws::config();
+        let mut config = aws::config()
+            .into_builder()
+            .timeout_config(aws::timeouts(options.slack))
+            .build();
         let (embedded, store_url) = match &options.store {
             Some(url) => {
                 config = aws::load(&aws::Http::default(), Some(url)).await?;

@@ -59,7 +59,7 @@ async fn load_profile(http: &Http) -> Result<SdkConfig> {
     let defaults = aws_config::defaults(BehaviorVersion::latest());
     let defaults = defaults
         .http_client(http.clone())
-        .timeout_config(timeouts());
+        .timeout_config(timeouts(1));
     // What the library logs of its search is of no interest if it succeeds, and in the error if it fails.
     let config = defaults.load().with_subscriber(NoSubscriber::new()).await;
     let provider = config.credentials_provider();
@@ -102,15 +102,16 @@ fn config_of(http: &Http, region: Option<String>, credentials: Credentials) -> S
         .region(region)
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .http_client(http.clone())
-        .timeout_config(timeouts())
+        .timeout_config(timeouts(1))
         .build()
 }
 
-fn timeouts() -> TimeoutConfig {
+/// How long a call may take; `slack` times as long on a machine that is busy with tests.
+pub fn timeouts(slack: u32) -> TimeoutConfig {
     TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(1))
-        .operation_attempt_timeout(Duration::from_secs(2))
-        .operation_timeout(Duration::from_secs(5))
+        .connect_timeout(Duration::from_secs(1) * slack)
+        .operation_attempt_timeout(Duration::from_secs(2) * slack)
+        .operation_timeout(Duration::from_secs(5) * slack)
         .build()
 }
 

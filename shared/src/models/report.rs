@@ -2,9 +2,11 @@
 //!
 //! Life cycle: pending → succeeded | failed.
 //!
-//! A `cost_analysis` covers what invoices cover: sessions that ended in the period, and the fees of reservations that were over
-//! in it. Its totals equal the sums of the lines of all invoices of the same fleet and period that are not void. What was
-//! refunded stays on both: a refund is a transaction of its own. The other types count sessions alone.
+//! A `cost_analysis` covers what invoices cover: sessions whose price became final in the period, the fees of reservations that were
+//! over in it, and the adjustments that charging networks sent in it. Its totals equal the sums of the lines of all invoices of the
+//! same fleet and period that are not void, as long as adjustments are billed in the period in which they were sent: one that
+//! comes after its period was invoiced is on the next invoice. What was refunded stays on both: a refund is a transaction of its
+//! own. The other types count sessions alone.
 //!
 //! Money is shown twice: in minor units of the currency, and as a decimal number of the currency itself with as many digits
 //! as ISO 4217 gives it. Reports contain no distances, so that `metric_system` changes nothing in them.
@@ -19,6 +21,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::MAX_LIST;
+use super::adjustment::Adjustment;
 use super::body::RequestBody;
 use super::charging_session::{ChargingSession, SessionStatus};
 use super::event_type::EventType;
@@ -80,8 +83,8 @@ impl Object for Report {
     }
 }
 
-/// What the rows of a report in one currency add up to. A cost analysis counts reservation fees as well; the other types count
-/// sessions alone.
+/// What the rows of a report in one currency add up to. A cost analysis counts reservation fees and adjustments as well; the other
+/// types count sessions alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportTotals {
     pub currency: Currency,
@@ -90,6 +93,10 @@ pub struct ReportTotals {
     /// How many reservation fees there are.
     #[schema(example = 1)]
     pub reservation_fees: i64,
+    /// How many adjustments there are: what a charging network billed or credited for a session after its price was final.
+    #[serde(default)]
+    #[schema(required, example = 0)]
+    pub adjustments: i64,
     #[schema(example = 132_120)]
     pub energy_wh: i64,
     /// Seconds on the connector, parking included.
@@ -378,6 +385,32 @@ impl ReportParameters {
             && station
                 .as_ref()
                 .is_none_or(|list| at.is_some_and(|at| list.contains(at)))
+    }
+
+    /// Whether an adjustment counts: in the period in which the charging network sent it.
+    pub fn covers_adjustment(&self, adjustment: &Adjustment) -> bool {
+        let ReportFilters {
+            vehicle,
+            driver,
+            station,
+            session_status,
+        } = &self.filters;
+        let among = |list: &Option<Vec<Id>>, id: &Option<Id>| {
+            let Some(list) = list else {
+                return true;
+            };
+            id.as_ref().is_some_and(|id| list.contains(id))
+        };
+        let line = &adjustment.line;
+        self.kind == ReportType::CostAnalysis
+            && (self.period_start..self.period_end).contains(&adjustment.created)
+            // Only the price of a completed session is final.
+            && session_status
+                .as_ref()
+                .is_none_or(|list| list.contains(&SessionStatus::Completed))
+            && among(vehicle, &line.vehicle)
+            && among(driver, &line.driver)
+            && among(station, &line.charging_station)
     }
 
     /// Whether a session counts. Where costs are analysed, one at a network's station counts when its price has become final, as on

@@ -106,16 +106,29 @@ pub enum AllowedType {
     NotAllowed,
 }
 
-/// The preferences of a driver, which an operator that supports smart charging takes into account.
+/// The preferences of a driver, which an operator that supports smart charging takes into account (OCPI 2.2.1-d2, "ChargingPreferences").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChargingPreferences {
-    /// `CHEAP`, `FAST`, `GREEN` or `REGULAR`.
-    pub profile_type: String,
+    pub profile_type: ProfileType,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departure_time: Option<Timestamp>,
     /// kWh
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_need: Option<f64>,
+    /// Whether the vehicle's battery may be discharged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discharge_allowed: Option<bool>,
+}
+
+/// What matters most to a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ProfileType {
+    Cheap,
+    Fast,
+    Green,
+    Regular,
 }
 
 /// The state of a party behind a hub.

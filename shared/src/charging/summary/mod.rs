@@ -1,4 +1,4 @@
-//! What reports show: sessions and reservation fees added up by group, and the table that comes of it. Memory holds the groups,
+//! What reports show: sessions, reservation fees and adjustments added up by group, and the table that comes of it. Memory holds the groups,
 //! not the sessions; a report that lists single sessions is limited to 20,000 rows for that reason.
 
 mod table;
@@ -14,6 +14,7 @@ use self::table::{Cell, csv, json};
 use self::totals::{Totals, ratio};
 use crate::error::Result;
 use crate::id::Id;
+use crate::models::adjustment::Adjustment;
 use crate::models::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
 use crate::models::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
 use crate::models::reservation::{Reservation, ReservationInternal};
@@ -23,7 +24,7 @@ use crate::money::Currency;
 /// How many rows a report that lists single sessions may have.
 const MAX_ROWS: usize = 20_000;
 
-/// Sessions and reservation fees, added up.
+/// Sessions, reservation fees and adjustments, added up.
 #[derive(Debug, Clone)]
 pub struct Summary {
     parameters: ReportParameters,
@@ -48,8 +49,7 @@ const SESSIONS: Column = Plain("sessions", |totals| Cell::Number(totals.sessions
 const ENERGY: Column = Plain("energy_wh", |totals| Cell::Number(totals.energy));
 const DURATION: Column = Plain("duration_seconds", |totals| Cell::Number(totals.seconds()));
 const GROSS: Column = Money("gross", Totals::gross);
-/// Fees are not part of the price of energy.
-const PRICE: Column = PerKwh("gross", |totals| totals.gross() - totals.fees_gross);
+const PRICE: Column = PerKwh("gross", Totals::energy_gross);
 
 /// The columns of a report, after those that name the group, the period and the currency.
 fn columns(kind: ReportType) -> &'static [Column] {
@@ -58,11 +58,13 @@ fn columns(kind: ReportType) -> &'static [Column] {
         ReportType::CostAnalysis => &[
             SESSIONS,
             Plain("reservation_fees", |totals| Cell::Number(totals.fees)),
+            Plain("adjustments", |totals| Cell::Number(totals.adjustments)),
             ENERGY,
             Money("net", |totals| totals.net),
             Money("tax", |totals| totals.tax),
             GROSS,
             Money("reservation_fees_gross", |totals| totals.fees_gross),
+            Money("adjustments_gross", |totals| totals.adjustments_gross),
             Money("paid", |totals| totals.paid),
             Money("due", |totals| totals.due),
             PRICE,
@@ -226,6 +228,34 @@ fn of_fee(reservation: &Reservation, internal: &ReservationInternal) -> Vec<Cell
     ]
 }
 
+/// What a row says of the one adjustment it stands for, in the order of the columns.
+fn of_adjustment(stored: &Stored<Adjustment>) -> Vec<Cell> {
+    let Adjustment {
+        charging_session,
+        fleet,
+        line,
+        ..
+    } = &stored.object;
+    let name = |name: &Option<String>| Cell::name(name.as_deref().unwrap_or_default());
+    vec![
+        Cell::id(Some(charging_session)),
+        Cell::Nothing,
+        Cell::Nothing,
+        Cell::time(line.started),
+        Cell::Nothing,
+        Cell::time(line.ended),
+        Cell::id(line.vehicle.as_ref()),
+        name(&line.registration_plate),
+        Cell::id(line.driver.as_ref()),
+        name(&line.driver_name),
+        Cell::id(Some(fleet)),
+        Cell::id(line.charging_station.as_ref()),
+        name(&line.station_name),
+        name(&line.connector),
+        Cell::id(stored.internal.invoice.as_ref()),
+    ]
+}
+
 impl Summary {
     /// An empty summary. The time zone is shown in a column.
     pub fn new(parameters: ReportParameters, time_zone: &str) -> Self {
@@ -287,6 +317,37 @@ impl Summary {
         self.of_currency(reservation.currency).add_fee(&fee);
     }
 
+    /// Counts an adjustment, if the report covers it. It is paid when the invoice that bills it is.
+    pub fn add_adjustment(&mut self, stored: &Stored<Adjustment>, is_paid: bool) {
+        let Adjustment {
+            id,
+            fleet,
+            line,
+            currency,
+            ..
+        } = &stored.object;
+        if !self.parameters.covers_adjustment(&stored.object) {
+            return;
+        }
+        let group = self
+            .parameters
+            .group_by
+            .and_then(|grouping| match grouping {
+                Grouping::Vehicle => line.vehicle.clone(),
+                Grouping::Driver => line.driver.clone(),
+                Grouping::Fleet => Some(fleet.clone()),
+                Grouping::Station => line.charging_station.clone(),
+                Grouping::Session => Some(id.clone()),
+            });
+        let of_one = self.parameters.group_by == Some(Grouping::Session);
+        let totals = self.row(group, *currency);
+        totals.add_adjustment(line, is_paid);
+        if of_one {
+            totals.single = of_adjustment(stored);
+        }
+        self.of_currency(*currency).add_adjustment(line, is_paid);
+    }
+
     fn row(&mut self, group: Option<Id>, currency: Currency) -> &mut Totals {
         self.groups.entry((group, currency.as_str())).or_default()
     }
@@ -319,6 +380,7 @@ impl Summary {
                     currency: *currency,
                     sessions: totals.sessions(),
                     reservation_fees: totals.fees,
+                    adjustments: totals.adjustments,
                     energy_wh: totals.energy,
                     duration_seconds: totals.seconds(),
                     net,

@@ -1,5 +1,7 @@
 use super::*;
 use crate::id::Kind;
+use crate::models::adjustment::Adjustment;
+use crate::models::charging_session::network::Total;
 use crate::models::invoice::tests::{at, session};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -55,18 +57,22 @@ fn a_cost_analysis_is_this_file() {
     summary.add_fee(&reservation);
     let reservation = fee("2026-04-01T00:00:00Z", 300);
     summary.add_fee(&reservation);
-    let want = "driver,driver_name,period_start,period_end,time_zone,currency,sessions,reservation_fees,energy_wh,\
+    // Neither does an adjustment.
+    summary.add_adjustment(&credit("2026-03-31T23:59:59.999Z"), false);
+    summary.add_adjustment(&credit("2026-04-01T00:00:00Z"), false);
+    let want = "driver,driver_name,period_start,period_end,time_zone,currency,sessions,reservation_fees,adjustments,energy_wh,\
                 net_minor_units,net,tax_minor_units,tax,gross_minor_units,gross,\
-                reservation_fees_gross_minor_units,reservation_fees_gross,paid_minor_units,paid,\
+                reservation_fees_gross_minor_units,reservation_fees_gross,adjustments_gross_minor_units,\
+                adjustments_gross,paid_minor_units,paid,\
                 due_minor_units,due,gross_minor_units_per_kwh,gross_per_kwh\r\n\
                 drv_00000000000000000000000000000001,\"Byron, \"\"Ada\"\"\",\
-                2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,Europe/London,eur,2,1,60014,\
-                2300,23.00,380,3.80,2680,26.80,300,3.00,1190,11.90,1490,14.90,39.66,0.3966\r\n";
+                2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,Europe/London,eur,2,1,1,60014,\
+                2200,22.00,361,3.61,2561,25.61,300,3.00,-119,-1.19,1190,11.90,1371,13.71,39.66,0.3966\r\n";
     assert_eq!(text(&summary, &names), want);
     let totals = serde_json::to_value(summary.totals()).unwrap();
-    let want = json!([{"currency": "eur", "sessions": 2, "reservation_fees": 1, "energy_wh": 60014,
-        "duration_seconds": 0, "net": 2300, "net_decimal": "23.00", "tax": 380, "tax_decimal": "3.80", "gross": 2680,
-        "gross_decimal": "26.80", "paid": 1190, "paid_decimal": "11.90", "due": 1490, "due_decimal": "14.90"}]);
+    let want = json!([{"currency": "eur", "sessions": 2, "reservation_fees": 1, "adjustments": 1,
+        "energy_wh": 60014, "duration_seconds": 0, "net": 2200, "net_decimal": "22.00", "tax": 361, "tax_decimal": "3.61",
+        "gross": 2561, "gross_decimal": "25.61", "paid": 1190, "paid_decimal": "11.90", "due": 1371, "due_decimal": "13.71"}]);
     assert_eq!(totals, want);
 }
 
@@ -86,8 +92,18 @@ fn fee(since: &str, amount: i64) -> Stored<Reservation> {
     Stored::with_internal(serde_json::from_value(json).unwrap(), internal)
 }
 
+/// A credit of 1.19 for the first session, which its network sent then.
+fn credit(created: &str) -> Stored<Adjustment> {
+    let session = session(1, "2026-03-05T00:00:00Z");
+    let total = Total {
+        net: -100,
+        gross: -119,
+    };
+    Adjustment::of_session(&session, total, "CREDIT", at(created)).expect("it has ended")
+}
+
 #[test]
-fn a_report_by_session_has_a_row_for_each_session_and_each_fee() {
+fn a_report_by_session_has_a_row_for_each_session_fee_and_adjustment() {
     let mut summary = summary("cost_analysis", Some("session"), "json");
     for number in 1..=2 {
         let mut session = session(number, "2026-03-05T00:00:00Z");
@@ -97,26 +113,47 @@ fn a_report_by_session_has_a_row_for_each_session_and_each_fee() {
     let mut reservation = fee("2026-03-05T00:00:00Z", 300);
     assert!(reservation.mark_fee_paid(at("2026-03-06T00:00:00Z")));
     summary.add_fee(&reservation);
+    let credit = credit("2026-03-20T00:00:00Z");
+    summary.add_adjustment(&credit, true);
     let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
     let column = |name: &str| {
         let rows = rows.as_array().unwrap().iter();
         rows.map(|row| row[name].clone()).collect::<Vec<_>>()
     };
     let id = |number| json!(Id::from_number(Kind::ChargingSession, number));
-    assert_eq!(column("session"), [id(1), id(2), Value::Null]);
+    // Adjustments, sessions, fees: by the ids of these.
+    assert_eq!(column("session"), [id(1), id(1), id(2), Value::Null]);
     assert_eq!(
         column("reservation"),
-        [Value::Null, Value::Null, json!(reservation.object.id)]
+        [
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            json!(reservation.object.id)
+        ]
     );
     assert_eq!(
         column("driver_name"),
-        [json!("Ada Byron"), json!("Ada Byron"), Value::Null]
+        [
+            Value::Null,
+            json!("Ada Byron"),
+            json!("Ada Byron"),
+            Value::Null
+        ]
     );
     assert_eq!(
         column("gross"),
-        [json!("11.90"), json!("11.90"), json!("3.00")]
+        [
+            json!("-1.19"),
+            json!("11.90"),
+            json!("11.90"),
+            json!("3.00")
+        ]
     );
-    assert_eq!(column("paid_minor_units"), [json!(0), json!(0), json!(300)]);
+    assert_eq!(
+        column("paid_minor_units"),
+        [json!(-119), json!(0), json!(0), json!(300)]
+    );
     assert!(!summary.is_too_long());
 }
 

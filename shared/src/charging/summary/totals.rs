@@ -1,4 +1,4 @@
-//! The sums of a group of sessions and reservation fees.
+//! The sums of a group of sessions, reservation fees and adjustments.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use super::table::Cell;
 use crate::id::Id;
 use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
+use crate::models::invoice::line_item::LineItem;
 use crate::models::reservation::Fee;
 use crate::time::{SignedDuration, Timestamp};
 
@@ -16,6 +17,9 @@ pub(super) struct Totals {
     pub(super) fees: i64,
     /// What of the gross amount is reservation fees.
     pub(super) fees_gross: i64,
+    pub(super) adjustments: i64,
+    /// What of the gross amount is adjustments; below zero where more was credited than billed.
+    pub(super) adjustments_gross: i64,
     pub(super) energy: i64,
     pub(super) duration: SignedDuration,
     pub(super) net: i64,
@@ -26,7 +30,7 @@ pub(super) struct Totals {
     pub(super) last: Option<Timestamp>,
     pub(super) vehicles: BTreeSet<Id>,
     pub(super) drivers: BTreeSet<Id>,
-    /// What the row says of the one session or fee it stands for, where rows stand for these.
+    /// What the row says of the one session, fee or adjustment it stands for, where rows stand for these.
     pub(super) single: Vec<Cell>,
 }
 
@@ -55,6 +59,22 @@ impl Totals {
         self.net += fee.amount;
         self.paid += fee.paid;
         self.due += fee.amount - fee.paid;
+    }
+
+    pub(super) fn add_adjustment(&mut self, line: &LineItem, is_paid: bool) {
+        self.adjustments += 1;
+        self.adjustments_gross += line.amount;
+        self.net += line.net;
+        self.tax += line.tax;
+        match is_paid {
+            true => self.paid += line.amount,
+            false => self.due += line.amount,
+        }
+    }
+
+    /// What the energy cost: neither fees nor adjustments, which belong to the energy of an earlier period.
+    pub(super) fn energy_gross(&self) -> i64 {
+        self.gross() - self.fees_gross - self.adjustments_gross
     }
 
     pub(super) fn sessions(&self) -> i64 {
