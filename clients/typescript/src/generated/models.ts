@@ -333,8 +333,8 @@ export type ReportParametersInput = Schemas["ReportParametersInput"];
 
 export type ReportStatus = Schemas["ReportStatus"];
 
-/** What the rows of a report in one currency add up to. A cost analysis counts reservation fees as well; the other types count
- * sessions alone. */
+/** What the rows of a report in one currency add up to. A cost analysis counts reservation fees and adjustments as well; the other
+ * types count sessions alone. */
 export type ReportTotals = Schemas["ReportTotals"];
 
 export type ReportType = Schemas["ReportType"];

@@ -5052,10 +5052,15 @@ export interface components {
         /** @enum {string} */
         ReportStatus: "pending" | "succeeded" | "failed";
         /**
-         * @description What the rows of a report in one currency add up to. A cost analysis counts reservation fees as well; the other types count
-         *     sessions alone.
+         * @description What the rows of a report in one currency add up to. A cost analysis counts reservation fees and adjustments as well; the other
+         *     types count sessions alone.
          */
         ReportTotals: {
+            /**
+             * @description How many adjustments there are: what a charging network billed or credited for a session after its price was final.
+             * @example 0
+             */
+            adjustments: number;
             /** @description Lowercase ISO 4217 code. */
             currency: string;
             /**

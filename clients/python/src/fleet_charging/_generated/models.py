@@ -1647,11 +1647,15 @@ class ReportParametersInput(TypedDict):
 ReportStatus = Literal["pending", "succeeded", "failed"]
 
 class ReportTotals(ApiObject):
-    """What the rows of a report in one currency add up to. A cost analysis counts reservation fees as well; the
-    other types count sessions alone.
+    """What the rows of a report in one currency add up to. A cost analysis counts reservation fees and
+    adjustments as well; the other types count sessions alone.
     """
     __slots__ = ()
 
+    adjustments: int
+    """How many adjustments there are: what a charging network billed or credited for a session after its price
+    was final.
+    """
     currency: str
     """Lowercase ISO 4217 code."""
     due: int
