@@ -15,6 +15,7 @@
 
 pub mod app;
 pub mod aws;
+pub mod backoff;
 pub mod cache;
 pub mod charging;
 pub mod deployment;

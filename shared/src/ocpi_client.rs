@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::app::App;
+use crate::backoff::Backoff;
 use crate::error::{Error, Result};
 use crate::fields::text::WebUrl;
 use crate::id::{Id, Kind};
@@ -26,9 +27,9 @@ use crate::targets::Targets;
 /// How long a request may take in all.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often a `GET` is sent, and the pause before the second time; each further pause is three times as long.
+/// How often a `GET` is sent, and the pauses in between.
 const TRIES: u32 = 3;
-const PAUSE: Duration = Duration::from_millis(200);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), 3, Duration::from_millis(600));
 
 /// The largest response that is read, in bytes.
 const MAX_RESPONSE: usize = 16 * 1024 * 1024;
@@ -162,14 +163,12 @@ impl Platform<'_> {
     }
 
     async fn repeat(&self, url: &str) -> Result<(Value, Option<String>), Failure> {
-        let mut pause = PAUSE;
-        for _ in 1..TRIES {
+        for attempt in 0..TRIES - 1 {
             match self.send(Method::GET, url, None).await {
                 Err(failure) if failure.is_passing() => {}
                 done => return done,
             }
-            tokio::time::sleep(pause).await;
-            pause *= 3;
+            BACKOFF.pause(attempt).await;
         }
         self.send(Method::GET, url, None).await
     }

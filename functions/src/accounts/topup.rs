@@ -3,31 +3,19 @@
 
 use axum::extract::State;
 use shared::Response;
-use shared::deployment::Need;
 use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::{Resource, Scope};
+use shared::models::api_key::Resource;
 use shared::models::transaction::TopUp;
-use shared::store::access::Rows;
 use shared::store::wallets::Wallet;
-use shared::{App, Code, Error, Kind};
+use shared::{App, Error};
 
 use crate::payments::top_up;
 
-pub const ROUTE: Route = Route::post(
+pub const ROUTE: Route = top_up::route(
     "topup-account",
     "/v1/accounts/{id}/top_up",
     Resource::Accounts,
-)
-.charging()
-.refusing(&[
-    Code::PaymentAuthorizationFailed,
-    Code::PaymentMethodNotFound,
-    Code::PaymentMethodScopeInvalid,
-])
-.requiring(&[Scope::Write(Resource::PaymentMethods)])
-.timeout(29)
-.writing(&[Rows::Of(Kind::Transaction)])
-.needing(&[Need::Payments]);
+);
 
 pub async fn handle(
     context: RequestContext,

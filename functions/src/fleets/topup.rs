@@ -3,27 +3,15 @@
 
 use axum::extract::State;
 use shared::Response;
-use shared::deployment::Need;
 use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::{Resource, Scope};
+use shared::models::api_key::Resource;
 use shared::models::transaction::TopUp;
-use shared::store::access::Rows;
 use shared::store::wallets::Wallet;
-use shared::{App, Code, Error, Kind};
+use shared::{App, Error};
 
 use crate::payments::top_up;
 
-pub const ROUTE: Route = Route::post("topup-fleet", "/v1/fleets/{id}/top_up", Resource::Fleets)
-    .charging()
-    .refusing(&[
-        Code::PaymentAuthorizationFailed,
-        Code::PaymentMethodNotFound,
-        Code::PaymentMethodScopeInvalid,
-    ])
-    .requiring(&[Scope::Write(Resource::PaymentMethods)])
-    .timeout(29)
-    .writing(&[Rows::Of(Kind::Transaction)])
-    .needing(&[Need::Payments]);
+pub const ROUTE: Route = top_up::route("topup-fleet", "/v1/fleets/{id}/top_up", Resource::Fleets);
 
 pub async fn handle(
     context: RequestContext,

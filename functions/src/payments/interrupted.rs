@@ -4,9 +4,10 @@ use std::future::Future;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use shared::backoff::Backoff;
 use shared::error::ErrorType;
 use shared::{App, Error, Id};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// The time for everything that a charging request does: longer than the provider's own time-out of 20 seconds, and short
 /// enough that the answer still arrives before the route's patience ends.
@@ -14,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(25);
 
 /// How often a request is run that lost against a concurrent change, and the first pause in between.
 const TRIES: u32 = 8;
-const PAUSE: Duration = Duration::from_millis(5);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(40));
 
 /// Which transaction a request may have charged.
 ///
@@ -79,9 +80,9 @@ async fn within<T, F: Future<Output = Result<T, Error>>>(
     mut run: impl FnMut() -> F,
 ) -> Result<T, Error> {
     let repeated = async {
-        for attempt in 1.. {
+        for attempt in 0.. {
             match run().await {
-                Err(Error::Contended) if attempt < TRIES => sleep(PAUSE * attempt).await,
+                Err(Error::Contended) if attempt + 1 < TRIES => BACKOFF.pause(attempt).await,
                 result => return result,
             }
         }

@@ -5,7 +5,9 @@
 //! them commits.
 
 use shared::Response;
-use shared::http::RequestContext;
+use shared::deployment::Need;
+use shared::http::{RequestContext, Route};
+use shared::models::api_key::{Resource, Scope};
 use shared::models::payment_method::{Payer, PaymentMethodType};
 use shared::models::stored::Stored;
 use shared::models::transaction::PaymentOutcome;
@@ -16,11 +18,27 @@ use shared::models::transaction::{
 use shared::origin::Origin;
 use shared::ports::payments::{Charge, ChargeResult, Refund};
 use shared::store::Recalled;
+use shared::store::access::Rows;
 use shared::store::wallets::{Wallet, WalletOwner};
 use shared::{App, Code, Error, Kind};
 
 use super::{Progress, declined, key_expired, within_limit};
 use crate::references;
+
+/// A route that tops up a wallet.
+pub const fn route(name: &'static str, path: &'static str, resource: Resource) -> Route {
+    Route::post(name, path, resource)
+        .charging()
+        .refusing(&[
+            Code::PaymentAuthorizationFailed,
+            Code::PaymentMethodNotFound,
+            Code::PaymentMethodScopeInvalid,
+        ])
+        .requiring(&[Scope::Write(Resource::PaymentMethods)])
+        .timeout(29)
+        .writing(&[Rows::Of(Kind::Transaction)])
+        .needing(&[Need::Payments])
+}
 
 /// Charges a payment method and credits the wallet. Answers with the owner of the wallet.
 ///

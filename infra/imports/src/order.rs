@@ -3,6 +3,7 @@
 /// The parts of `shared/src`, from the lowest to the highest. All of `functions` comes after them.
 const PARTS: &[&[&str]] = &[
     &[
+        "backoff",
         "cache",
         "encryption",
         "environment",

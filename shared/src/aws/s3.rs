@@ -23,6 +23,7 @@ use quick_xml::events::Event;
 use tokio::time::timeout;
 
 use super::{Http, SystemClock, domain, region_of, stand_in};
+use crate::backoff::Backoff;
 use crate::environment::variable;
 use crate::error::{Error, Result};
 use crate::ports::Clock;
@@ -34,6 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often a request is sent that fails in a way that passes.
 const TRIES: u32 = 3;
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), 4, Duration::from_millis(400));
 
 #[derive(Debug, Clone)]
 pub struct S3 {
@@ -151,8 +153,7 @@ impl S3 {
         content_type: Option<&'static str>,
         content: Bytes,
     ) -> Result<Bytes> {
-        let mut wait = Duration::from_millis(100);
-        for attempt in 1.. {
+        for attempt in 0.. {
             let mut request = Request::builder().method(method.clone()).uri(address);
             if let Some(content_type) = content_type {
                 request = request.header(header::CONTENT_TYPE, content_type);
@@ -165,10 +166,9 @@ impl S3 {
             let request = self.signed(credentials, request, body, None, SystemClock.now())?;
             let sent = timeout(PATIENCE, self.exchange(request)).await;
             match sent.unwrap_or_else(|_| Err(Error::unavailable("the file took too long"))) {
-                Err(Error::Unavailable(_)) if attempt < TRIES => tokio::time::sleep(wait).await,
+                Err(Error::Unavailable(_)) if attempt + 1 < TRIES => BACKOFF.pause(attempt).await,
                 answered => return answered,
             }
-            wait *= 4;
         }
         unreachable!("the loop ends by returning")
     }

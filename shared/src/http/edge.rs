@@ -23,6 +23,7 @@ use super::query::Query;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
 use super::route::{PATIENCE, Route};
+use crate::backoff::Backoff;
 use crate::error::{Error, Result};
 use crate::function_scope;
 use crate::id::{Id, Kind};
@@ -36,7 +37,8 @@ use crate::time::Timestamp;
 use crate::version;
 
 /// How often a request is tried that collides with concurrent changes.
-const TRIES: usize = 6;
+const TRIES: u32 = 6;
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(40));
 
 /// What the edge needs: the table, the clock, the settings, and what it remembers of earlier requests.
 pub struct Edge {
@@ -380,14 +382,14 @@ async fn run(
     let mut parts = parts;
     parts.extensions.insert(context);
     parts.extensions.insert(query);
-    for attempt in 1.. {
+    for attempt in 0.. {
         let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
         let response = next.clone().run(request).await;
         let contended = failure(&response).is_some_and(|error| matches!(**error, Error::Contended));
-        if !contended || attempt == TRIES {
+        if !contended || attempt + 1 == TRIES {
             return settle(edge, &origin, &base_url, response).await;
         }
-        tokio::time::sleep(Duration::from_millis(5 * attempt as u64)).await;
+        BACKOFF.pause(attempt).await;
     }
     unreachable!("the loop ends by returning")
 }

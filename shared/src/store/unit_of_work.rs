@@ -23,6 +23,7 @@ use aws_sdk_dynamodb::types::{
 use super::idempotency::Claim;
 use super::row::{self, Record};
 use super::{Item, Store, client, n, number};
+use crate::backoff::Backoff;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::stored::Stored;
@@ -58,7 +59,7 @@ pub(super) enum CommitFailure {
 
 /// How often a transaction that collides with others is tried, and the longest pause before the second attempt.
 const TRIES: u32 = 7;
-const PAUSE: Duration = Duration::from_millis(12);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(12), 2, Duration::from_millis(192));
 
 /// The largest total size of the rows, in bytes of JSON, that one transaction of [`UnitOfWork::save_in_parts`] replaces:
 /// DynamoDB accepts 4 MB.
@@ -291,7 +292,7 @@ impl<'a> UnitOfWork<'a> {
             };
             match failed_condition(&error, claimed_at) {
                 Some(failure) => return Ok(Some(failure)),
-                None if is_collision(&error) => pause(attempt).await?,
+                None if is_collision(&error) => BACKOFF.pause(attempt).await,
                 None if is_invalid(&error) => {
                     return Err(Error::permanent(DisplayErrorContext(error).to_string()));
                 }
@@ -417,13 +418,4 @@ fn is_invalid(error: &SdkError<TransactWriteItemsError>) -> bool {
     reasons(error)
         .iter()
         .any(|reason| reason.code().is_some_and(|code| invalid.contains(&code)))
-}
-
-/// Waits before the next attempt: twice as long each time, of which a random half.
-async fn pause(attempt: u32) -> Result<()> {
-    let mut random = [0; 1];
-    getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
-    let longest = PAUSE * 2u32.pow(attempt.min(4));
-    tokio::time::sleep(longest / 2 + longest * u32::from(random[0]) / 512).await;
-    Ok(())
 }

@@ -1,0 +1,53 @@
+//! Pauses between repeated attempts.
+
+use std::time::Duration;
+
+/// Pauses that grow from attempt to attempt. Each takes a random part of its length, from a half on, so that callers that failed together do
+/// not come back together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    first: Duration,
+    factor: u32,
+    longest: Duration,
+}
+
+impl Backoff {
+    /// The first pause is at most `first`, each further one `factor` times as long, and none longer than `longest`.
+    pub const fn new(first: Duration, factor: u32, longest: Duration) -> Self {
+        Self {
+            first,
+            factor,
+            longest,
+        }
+    }
+
+    /// Waits after an attempt that failed. The first attempt is number 0.
+    pub async fn pause(&self, attempt: u32) {
+        let mut random = [0; 1];
+        // Without randomness the whole length is waited.
+        let part = getrandom::fill(&mut random).map_or(u8::MAX, |()| random[0]);
+        tokio::time::sleep(self.length(attempt, part)).await;
+    }
+
+    /// The length of a pause: a half of it, and `part` 255ths of the other half.
+    fn length(&self, attempt: u32, part: u8) -> Duration {
+        let factor = self.factor.saturating_pow(attempt);
+        let whole = self.first.saturating_mul(factor).min(self.longest);
+        whole / 2 + whole / 2 * u32::from(part) / u32::from(u8::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_the_longest_and_are_at_least_half_as_long() {
+        let millis = Duration::from_millis;
+        let backoff = Backoff::new(millis(10), 3, millis(100));
+        for (attempt, whole) in [(0, 10), (1, 30), (2, 90), (3, 100), (1_000, 100)] {
+            assert_eq!(backoff.length(attempt, 0), millis(whole) / 2);
+            assert_eq!(backoff.length(attempt, u8::MAX), millis(whole));
+        }
+    }
+}
