@@ -31,6 +31,10 @@ use shared::{Id, Kind};
 /// The file, relative to the repository.
 pub const FILE: &str = "infra/access.json";
 
+/// The file of calls that a function makes only when something fails at a certain moment, so that not every run of the tests records them.
+/// They are in [`FILE`] as well.
+pub const RARE: &str = "infra/rare-access.json";
+
 /// Calls of one action on rows of the table or of an index whose partition keys have the same pattern.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
@@ -365,9 +369,11 @@ pub fn recordings() -> std::io::Result<Recorded> {
     Ok(recorded)
 }
 
-/// What functions may call, by their names, as far as it has been asked for.
-static GRANTED: LazyLock<Mutex<HashMap<&'static str, Option<BTreeSet<Access>>>>> =
-    LazyLock::new(Mutex::default);
+/// What functions may call, by their names; none for a function that has no role.
+type Granted = HashMap<&'static str, Option<BTreeSet<Access>>>;
+
+/// The permissions of functions, as far as they have been asked for.
+static GRANTED: LazyLock<Mutex<Granted>> = LazyLock::new(Mutex::default);
 
 /// The calls that this process has recorded, and where it writes them.
 static SEEN: LazyLock<Option<Mutex<Recording>>> = LazyLock::new(|| {

@@ -4,6 +4,7 @@
 use serde_json::json;
 use shared::Id;
 use shared::models::reservation::Reservation;
+use shared::time::minutes;
 
 use crate::player::{Player, Taken};
 use crate::{Receiver, TestApp};
@@ -152,7 +153,7 @@ pub async fn whole_reservation() -> Vec<Line> {
 
     let mut player = Player::on(&test).await;
     let began = test.now();
-    let at = |minutes: i64| began.plus_seconds(minutes * 60);
+    let at = |count: i64| began.plus(minutes(count));
     // The key and its account are read, which each instance does once a minute.
     let policy = json!({"name": "Anything", "rules": {}});
     player

@@ -122,10 +122,6 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
         "the list is spread over four partitions, and the deliveries of the events are counted",
     ),
     (
-        "list-transactions",
-        "the owner of the filter is read, to tell an unknown one",
-    ),
-    (
         "retrieve-vehicle-telemetry",
         "the vehicle is read, to tell an unknown one from one without readings",
     ),

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use shared::Timestamp;
 use shared::ports::Clock;
+use shared::time::{SignedDuration, whole_millis};
 
 pub struct Hand(AtomicI64);
 
@@ -16,8 +17,8 @@ impl Hand {
         self.0.fetch_max(now.unix_millis(), Ordering::SeqCst);
     }
 
-    pub fn move_by(&self, millis: i64) {
-        self.0.fetch_add(millis, Ordering::SeqCst);
+    pub fn move_by(&self, duration: SignedDuration) {
+        self.0.fetch_add(whole_millis(duration), Ordering::SeqCst);
     }
 }
 

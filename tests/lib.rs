@@ -47,6 +47,7 @@ use shared::store::Store;
 use shared::store::keys::Partition;
 use shared::store::list::PageRequest;
 use shared::store::row::Record;
+use shared::time::{hours, minutes};
 use shared::{App, Id, Kind, Timestamp};
 
 use crate::tls::TlsPort;
@@ -278,8 +279,8 @@ impl TestApp {
     }
 
     /// The time so many minutes from now, as clients write it.
-    pub fn in_minutes(&self, minutes: i64) -> String {
-        self.now().plus_seconds(minutes * 60).to_string()
+    pub fn in_minutes(&self, count: i64) -> String {
+        self.now().plus(minutes(count)).to_string()
     }
 
     /// Works on everything that is due.
@@ -391,7 +392,7 @@ impl TestApp {
     /// A session that ended a moment ago, with 30 kWh for 11.90, with other members.
     pub async fn completed_session(&self, crew: &Crew, change: Value) -> String {
         let now = self.now();
-        let started = now.plus_seconds(-7200);
+        let started = now.plus(hours(-2));
         // Ids made now never lie in the past.
         let seed = Id::new(Kind::ChargingSession, now);
         let id = Id::derived(Kind::ChargingSession, started, seed.as_str());
@@ -399,7 +400,7 @@ impl TestApp {
             "amount_due": 1190, "amount_paid": 0, "charging_station": Id::from_number(Kind::ChargingStation, 1),
             "connector": "1", "country": "GB", "created": started, "currency": "usd", "driver": crew.driver,
             "energy_consumed": 30_000, "fleet": crew.fleet, "payment_method": null,
-            "session_ended": now.plus_seconds(-60), "session_limit": null, "session_started": started,
+            "session_ended": now.plus(minutes(-1)), "session_limit": null, "session_started": started,
             "status": "completed", "updated": now, "vehicle": crew.vehicle});
         let session: ChargingSession =
             serde_json::from_value(with(session, change)).expect("a session");

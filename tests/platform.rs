@@ -20,9 +20,18 @@ pub const TOKEN: &str = "token-of-the-platform";
 pub const TOKEN_A: &str = "token-a-of-the-platform";
 
 /// A platform of the party NL*EXA.
+#[derive(Clone)]
 pub struct Platform {
     pub url: String,
     state: Arc<Mutex<Behaviour>>,
+}
+
+/// Objects that are made when they are asked for.
+#[derive(Clone, Copy)]
+pub struct Generated {
+    pub count: usize,
+    /// The object with a number.
+    pub make: fn(usize) -> Value,
 }
 
 /// What a platform has, what it answers, and what it was sent.
@@ -33,10 +42,14 @@ pub struct Behaviour {
     pub versions: Vec<&'static str>,
     /// Modules that are missing from its endpoints.
     pub missing: Vec<&'static str>,
+    /// Modules whose pages name a next one that is not there.
+    pub dead_links: Vec<&'static str>,
     /// The roles in its credentials.
     pub roles: Value,
     /// The objects of its lists, by module.
     pub lists: BTreeMap<&'static str, Vec<Value>>,
+    /// Locations in place of a list of them.
+    pub generated: Option<Generated>,
     /// How many objects its pages have.
     pub page: usize,
     /// What it answers to a command.
@@ -140,6 +153,15 @@ impl Behaviour {
                     .get("offset")
                     .map_or(0, |one| one.parse().expect("an offset"));
                 let from = query.get("date_from").cloned().unwrap_or_default();
+                if let Some(Generated { count, make }) =
+                    self.generated.filter(|_| *module == "locations")
+                {
+                    let end = count.min(offset + self.page);
+                    let page = (offset..end).map(make).collect();
+                    let next =
+                        (end < count).then(|| format!("{}/2.2.1/{module}?offset={end}", self.url));
+                    return Some((Value::Array(page), next));
+                }
                 let list = self.lists.get(module).cloned().unwrap_or_default();
                 let list: Vec<Value> = list
                     .into_iter()
@@ -158,6 +180,10 @@ impl Behaviour {
                         self.url
                     )
                 });
+                let next = match self.dead_links.contains(module) {
+                    true => Some(format!("{}/2.2.1/{module}/nowhere", self.url)),
+                    false => next,
+                };
                 let page = rest.into_iter().take(self.page).collect();
                 return Some((Value::Array(page), next));
             }
@@ -259,7 +285,17 @@ impl Connected {
     pub async fn with(app: &TestApp, change: impl FnOnce(&mut Behaviour)) -> Self {
         let platform = Platform::start().await;
         change(&mut platform.behaviour());
-        let issued = manage(app, json!({"action": "issue_token", "name": "Example"})).await;
+        Self::register(app, platform, "test").await
+    }
+
+    /// The same in live mode.
+    pub async fn live(app: &TestApp) -> Self {
+        Self::register(app, Platform::start().await, "live").await
+    }
+
+    async fn register(app: &TestApp, platform: Platform, mode: &str) -> Self {
+        let issue = json!({"action": "issue_token", "mode": mode, "name": "Example"});
+        let issued = manage(app, issue).await;
         let issued = issued.expect("a token");
         let token_a = issued["token"].as_str().expect("a token");
         let path = "/ocpi/2.2.1/credentials";

@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use shared::Timestamp;
+use shared::time::{MINUTE, hours};
 use tests::tls::TlsPort;
 use tests::{Client, Receiver, driver, fleet, vehicle, verify};
 
@@ -144,7 +145,7 @@ async fn reserve(client: &Client) -> String {
     let now: Timestamp = serde_json::from_value(created).expect("a time");
     let now = Timestamp::from_unix_millis(now.unix_millis() / 60_000 * 60_000);
     let body = json!({"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"],
-        "ideal_start": now.plus_seconds(7200), "ideal_end": now.plus_seconds(10_800),
+        "ideal_start": now.plus(hours(2)), "ideal_end": now.plus(hours(3)),
         "location": {"latitude": 51.507, "longitude": -0.128, "radius": 8000}});
     client.post("/v1/reservations", body).await.id()
 }
@@ -233,7 +234,7 @@ async fn all_that_falls_due_while_the_time_is_moved_is_done_at_its_moment() {
             let event: Value =
                 serde_json::from_str(one["body"].as_str().expect("a body")).expect("JSON");
             let confirmed = moment(&event["created"]).expect("a time");
-            assert!(told.millis_since(confirmed) < 60_000, "{one:#}");
+            assert!(told.since(confirmed) < MINUTE, "{one:#}");
         }
     }
     process.kill();
@@ -481,7 +482,7 @@ async fn endpoints_that_hang_delay_neither_other_deliveries_nor_the_clock() {
     let now = moment(&moved["now"]).expect("a time");
     let received = receiver.received().remove(1).event;
     let created = moment(&received["created"]).expect("a time");
-    assert!(now.millis_since(created) >= 60_000);
+    assert!(now.since(created) >= MINUTE);
     process.kill();
 }
 
@@ -659,7 +660,7 @@ fn assert_refused(args: &[&str], code: i32, named: &[&str]) {
 fn a_data_folder_of_another_layout_is_refused_and_left_as_it_is() {
     let folder = Folder::new("layout");
     let data = folder.0.join("data");
-    std::fs::create_dir(&data).expect("a folder");
+    std::fs::create_dir_all(&data).expect("a folder");
     let files = || {
         let entries = std::fs::read_dir(&data).expect("a folder");
         let names = entries.map(|entry| entry.expect("a file").file_name());
@@ -688,6 +689,35 @@ fn a_data_folder_of_another_layout_is_refused_and_left_as_it_is() {
     before = files();
     assert_refused(&args, 1, &["data folder", &shown, "layout 99", "--data"]);
     assert_eq!(files(), before);
+}
+
+#[tokio::test]
+async fn a_first_start_that_is_killed_while_the_table_is_created_leaves_a_folder_for_the_next() {
+    let mut interrupted = 0;
+    for millis in [0, 1, 2, 4, 8, 16, 32, 64] {
+        let folder = Folder::new("first-start");
+        let marker = folder.0.join("creating");
+        let mut command = Command::new(executable());
+        command.args(["--json", "--port", "0", "--data"]);
+        let mut child = command
+            .arg(&folder.0)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the runner starts");
+        while !marker.exists() {
+            let ended = child.try_wait().expect("a state");
+            assert!(ended.is_none(), "it ended by itself: {ended:?}");
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(millis));
+        child.kill().expect("a living process");
+        child.wait().expect("a dead process");
+        interrupted += u32::from(marker.exists());
+        let process = Process::start(&folder);
+        process.client.get("/v1/fleets").await.expect(200);
+        assert!(!marker.exists());
+    }
+    assert!(interrupted > 0, "no start was interrupted");
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use shared::ports::files::Files;
 use shared::ports::payments::Providers;
 use shared::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
 use shared::settings::Settings;
+use shared::time::minutes;
 use shared::{App, Tenant, Timestamp};
 use tower::ServiceExt as _;
 
@@ -138,8 +139,8 @@ impl Stage {
         choices.get(place).cloned()
     }
 
-    pub fn pass(&self, minutes: i64) {
-        self.clock.move_by(minutes * 60_000);
+    pub fn pass(&self, count: i64) {
+        self.clock.move_by(minutes(count));
     }
 
     /// Sends a request until it is answered, with one idempotency key for as often as it takes.

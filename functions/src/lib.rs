@@ -303,12 +303,34 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             tariff,
             after.as_deref(),
         )),
+        Message::OperateSession { tenant, session } => {
+            Box::pin(charging_sessions::operate::handle(app, tenant, session))
+        }
+        Message::ApplyReceived { mode, object } => {
+            Box::pin(charging_sessions::received::handle(app, *mode, object))
+        }
         Message::ApplyResult { mode, command } => {
             Box::pin(networks::results::apply(app, *mode, command))
         }
         Message::PushToken { mode, network, uid } => {
             Box::pin(networks::push_token::handle(app, *mode, network, uid))
         }
+        Message::ReserveAtNetwork {
+            tenant,
+            reservation,
+        } => Box::pin(reservations::outward::handle(app, tenant, reservation)),
+        Message::CancelAtNetwork {
+            tenant,
+            reservation,
+            station,
+            outward,
+        } => Box::pin(reservations::outward::cancel(
+            app,
+            tenant,
+            reservation,
+            station,
+            outward,
+        )),
         Message::RefreshTokens { tenant, of, after } => Box::pin(charge_cards::refresh::handle(
             app,
             tenant,

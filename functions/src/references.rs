@@ -3,6 +3,7 @@
 use shared::fields::patch::Change;
 use shared::models::account::Account;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::condition::Condition;
 use shared::models::driver::{Driver, DriverPreferencesChange};
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
@@ -11,9 +12,9 @@ use shared::models::stored::Stored;
 use shared::money::Currency;
 use shared::origin::{Origin, Tenant};
 use shared::store::keys::Partition;
-use shared::store::list::PageRequest;
+use shared::store::list::{Among, PageRequest};
 use shared::store::row::ById;
-use shared::time::DAY;
+use shared::time::{SignedDuration, days};
 use shared::{App, Code, Error, Id, Kind};
 
 /// 404 `policy_not_found` unless every policy is there.
@@ -141,8 +142,8 @@ pub async fn unused_payment_method(
         let message = "The payment method is the account's default.";
         return Err(Error::conflict(message, param));
     }
-    let path = "preferences.default_payment_method";
-    let named = named_by(app, tenant, &[Kind::Driver, Kind::Fleet], path, &method.id).await?;
+    let is_default = Condition::equals("preferences.default_payment_method", method.id.to_string());
+    let named = newest_that(app, tenant, &[Kind::Driver, Kind::Fleet], &is_default).await?;
     if let Some(named) = named {
         let message = format!("The payment method is the default of {named}.");
         return Err(Error::conflict(message, param));
@@ -166,7 +167,11 @@ pub async fn unused_payment_method(
 /// 409 while a fleet, driver or vehicle names the policy.
 pub async fn unnamed_policy(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let kinds = [Kind::Fleet, Kind::Driver, Kind::Vehicle];
-    match named_by(app, tenant, &kinds, "policy_ids[]", id).await? {
+    let names_policy = Condition::Contains {
+        member: "policy_ids",
+        value: id.to_string(),
+    };
+    match newest_that(app, tenant, &kinds, &names_policy).await? {
         Some(named) => {
             let message = format!("The policy is named by {named}.");
             Err(Error::conflict(message, Some(Kind::Policy.name())))
@@ -175,20 +180,19 @@ pub async fn unnamed_policy(app: &App, tenant: &Tenant, id: &Id) -> Result<(), E
     }
 }
 
-/// Some driver, fleet or vehicle whose member at that path holds the id. The lists of these kinds are read for it, so
-/// this is for rare operations, such as deleting what they name. A request that follows immediately may name it again.
-async fn named_by(
+/// The newest object that meets a condition, of the first of these kinds that has one. The lists of these kinds are read for
+/// it, so this is for rare operations, such as deleting what they name. A request that follows immediately may name it again.
+async fn newest_that(
     app: &App,
     tenant: &Tenant,
     kinds: &[Kind],
-    path: &str,
-    id: &Id,
+    condition: &Condition<'_>,
 ) -> Result<Option<Id>, Error> {
     for kind in kinds.iter().copied() {
         let partition = Partition::Kind { tenant, kind };
         let found = app
             .store
-            .newest_id(partition, kind, vec![(path, id.to_string())])
+            .newest_id(partition, kind, vec![condition.clone()])
             .await?;
         if found.is_some() {
             return Ok(found);
@@ -293,11 +297,10 @@ pub fn empty_wallet(kind: Kind, balance: i64) -> Result<(), Error> {
     Err(Error::conflict(message, Some(kind.name())))
 }
 
-/// How far back an active session may have started, in milliseconds: it lasts a day at most, and whoever
-/// ends it may come late.
-const UNDER_WAY: i64 = 2 * DAY;
+/// How far back an active session may have started: it lasts a day at most, and whoever ends it may come late.
+const UNDER_WAY: SignedDuration = days(2);
 
-/// The active session of a driver or vehicle, if there is one.
+/// The session of a driver or vehicle that is pending or active, if there is one.
 pub async fn charging(
     app: &App,
     origin: &Origin,
@@ -313,13 +316,18 @@ pub async fn charging(
         },
         _ => Partition::Driver { tenant, driver: id },
     };
-    let mut filter = vec![("status", SessionStatus::Active.as_str().to_owned())];
-    filter.extend(fleet.map(|fleet| (Kind::Fleet.name(), fleet.to_string())));
     let mut page_request = PageRequest::first(1);
-    page_request.range.0 = Id::first_number(origin.now.plus_millis(-UNDER_WAY));
+    page_request.range.0 = Id::first_number(origin.now.plus(-UNDER_WAY));
+    let open = [SessionStatus::Active, SessionStatus::Pending].map(SessionStatus::as_str);
+    let among = Among {
+        member: "status",
+        values: &open,
+    };
+    let filter = fleet.map(|fleet| Condition::equals(Kind::Fleet.name(), fleet.to_string()));
+    let filter = filter.into_iter().collect();
     let found = app
         .store
-        .list::<ChargingSession>(partition, &page_request, filter)
+        .list_among::<ChargingSession>(partition, &page_request, filter, among)
         .await?;
     Ok(found.rows.into_iter().next().map(|row| row.object.id))
 }

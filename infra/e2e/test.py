@@ -374,7 +374,7 @@ def moment(minutes):
     return (datetime.now(timezone.utc) + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def operate(aws, resources, outputs):
+def operate(aws, outputs):
     """What operators do: an account with its key, and stations."""
     functions = aws.client("lambda")
 
@@ -402,42 +402,25 @@ def operate(aws, resources, outputs):
                     "uid": "1", "status": "AVAILABLE", "capabilities": ["RESERVABLE"],
                     "connectors": [
                         {"id": "1", "standard": "IEC_62196_T2", "power_type": "AC_3_PHASE", "max_voltage": 230,
-                         "max_amperage": 32, "max_electric_power": 22000}
+                         "max_amperage": 32, "max_electric_power": 22000, "tariff_ids": ["flat"]}
                     ],
                 }
             ],
         }
         for n in range(30)
     ]  # fmt: skip
-    aws.client("s3").put_object(Bucket=outputs["FilesBucket"], Key="stations/london.json", Body=json.dumps(locations))
-    imported = invoke(outputs["ImportFunction"], {"key": "stations/london.json", "mode": "test"})
-    assert (imported["imported"], imported["skipped"]) == (len(locations), []), imported
-    set_prices(aws.client("dynamodb"), resources["Table"])
+    # Every session costs a euro, and every kWh 45 cents.
+    prices = [{"type": "FLAT", "price": 1.00, "step_size": 1}, {"type": "ENERGY", "price": 0.45, "step_size": 1}]
+    tariff = {
+        "country_code": "GB", "party_id": "E2E", "id": "flat", "currency": "EUR", "elements": [{"price_components": prices}],
+        "last_updated": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    for name, objects in {"london": locations, "tariffs": [tariff]}.items():
+        aws.client("s3").put_object(Bucket=outputs["FilesBucket"], Key=f"stations/{name}.json", Body=json.dumps(objects))
+    files = {"key": "stations/london.json", "tariffs": "stations/tariffs.json", "mode": "test"}
+    imported = invoke(outputs["ImportFunction"], files)
+    assert (imported["imported"], imported["tariffs"], imported["skipped"]) == (len(locations), 1, []), imported
     return made["api_key"]["secret"], made["account"]["id"]
-
-
-def set_prices(database, table):
-    """Locations come without tariffs: every session costs a euro, and every kWh 45 cents."""
-
-    def price(kind, amount):
-        texts = {"currency": "eur", "tax": "vat", "tax_percent": "20", "type": kind}
-        numbers = {"price": amount, "step_size": 1}
-        return {
-            "M": {name: {"S": text} for name, text in texts.items()}
-            | {name: {"N": str(number)} for name, number in numbers.items()}
-            | {"tax_included": {"BOOL": True}}
-        }
-
-    for page in database.get_paginator("query").paginate(
-        TableName=table, IndexName="list", KeyConditionExpression="list_pk = :pk",
-        ExpressionAttributeValues={":pk": {"S": "test#charging_station"}},
-    ):  # fmt: skip
-        for row in page["Items"]:
-            database.update_item(
-                TableName=table, Key={name: row[name] for name in ("pk", "sk")},
-                UpdateExpression="SET #object.pricing = :prices", ExpressionAttributeNames={"#object": "object"},
-                ExpressionAttributeValues={":prices": {"L": [price("FLAT", 100), price("ENERGY", 45)]}},
-            )  # fmt: skip
 
 
 def check_edges(api):
@@ -644,6 +627,7 @@ class Samples:
 
         makers = {
             "acct": lambda: self.account,
+            "ccd": lambda: api.post("/v1/charge_cards", {"uid": f"04A1{self.number:08X}", "driver": own("drv")})["id"],
             "chst": lambda: self.stations[self.number % len(self.stations)],
             "cs": session,
             "drv": driver,
@@ -664,7 +648,7 @@ class Samples:
         return made[kind]
 
     def check(self, hook):
-        self.hook, checked, networks = hook, 0, 0
+        self.hook, checked, networks, refused = hook, 0, 0, []
         for file in sorted((ROOT / "events").glob("*.json")):
             route, event = file.stem, json.loads(file.read_text())
             if "rawPath" not in event or event["routeKey"] == "$default":
@@ -686,10 +670,12 @@ class Samples:
                 json.loads(body) if body else None,
                 {"Idempotency-Key": f"sample-{route}"} if body else None,
             )
-            assert status == 200, f"{route}: {status} {shown}"
+            if status != 200:
+                refused.append(f"{route}: {status} {shown}")
             if "wh" in self.made and route != "delete-webhook-endpoint":
                 self.api.expect(200, "DELETE", f"/v1/webhook_endpoints/{self.made['wh']}")
             checked += 1
+        assert not refused, "\n".join(refused)
         say(f"{checked} routes answered their sample events; {networks} of OCPI refused an unknown party")
 
     def check_network_request(self, route, event):
@@ -704,8 +690,9 @@ class Samples:
 
 # How a test ends that needs more than a deployed service offers to its clients: tests/lib.rs.
 SKIPPED = 77
-# These look at the code, not at a service; `every_route` asks for each one's refusals, which no deployment has been tried with.
-ELSEWHERE = ("capacity", "codes", "every_route", "layout", "openapi", "samples", "template", "versions")
+# These look at the code, not at a service; `every_route` asks for each one's refusals, which no deployment has been tried with. The uids of
+# charge cards are unique in a deployment, and the tests of cards use the same ones.
+ELSEWHERE = ("capacity", "charge_cards", "codes", "every_route", "layout", "openapi", "samples", "template", "versions")
 
 
 def check_api(aws, outputs, key, tests):
@@ -724,6 +711,13 @@ def check_api(aws, outputs, key, tests):
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         ran = list(pool.map(run, names))
+    # The local AWS is slow when it is asked much at once, and a service that cannot reach its table in time asks its clients to repeat the
+    # request (503). A test that met that is run again, alone.
+    busy = [name for name, status, output in ran if status not in (0, SKIPPED) and '"status":503' in output]
+    if busy:
+        say(f"{len(busy)} tests met a busy service and are run again")
+        again = {name: (name, status, output) for name, status, output in map(run, busy)}
+        ran = [again.get(name, (name, status, output)) for name, status, output in ran]
     failed = [(name, output) for name, status, output in ran if status not in (0, SKIPPED)]
     for name, output in failed:
         print(f"--- {name}\n{output[-4000:]}", file=sys.stderr)
@@ -791,7 +785,7 @@ def check_operators(aws, deployment, account):
     def left(id):
         pages = database.get_paginator("scan").paginate(TableName=table)
         rows = [row for page in pages for row in page["Items"] if id in json.dumps(row, default=str)]
-        schedules = scheduler.list_schedules(GroupName=group)["Schedules"]
+        schedules = [one for page in scheduler.get_paginator("list_schedules").paginate(GroupName=group) for one in page["Schedules"]]
         names = {row["pk"]["S"].split("#")[-1] for row in rows}
         return rows, keys(f"{id}/"), [one["Name"] for one in schedules if one["Name"] in names]
 
@@ -800,7 +794,7 @@ def check_operators(aws, deployment, account):
     api = Api(aws, deployment.outputs["ApiUrl"], key)
     fleet, driver, vehicle, _ = check_objects(api)
     reservation = reserve(api, driver, vehicle, 600)["id"]
-    until("the schedule", lambda: reservation in left(id)[2])
+    until("the schedule", lambda: reservation in left(id)[2], 180)
     check_report(api)
     assert len(keys(f"{id}/")) == 1
 
@@ -821,8 +815,8 @@ def check_operators(aws, deployment, account):
     erased = invoke("erase-account", {"account": id, "rows_per_page": 200, "max_pages": 5})
     assert erased["status"] == "erased" and erased["rows"] > 10 and erased["files"] > 1, erased
     assert left(id) == ([], [], []), left(id)
-    schedules = [one["Name"] for one in scheduler.list_schedules(GroupName=group)["Schedules"]]
-    assert reservation not in schedules, schedules
+    left_over = scheduler.list_schedules(GroupName=group, NamePrefix=reservation)["Schedules"]
+    assert not left_over, left_over
     done = invoke("reencrypt-secrets", {})
     assert (done["status"], done["unreadable"]) == ("succeeded", {}), done
     say(f"an account of {exported['objects']} objects was exported and erased: {erased['rows']} rows, {erased['files']} files")
@@ -957,7 +951,7 @@ def main():
             deployment = Deployment(aws, executable)
             resources, outputs = deployment.resources, deployment.outputs
             say(f"{1 + len(deployment.nested)} stacks with {len(deployment.functions)} functions")
-            key, account = operate(aws, resources, outputs)
+            key, account = operate(aws, outputs)
             say("an account with its key, and stations")
             if tests == "--serve":
                 return serve(deployment, key)
@@ -971,15 +965,18 @@ def main():
             check_report(api)
             stations = [one["id"] for one in api.get("/v1/charging_stations?limit=30")["data"]]
             Samples(api, account, stations[:-1]).check(receiver.url)
-            check_api(aws, outputs, key, tests)
             check_upgrade(aws, deployment, api)
             check_console(api, deployment.console)
             check_operators(aws, deployment, account)
             check_access(aws, resources, deployment.functions, account)
+            # Last, because the relay needs minutes for what it leaves in the stream.
+            check_api(aws, outputs, key, tests)
             check_troubles(aws, resources, log)
         except BaseException:
             log.flush()
-            print(pathlib.Path(log.name).read_text()[-20000:], file=sys.stderr)
+            lines = pathlib.Path(log.name).read_text().splitlines()
+            troubles = [line for line in lines if re.search("AccessDenied|ERROR|WARN", line)]
+            print("\n".join(troubles[-60:] + lines[-60:]), file=sys.stderr)
             raise
         finally:
             aws.stop()

@@ -24,7 +24,7 @@ use crate::settings::{Rates, Settings};
 use crate::store::Store;
 use crate::store::networks::KnownNetworks;
 use crate::stripe::Stripe;
-use crate::time::{SECOND, Timestamp};
+use crate::time::{SignedDuration, Timestamp, seconds};
 
 /// Shared by all requests of a process. Cloning it is cheap.
 #[derive(Clone)]
@@ -48,8 +48,8 @@ pub struct Parts {
     pub outbound: Outbound,
 }
 
-/// How long a webhook endpoint is used as it was read, in milliseconds, and how many are kept.
-const ENDPOINT_TTL: i64 = 5 * SECOND;
+/// How long a webhook endpoint is used as it was read, and how many are kept.
+const ENDPOINT_TTL: SignedDuration = seconds(5);
 const MAX_ENDPOINTS: usize = 10_000;
 
 /// The name of the table where none is configured.

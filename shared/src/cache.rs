@@ -5,20 +5,19 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::time::Timestamp;
+use crate::time::{SignedDuration, Timestamp};
 
 /// Values that are used again for a limited time after they were read.
 #[derive(Debug)]
 pub struct TtlCache<K, V> {
-    /// In milliseconds.
-    ttl: i64,
+    ttl: SignedDuration,
     capacity: usize,
     entries: Mutex<HashMap<K, (Timestamp, V)>>,
 }
 
 impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
-    /// A cache whose entries are valid for `ttl` milliseconds. It holds at most `capacity` of them.
-    pub fn new(ttl: i64, capacity: usize) -> Self {
+    /// A cache whose entries are valid for `ttl`. It holds at most `capacity` of them.
+    pub fn new(ttl: SignedDuration, capacity: usize) -> Self {
         Self {
             ttl,
             capacity,
@@ -64,7 +63,7 @@ impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
 
     /// Whether a value that was read at `since` may still be used. One from the future, where a clock was set back, may not.
     fn is_fresh(&self, since: Timestamp, now: Timestamp) -> bool {
-        (0..self.ttl).contains(&now.millis_since(since))
+        (SignedDuration::ZERO..self.ttl).contains(&now.since(since))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<K, (Timestamp, V)>> {
@@ -75,14 +74,15 @@ impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::millis;
 
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_unix_millis(millis)
+    fn at(moment: i64) -> Timestamp {
+        Timestamp::from_unix_millis(moment)
     }
 
     #[test]
     fn a_value_is_used_until_its_time_is_over_or_it_is_removed() {
-        let cache = TtlCache::new(100, 10);
+        let cache = TtlCache::new(millis(100), 10);
         cache.insert("one".to_owned(), 1, at(1_000));
         assert_eq!(cache.get("one", at(1_000)), Some(1));
         assert_eq!(cache.get("one", at(1_099)), Some(1));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_full_cache_drops_expired_entries_first() {
-        let cache = TtlCache::new(100, 2);
+        let cache = TtlCache::new(millis(100), 2);
         cache.insert(1, "old", at(0));
         cache.insert(2, "new", at(90));
         cache.insert(3, "newer", at(110));

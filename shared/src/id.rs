@@ -35,6 +35,7 @@ macro_rules! kinds {
 
 kinds! {
     Account "account" "acct_",
+    Adjustment "adjustment" "adj_",
     ApiKey "api_key" "key_",
     ChargeCard "charge_card" "ccd_",
     ChargingSession "charging_session" "cs_",
@@ -237,6 +238,7 @@ impl fmt::Display for Id {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::millis;
 
     #[test]
     fn ids_sort_in_the_order_they_were_made() {
@@ -244,15 +246,15 @@ mod tests {
         let ids: Vec<Id> = (0..1000).map(|_| Id::new(Kind::Fleet, now)).collect();
         assert!(ids.is_sorted());
         assert!(ids[0].number(Kind::Fleet) >= Some(Id::first_number(now)));
-        assert!(Id::new(Kind::Fleet, now.plus_millis(1)) > ids[999]);
+        assert!(Id::new(Kind::Fleet, now.plus(millis(1))) > ids[999]);
     }
 
     #[test]
     fn an_id_has_the_time_it_was_made_for_although_later_ones_were_made_before() {
         let now = Timestamp::from_unix_millis(1_782_000_000_123);
-        drop(Id::new(Kind::Fleet, now.plus_millis(86_400_000)));
+        drop(Id::new(Kind::Fleet, now.plus(millis(86_400_000))));
         let id = Id::new(Kind::Fleet, now).number(Kind::Fleet);
-        let next = Id::first_number(now.plus_millis(1000));
+        let next = Id::first_number(now.plus(millis(1000)));
         assert!(id >= Some(Id::first_number(now)) && id < Some(next));
     }
 
@@ -268,7 +270,7 @@ mod tests {
             Id::derived(Kind::Event, now, "b")
         );
         assert!(
-            Id::derived(Kind::Event, now, "a") < Id::derived(Kind::Event, now.plus_millis(1), "b")
+            Id::derived(Kind::Event, now, "a") < Id::derived(Kind::Event, now.plus(millis(1)), "b")
         );
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 use crate::models::event::EventType;
-use crate::time::Timestamp;
+use crate::time::{SignedDuration, Timestamp, whole_millis};
 
 /// The events that are counted: those that operators are alerted about, and those that they are compared with.
 const COUNTED: &[EventType] = &[
@@ -50,15 +50,33 @@ impl Metrics {
         self.write(now, ("Function", "relay-stream"), &figures);
     }
 
-    /// An attempt to deliver an event: how it went, how long the receiver took, and for the first how long after the event
-    /// it was made, all in milliseconds.
-    pub fn delivered(&self, now: Timestamp, succeeded: bool, took: u64, delay: Option<i64>) {
+    /// A session or a CDR of a network that belongs to no session of ours, by the module of OCPI.
+    pub fn unmatched(&self, now: Timestamp, module: &str) {
+        let figures = [("UnmatchedObjects", "Count", 1)];
+        self.write(now, ("Module", module), &figures);
+    }
+
+    /// A CDR whose price differs from that of the tariff by more than one minor unit.
+    pub fn price_mismatch(&self, now: Timestamp) {
+        let figures = [("PriceMismatches", "Count", 1)];
+        self.write(now, ("Module", "cdrs"), &figures);
+    }
+
+    /// An attempt to deliver an event: how it went, how long the receiver took, and for the first how long after the event it was made.
+    pub fn delivered(
+        &self,
+        now: Timestamp,
+        succeeded: bool,
+        took: SignedDuration,
+        delay: Option<SignedDuration>,
+    ) {
+        let in_millis = |duration| whole_millis(duration).max(0).unsigned_abs();
         let mut figures = vec![
             ("Deliveries", "Count", 1),
-            ("DeliveryLatency", "Milliseconds", took),
+            ("DeliveryLatency", "Milliseconds", in_millis(took)),
         ];
         if let Some(delay) = delay {
-            figures.push(("DeliveryDelay", "Milliseconds", delay.max(0).unsigned_abs()));
+            figures.push(("DeliveryDelay", "Milliseconds", in_millis(delay)));
         }
         let outcome = if succeeded { "succeeded" } else { "failed" };
         self.write(now, ("PaymentOutcome", outcome), &figures);

@@ -1,7 +1,8 @@
-//! Moments as the interface writes them: RFC 3339, UTC, exactly three fraction digits.
+//! Moments as the interface writes them: RFC 3339, UTC, exactly three fraction digits. Durations are [`SignedDuration`]s.
 
 use std::fmt;
 
+pub use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -10,14 +11,51 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(jiff::Timestamp);
 
-pub const SECOND: i64 = 1_000;
-pub const MINUTE: i64 = 60 * SECOND;
-pub const HOUR: i64 = 60 * MINUTE;
-pub const DAY: i64 = 24 * HOUR;
+pub const SECOND: SignedDuration = seconds(1);
+pub const MINUTE: SignedDuration = minutes(1);
+pub const HOUR: SignedDuration = hours(1);
+pub const DAY: SignedDuration = days(1);
 
 /// First and last millisecond: the year 0 begins, and the last day of 9999 that every offset can still write.
 const EARLIEST: i64 = -62_167_219_200_000;
 const LATEST: i64 = 253_402_207_199_999;
+
+/// A duration of so many milliseconds.
+pub const fn millis(count: i64) -> SignedDuration {
+    SignedDuration::from_millis(count)
+}
+
+/// A duration of so many seconds.
+pub const fn seconds(count: i64) -> SignedDuration {
+    SignedDuration::from_secs(count)
+}
+
+/// A duration of so many minutes; it panics where the seconds exceed an `i64`.
+pub const fn minutes(count: i64) -> SignedDuration {
+    SignedDuration::from_mins(count)
+}
+
+/// A duration of so many hours; it panics where the seconds exceed an `i64`.
+pub const fn hours(count: i64) -> SignedDuration {
+    SignedDuration::from_hours(count)
+}
+
+/// A duration of so many days of 24 hours; it panics where the seconds exceed an `i64`.
+pub const fn days(count: i64) -> SignedDuration {
+    SignedDuration::from_hours(count.saturating_mul(24))
+}
+
+/// The whole milliseconds of a duration, rounded towards zero; outside the range of an `i64` it is the nearest bound.
+pub const fn whole_millis(duration: SignedDuration) -> i64 {
+    let millis = duration.as_millis();
+    if millis > i64::MAX as i128 {
+        i64::MAX
+    } else if millis < i64::MIN as i128 {
+        i64::MIN
+    } else {
+        millis as i64
+    }
+}
 
 impl Timestamp {
     /// 1970 begins.
@@ -37,19 +75,20 @@ impl Timestamp {
         self.0.as_second()
     }
 
+    /// The moment after such a duration, in whole milliseconds; outside the years 0 to 9999 it is the nearest moment inside.
     #[must_use]
-    pub fn plus_millis(self, millis: i64) -> Self {
-        Self::from_unix_millis(self.unix_millis().saturating_add(millis))
+    pub fn plus(self, duration: SignedDuration) -> Self {
+        Self::from_unix_millis(self.unix_millis().saturating_add(whole_millis(duration)))
     }
 
     #[must_use]
-    pub fn plus_seconds(self, seconds: i64) -> Self {
-        self.plus_millis(seconds.saturating_mul(SECOND))
+    pub fn plus_seconds(self, count: i64) -> Self {
+        self.plus(seconds(count))
     }
 
-    /// Milliseconds from the other moment to this one.
-    pub fn millis_since(self, other: Timestamp) -> i64 {
-        self.unix_millis() - other.unix_millis()
+    /// The duration from the other moment to this one; it is negative if the other moment is later.
+    pub fn since(self, other: Timestamp) -> SignedDuration {
+        millis(self.unix_millis() - other.unix_millis())
     }
 
     /// The UTC day this moment lies in.
@@ -152,6 +191,30 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
+/// Durations in rows: whole milliseconds as an integer. For `#[serde(with = …)]`.
+pub mod as_millis {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{SignedDuration, millis, whole_millis};
+
+    /// # Errors
+    /// The error of the serializer.
+    pub fn serialize<S: Serializer>(
+        duration: &SignedDuration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(whole_millis(*duration))
+    }
+
+    /// # Errors
+    /// The input is not an integer.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<SignedDuration, D::Error> {
+        i64::deserialize(deserializer).map(millis)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,6 +267,29 @@ mod tests {
         ] {
             assert!(Timestamp::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_sum_has_whole_milliseconds_and_stays_within_the_years() {
+        let moment = Timestamp::from_unix_millis(1_000);
+        let sum = |duration| moment.plus(duration).unix_millis();
+        assert_eq!((sum(seconds(2)), sum(-hours(1))), (3_000, -3_599_000));
+        let micros = SignedDuration::from_micros;
+        assert_eq!((sum(micros(1_999)), sum(micros(-1_999))), (1_001, 999));
+        assert_eq!(sum(SignedDuration::MAX), LATEST);
+        assert_eq!(moment.plus_seconds(i64::MIN).unix_millis(), EARLIEST);
+        assert_eq!(moment.since(moment.plus(DAY)), days(-1));
+        assert_eq!(whole_millis(SignedDuration::MIN), i64::MIN);
+    }
+
+    #[test]
+    fn a_duration_in_a_row_is_a_number_of_milliseconds() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Row(#[serde(with = "as_millis")] SignedDuration);
+
+        let row = Row(minutes(2));
+        assert_eq!(serde_json::to_string(&row).unwrap(), "120000");
+        assert_eq!(serde_json::from_str::<Row>("120000").unwrap(), row);
     }
 
     proptest! {

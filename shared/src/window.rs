@@ -4,7 +4,7 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::time::{SignedDuration, Timestamp, millis};
 
 /// A half-open span of time: `until` no longer belongs to it. Rows hold it as two numbers, milliseconds since 1970: a third
 /// of the room that two texts take.
@@ -45,7 +45,7 @@ impl Window {
 
     /// The UTC days the window touches, in order.
     pub fn utc_days(&self) -> impl Iterator<Item = Date> {
-        let last = self.until.plus_millis(-1).utc_date();
+        let last = self.until.plus(millis(-1)).utc_date();
         self.from
             .utc_date()
             .series(1.day())
@@ -53,10 +53,10 @@ impl Window {
     }
 
     #[must_use]
-    pub fn shifted(&self, millis: i64) -> Window {
+    pub fn shifted(&self, by: SignedDuration) -> Window {
         Window {
-            from: self.from.plus_millis(millis),
-            until: self.until.plus_millis(millis),
+            from: self.from.plus(by),
+            until: self.until.plus(by),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `/v1/api_keys`.
 
 use serde_json::json;
+use shared::time::hours;
 use tests::TestApp;
 
 #[tokio::test]
@@ -165,9 +166,7 @@ async fn an_expiry_may_have_any_offset_and_is_shown_in_utc() {
 
 /// The time of day two hours east, without its offset.
 fn shifted(at: &str) -> String {
-    let later = shared::Timestamp::parse(at)
-        .expect("a time")
-        .plus_seconds(2 * 3600);
+    let later = shared::Timestamp::parse(at).expect("a time").plus(hours(2));
     later.to_string().trim_end_matches('Z').to_owned()
 }
 

@@ -4,6 +4,7 @@ use functions::stream::sweep;
 use serde_json::{Value, json};
 use shared::models::charging_session::{ChargingSession, SessionInternal};
 use shared::origin::Mode;
+use shared::time::{DAY, HOUR, hours, millis, minutes, seconds};
 use tests::{Answer, Crew, Receiver, TestApp, with};
 
 const PATH: &str = "/v1/charging_sessions";
@@ -57,14 +58,14 @@ async fn a_new_session_has_every_field_of_the_specification() {
     let session = start(&app, &crew, &station).await;
     let now = session["created"].clone();
     let started = shared::Timestamp::parse(now.as_str().expect("a time")).expect("a time");
-    let day = started.plus_seconds(86_400);
+    let day = started.plus(DAY);
     let want = json!({
         "id": session["id"], "object": "charging_session", "amount_due": 0, "amount_paid": 0,
         "charging_ended": null, "charging_station": station, "connector": "1", "cost_breakdown": [], "country": "GB",
         "created": now, "currency": "gbp", "driver": crew.driver, "ends_by": day, "ends_by_reason": "maximum_duration",
-        "energy_consumed": 0, "fleet": crew.fleet, "invoice": null, "net": 0, "payment_method": null, "policy_warnings": [],
-        "power": 22.0, "reservation": null, "session_ended": null, "session_limit": null, "session_started": now,
-        "status": "active", "tax": 0, "updated": now, "vehicle": crew.vehicle,
+        "cost_source": "tariff", "energy_consumed": 0, "failed_reason": null, "fleet": crew.fleet, "invoice": null, "net": 0, "payment_method": null, "policy_warnings": [],
+        "power": 22.0, "price_check": null, "reservation": null, "session_ended": null, "session_limit": null, "session_started": now,
+        "started_by": "api", "status": "active", "tax": 0, "updated": now, "vehicle": crew.vehicle,
     });
     assert_eq!(session, want);
     assert!(
@@ -158,9 +159,9 @@ async fn a_session_stops_by_itself_at_its_limit_and_not_a_moment_later() {
     app.drain().await;
     let ended = app.alice.get(&path(&session)).await.expect(200).body;
     let moment = |name: &str| shared::Timestamp::parse(ended[name].as_str().expect("a time"));
-    let lasted = moment("session_ended")
-        .map(|at| at.millis_since(moment("session_started").expect("a time")));
-    assert_eq!(lasted, Ok(30 * 60 * 1000));
+    let lasted =
+        moment("session_ended").map(|at| at.since(moment("session_started").expect("a time")));
+    assert_eq!(lasted, Ok(minutes(30)));
     assert_eq!(
         (
             &ended["status"],
@@ -211,19 +212,17 @@ async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_st
     let moment = |object: &Value, name: &str| {
         shared::Timestamp::parse(object[name].as_str().expect("a time")).expect("a time")
     };
-    let charged =
-        moment(&parked, "charging_ended").millis_since(moment(&session, "session_started"));
-    assert_eq!(charged, 11_010 * 3600 / 22 + 1);
+    let charged = moment(&parked, "charging_ended").since(moment(&session, "session_started"));
+    assert_eq!(charged, millis(11_010 * 3600 / 22 + 1));
     let (occupied, free) = connector(&app, &station).await;
     assert_eq!((occupied, free), (json!("occupied"), json!(1)));
     let stop = format!("{}/stop", path(&session));
     let stopped = app.alice.post(&stop, json!({})).await.expect(200).body;
     assert_eq!(stopped["charging_ended"], parked["charging_ended"]);
-    let parking =
-        moment(&stopped, "session_ended").millis_since(moment(&stopped, "charging_ended"));
-    assert!(parking > 4 * 3_600_000, "{stopped}");
+    let parking = moment(&stopped, "session_ended").since(moment(&stopped, "charging_ended"));
+    assert!(parking > hours(4), "{stopped}");
     // 11.01 kWh at 45 pence, and a tenth of a penny for each second that has begun.
-    let seconds = (parking + 999) / 1000;
+    let seconds = (parking + millis(999)).as_secs();
     let gross = [11_010 * 45, seconds * 100].map(|thousandths| (thousandths + 500) / 1000);
     let lines = stopped["cost_breakdown"].as_array().expect("lines");
     let shown: Vec<_> = lines
@@ -296,8 +295,8 @@ async fn a_parked_vehicle_leaves_the_connector_to_whoever_reserves_it() {
 async fn a_session_ends_when_the_station_closes_and_its_start_says_so() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
-    let closing = app.now().plus_seconds(3600);
-    let closed = json!([{"from": closing, "until": closing.plus_seconds(7200)}]);
+    let closing = app.now().plus(HOUR);
+    let closed = json!([{"from": closing, "until": closing.plus(hours(2))}]);
     let hours = json!({"connectors_available": 2, "connectors_total": 2, "opening_hours": [], "range": [],
         "exceptional_closings": closed});
     let station = app.station(json!({"availability": hours})).await;
@@ -1312,7 +1311,7 @@ async fn what_was_simulated_in_live_mode_before_is_neither_continued_nor_charged
         (&stopped["status"], figures(&stopped)),
         (&json!("failed"), [0, 0, 0])
     );
-    sweep::before(app.app(), now.plus_seconds(1))
+    sweep::before(app.app(), now.plus(seconds(1)))
         .await
         .expect("a sweep");
     app.drain().await;
@@ -1331,7 +1330,7 @@ async fn what_was_simulated_in_live_mode_before_is_neither_continued_nor_charged
         live.get("/v1/transactions").await.expect(200).body["data"],
         json!([])
     );
-    let window = json!({"period_start": now.plus_seconds(-7200), "period_end": app.in_minutes(5), "currency": "gbp"});
+    let window = json!({"period_start": now.plus(hours(-2)), "period_end": app.in_minutes(5), "currency": "gbp"});
     let invoice = live.post("/v1/invoices", window).await.expect(200).body;
     assert_eq!(
         (&invoice["line_items"], &invoice["amount_due"]),

@@ -1,6 +1,7 @@
 //! `/v1/estimations`.
 
 use serde_json::json;
+use shared::time::{DAY, HOUR, days};
 use tests::{TestApp, with};
 
 const PATH: &str = "/v1/estimations";
@@ -13,7 +14,7 @@ async fn an_estimation_tells_what_charging_takes_and_costs() {
         "battery_target_level": 75});
     let made = app.alice.post(PATH, body).await.expect(200);
     let created = shared::Timestamp::parse(made.body["created"].as_str().expect("a time"));
-    let until = created.map(|at| at.plus_seconds(3600).to_string());
+    let until = created.map(|at| at.plus(HOUR).to_string());
     // 33 kWh at 22 kW.
     let want = json!({
         "id": made.id(), "object": "estimation", "battery_level": 20, "battery_target_level": 75,
@@ -124,7 +125,7 @@ async fn an_estimation_is_for_the_connector_and_the_start_that_are_asked_for() {
             "type": "ENERGY", "restrictions": hours})
     };
     // From the day after tomorrow on, electricity is cheaper.
-    let later = app.now().plus_seconds(2 * 86_400);
+    let later = app.now().plus(days(2));
     let date = later.to_string()[..10].to_owned();
     let pricing = json!([price(15, json!({"start_date": date})), price(45, json!({}))]);
     let connectors = json!([connector("1", 22.0), connector("2", 11.0)]);
@@ -140,7 +141,7 @@ async fn an_estimation_is_for_the_connector_and_the_start_that_are_asked_for() {
     };
     assert_eq!(estimate(json!({})).await, [5400, 1485]);
     assert_eq!(estimate(json!({"connector": "2"})).await, [10_800, 1485]);
-    let both = json!({"connector": "2", "start": later.plus_seconds(86_400)});
+    let both = json!({"connector": "2", "start": later.plus(DAY)});
     assert_eq!(estimate(both).await, [10_800, 495]);
     app.drain().await;
 }

@@ -11,6 +11,7 @@ use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;
 use shared::store::list::PageRequest;
+use shared::time::{days, hours, millis, minutes};
 use shared::{Id, Kind};
 use tests::{Client, Crew, Receiver, TestApp, fleet, with};
 
@@ -54,7 +55,7 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
         .await
         .expect(200);
     let created = shared::Timestamp::parse(made.body["created"].as_str().expect("a time"));
-    let due = created.expect("a time").plus_seconds(30 * 86_400);
+    let due = created.expect("a time").plus(days(30));
     let ended = &made.body["line_items"][0]["description"];
     let id = session.replace("cs_", "li_");
     let shown = app
@@ -66,7 +67,7 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
     // Nobody wrote down what the parties of this session were called.
     let line = json!({"id": id, "amount": 1190, "charging_session": session, "charging_station": shown["charging_station"],
         "connector": "1", "description": ended, "driver": crew.driver, "driver_name": null, "duration_seconds": 7140,
-        "ended": shown["session_ended"], "energy_wh": 30_000, "free": false, "net": 1000, "price_per_kwh": null,
+        "ended": shown["session_ended"], "energy_wh": 30_000, "free": false, "net": 1000, "price_check": null, "price_per_kwh": null,
         "quantity": 1, "registration_plate": null, "reservation": null, "started": shown["session_started"],
         "station_name": null, "tax": 190, "type": "energy_session", "unit_amount": 1190, "vehicle": crew.vehicle});
     assert_eq!(shown["invoice"], made.id());
@@ -128,7 +129,7 @@ async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
             "charging_station": one["charging_station"], "connector": one["connector"],
             "description": format!("Fee of reservation {id}"), "driver": one["driver"], "driver_name": null,
             "duration_seconds": 3600, "ended": one["reserved_end"], "energy_wh": 0, "free": false, "net": 300,
-            "price_per_kwh": null, "quantity": 1, "registration_plate": null, "reservation": id,
+            "price_check": null, "price_per_kwh": null, "quantity": 1, "registration_plate": null, "reservation": id,
             "started": one["reserved_start"], "station_name": null, "tax": 0, "type": "reservation_fee",
             "unit_amount": 300, "vehicle": one["vehicle"]})
     };
@@ -259,11 +260,11 @@ async fn an_invoice_bills_what_was_completed_in_its_window_currency_and_fleet() 
     let app = TestApp::start().await;
     let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let now = app.now();
-    let (start, end) = (now.plus_seconds(-3600), now.plus_seconds(-60));
+    let (start, end) = (now.plus(hours(-1)), now.plus(minutes(-1)));
     let session = async |crew: &Crew, change: Value| app.completed_session(crew, change).await;
     let first = session(&crew, json!({"session_ended": start})).await;
-    let last = session(&crew, json!({"session_ended": end.plus_millis(-1)})).await;
-    session(&crew, json!({"session_ended": start.plus_millis(-1)})).await;
+    let last = session(&crew, json!({"session_ended": end.plus(millis(-1))})).await;
+    session(&crew, json!({"session_ended": start.plus(millis(-1))})).await;
     session(&crew, json!({"session_ended": end})).await;
     let euros = session(&crew, json!({"session_ended": start, "currency": "eur"})).await;
     session(&crew, json!({"session_ended": start, "status": "failed"})).await;

@@ -21,6 +21,8 @@ mod invoices;
 mod layout;
 mod layout_versions;
 mod money;
+mod network_reservations;
+mod network_sessions;
 mod ocpi;
 mod openapi;
 mod operators;

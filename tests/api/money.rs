@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use shared::Id;
 use shared::Timestamp;
 use shared::models::fleet::Fleet;
+use shared::time::minutes;
 use tests::{Answer, Crew, Receiver, TestApp, with};
 
 async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> Answer {
@@ -198,10 +199,10 @@ async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
         .await
         .expect("a fleet");
     let due = fleet.internal.next_action_at.expect("a period");
-    let seconds = due.millis_since(app.now()) / 1000 + 1;
+    let seconds = due.since(app.now()).as_secs() + 1;
     app.advance(u32::try_from(seconds).expect("some time"))
         .await;
-    due.plus_seconds(-15 * 60)
+    due.plus(minutes(-15))
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The interfaces that charging networks call, and what is sent to them: one module per module of OCPI, and one for what operators do.
 
 use serde_json::{Value, json};
+use shared::time::{MINUTE, seconds};
 use tests::platform::{Connected, Platform, fixture, manage, send};
 use tests::{Answer, TestApp, with};
 
@@ -1794,7 +1795,7 @@ mod sync {
         })
         .await;
         app.drain().await;
-        let later = app.now().plus_seconds(60).to_string();
+        let later = app.now().plus(MINUTE).to_string();
         cpo.platform.behaviour().lists.insert(
             "locations",
             vec![location("L1", old), location("L4", &later)],
@@ -1871,6 +1872,40 @@ mod sync {
     }
 
     #[tokio::test]
+    async fn a_link_to_a_page_that_is_not_there_does_not_keep_the_other_modules_from_being_pulled()
+    {
+        let app = TestApp::start().await;
+        let old = "2026-01-05T08:00:00Z";
+        let cpo = Connected::with(&app, |behaviour| {
+            behaviour.missing = vec!["sessions", "cdrs"];
+            behaviour.dead_links = vec!["tariffs"];
+            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
+            let locations = ["L1", "L2"].map(|id| location(id, old));
+            behaviour.lists.insert("locations", locations.to_vec());
+        })
+        .await;
+        app.drain().await;
+        assert_eq!(ids(&app).await, active(&["L1", "L2"]));
+        let pull = pulled(&app).await;
+        let problems = pull["problems"].to_string();
+        assert!(
+            problems.contains("tariffs/nowhere") && problems.contains("404"),
+            "{pull}"
+        );
+        assert!(
+            pull["finished"].is_string() && pull["error"].is_null(),
+            "{pull}"
+        );
+        // What the missing pages had may have changed before this pull: the next one asks for everything again.
+        cpo.platform.behaviour().dead_links.clear();
+        app.advance(60 * 60 + 300).await;
+        let paths = cpo.platform.received("GET", "/2.2.1/tariffs");
+        let last = &paths.last().expect("a request").path;
+        assert!(!last.contains("date_from"), "{last}");
+        assert_eq!(pulled(&app).await["problems"], json!([]));
+    }
+
+    #[tokio::test]
     async fn a_pull_whose_message_was_lost_is_made_all_the_same() {
         let app = TestApp::start().await;
         let cpo = Connected::with(&app, |behaviour| {
@@ -1882,7 +1917,7 @@ mod sync {
         app.running().lose_triggers().await.expect("lost");
         app.drain().await;
         assert!(cpo.platform.received("GET", "/2.2.1/locations").is_empty());
-        functions::stream::sweep::before(app.app(), app.now().plus_seconds(1))
+        functions::stream::sweep::before(app.app(), app.now().plus(seconds(1)))
             .await
             .expect("swept");
         app.drain().await;

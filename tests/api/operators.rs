@@ -337,6 +337,7 @@ async fn an_export_has_every_object_of_the_account_and_mode_and_no_other() {
 #[tokio::test]
 async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
     let app = TestApp::start().await;
+    app.needs("the local runner");
     let child = app.child_of(&app.alice).await;
     child.post("/v1/fleets", fleet()).await.expect(200);
     let id = account_of(&child);

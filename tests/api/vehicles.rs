@@ -1,6 +1,7 @@
 //! `/v1/vehicles`.
 
 use serde_json::json;
+use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::origin::Mode;
 use tests::{TestApp, vehicle, with};
 
@@ -413,4 +414,23 @@ async fn a_number_too_small_for_the_table_is_zero() {
     body["location"] = json!({"latitude": 51.5, "longitude": -1e-200, "radius": 5000});
     app.alice.post("/v1/reservations", body).await.expect(200);
     app.drain().await;
+}
+
+#[tokio::test]
+async fn a_deleted_vehicle_takes_its_telemetry_with_it() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let path = format!("/v1/vehicles/{}", crew.vehicle);
+    let reading = json!({"battery": {"level": 40}});
+    let telemetry = format!("{path}/telemetry");
+    let made = app.alice.post(&telemetry, reading).await.expect(200).body;
+    let id = shared::Id::from(made["id"].as_str().expect("an id"));
+    app.alice.delete(&path).await.expect(200);
+    assert_eq!(app.alice.get(&telemetry).await.status, 404);
+    let left = app
+        .app()
+        .store
+        .find::<VehicleTelemetry>(&app.alice.tenant(), &id)
+        .await;
+    assert!(left.expect("an answer").is_none());
 }

@@ -4,7 +4,7 @@
 //! a host name that suddenly has the address 127.0.0.1 (DNS rebinding), where the browser sends that name as `Host`.
 
 use serde_json::{Value, json};
-use shared::time::MINUTE;
+use shared::time::minutes;
 use tests::{Answer, TestApp, fleet};
 
 /// A service on an embedded table, wherever the other tests have theirs.
@@ -75,7 +75,7 @@ async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
             assert_unreadable(&answer, &told);
         }
     }
-    assert!(app.now().millis_since(before) < 10 * MINUTE, "{headers:?}");
+    assert!(app.now().since(before) < minutes(10), "{headers:?}");
     let account = app.alice.get(&format!("/v1/accounts/{account}")).await;
     assert_eq!(account.expect(200).body["status"], "active", "{headers:?}");
     let inbox = app.anon.get("/_local/inbox").await.expect(200);
@@ -146,7 +146,7 @@ async fn a_page_of_the_services_own_origin_can_use_it() {
         let body = Some(json!({"advance_seconds": 3600}).to_string());
         let moved = app.anon.send("POST", "/_local/clock", body, &headers).await;
         moved.expect(200);
-        assert!(app.now().millis_since(before) >= 60 * MINUTE);
+        assert!(app.now().since(before) >= minutes(60));
     }
 }
 
@@ -193,7 +193,7 @@ async fn the_posts_of_the_runner_take_json_only() {
     assert_eq!(closed.await.error(), want);
     let account = app.alice.get(&format!("/v1/accounts/{account}")).await;
     assert_eq!(account.expect(200).body["status"], "active");
-    assert!(app.now().millis_since(before) < 10 * MINUTE);
+    assert!(app.now().since(before) < minutes(10));
     let inbox = app.anon.get("/_local/inbox").await.expect(200);
     assert_eq!(inbox.body["data"], json!([]));
 }

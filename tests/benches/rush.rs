@@ -18,7 +18,7 @@ use shared::models::vehicle::ConnectorType;
 use shared::origin::Tenant;
 use shared::ports::Message;
 use shared::store::list::Cursor;
-use shared::time::{DAY, MINUTE};
+use shared::time::{DAY, days, minutes, whole_millis};
 use shared::{Id, Timestamp};
 use tests::clock::Hand;
 use tests::faulty::Dice;
@@ -62,8 +62,8 @@ fn main() {
 
 /// The day after tomorrow, when it begins.
 fn midnight(now: Timestamp) -> Timestamp {
-    let days = now.unix_millis().div_euclid(DAY) + 2;
-    Timestamp::from_unix_millis(days * DAY)
+    let past = now.unix_millis().div_euclid(whole_millis(DAY));
+    Timestamp::EPOCH.plus(days(past + 2))
 }
 
 /// Somewhere around the centre, the nearer the likelier.
@@ -157,7 +157,7 @@ impl<'a> Rush<'a> {
             let Some(now) = due.iter().map(|(at, _)| *at).min() else {
                 return;
             };
-            clock.move_by(now.millis_since(app.now()));
+            clock.move_by(now.since(app.now()));
             for (_, id) in due.into_iter().filter(|(at, _)| *at == now) {
                 let message = Message::Confirm {
                     tenant: self.tenant.clone(),
@@ -201,7 +201,7 @@ impl<'a> Rush<'a> {
         internal: &ReservationInternal,
         stations: &[ChargingStation],
     ) -> Value {
-        let step = |at: Timestamp| at.millis_since(self.day) / (GRAIN * MINUTE);
+        let step = |at: Timestamp| at.since(self.day).as_mins() / GRAIN;
         let length = step(one.ideal_end) - step(one.ideal_start);
         let meters = |station: &ChargingStation| {
             distance_meters(one.location.center(), station.location) as u32
@@ -234,7 +234,7 @@ fn request(dice: &Dice, day: Timestamp) -> Value {
     let steps = (dice.below(25) + dice.below(25)) as i64 - 24;
     let start = rush + steps * GRAIN;
     let end = start + MINUTES[dice.below(6) as usize];
-    let at = |minutes: i64| day.plus_seconds(minutes * 60);
+    let at = |count: i64| day.plus(minutes(count));
     let request = json!({"ideal_start": at(start), "ideal_end": at(end), "location": {"latitude": latitude,
         "longitude": longitude, "radius": 1_500 + dice.below(2_500)}});
     if dice.percent(50) {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use shared::Kind;
 use shared::origin::Tenant;
 use shared::store::client;
+use shared::time::whole_millis;
 use tests::{SLACK, TestApp};
 
 /// Fails unless every reservation is settled, explained and alone where it is. Says how many were ever confirmed.
@@ -144,9 +145,9 @@ fn check_window(one: &Value, at: &str) {
             .map(|text| shared::Timestamp::parse(text).expect("a time"))
     };
     let known = |name: &str| moment(name).expect("a time");
-    let length = known("ideal_end").millis_since(known("ideal_start"));
+    let length = known("ideal_end").since(known("ideal_start"));
     assert_eq!(
-        known("reserved_end").millis_since(known("reserved_start")),
+        known("reserved_end").since(known("reserved_start")),
         length,
         "{at}"
     );
@@ -156,8 +157,8 @@ fn check_window(one: &Value, at: &str) {
         known("reserved_start") >= earliest && known("reserved_end") <= latest,
         "{at}"
     );
-    let shift = known("reserved_start").millis_since(known("ideal_start"));
-    assert_eq!(shift % (5 * 60_000), 0, "{at}");
+    let shift = known("reserved_start").since(known("ideal_start"));
+    assert_eq!(whole_millis(shift) % (5 * 60_000), 0, "{at}");
 }
 
 fn text(value: &Value) -> String {

@@ -23,6 +23,7 @@ use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::Message;
 
 use shared::models::stored::Stored;
+use shared::time::{SignedDuration, minutes};
 use shared::{App, Id, Timestamp};
 use tests::clock::Hand;
 use tests::faulty::{self, Dice, under_faults};
@@ -36,7 +37,7 @@ const RESERVATIONS: usize = 64;
 const VEHICLES: u64 = 20;
 const STATIONS: usize = 5;
 /// How far the time is moved between two attempts.
-const STEP: i64 = 10 * 60_000;
+const STEP: SignedDuration = minutes(10);
 /// After so many steps, every window is past.
 const STEPS: usize = 12;
 
@@ -165,7 +166,7 @@ impl Round {
         place: (f64, f64),
     ) -> Value {
         let dice = &self.dice;
-        let minutes = |minutes: u64| now.plus_seconds(minutes as i64 * 60);
+        let minutes = |count: u64| now.plus(minutes(count as i64));
         let start = 5 + dice.below(7) * 5;
         let end = start + 15 + dice.below(6) * 15;
         let request = json!({

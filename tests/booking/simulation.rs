@@ -10,6 +10,7 @@ use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::stored::Stored;
 use shared::origin::{Mode, Origin};
 use shared::ports::Clock as _;
+use shared::time::minutes;
 use shared::{Id, Kind, Timestamp};
 use tests::records::Records;
 use tests::stage::{Outside, Stage, setting};
@@ -172,7 +173,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn window(&self) -> Value {
-        let minutes = |minutes: u64| self.stage.clock.now().plus_seconds(minutes as i64 * 60);
+        let minutes = |count: u64| self.stage.clock.now().plus(minutes(count as i64));
         let start = 5 + self.stage.dice.below(60);
         let end = start + 15 + self.stage.dice.below(6) * 15;
         let slack = self.stage.dice.below(4) * 10;

@@ -238,6 +238,7 @@ impl City {
             windows: &windows,
             limits: &Limits::new(&policies, &context),
             mode: Mode::Test,
+            refused_evses: &[],
         };
         let circle = shared::charging::search::Circle::from(reservation.location);
         let place = shared::charging::search::Place::Circle(circle);

@@ -17,6 +17,7 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use shared::origin::Mode;
 use shared::ports::{Clock as _, Message};
+use shared::time::SignedDuration;
 use shared::{App, Id, Kind, Timestamp};
 use tests::clock::Hand;
 use tests::faulty::Dice;
@@ -182,7 +183,8 @@ impl City {
             let made = self.post("/v1/reservations", body).await;
             // The first attempt is made half an hour before the ideal start, or now.
             let due = millis(&made["ideal_start"]) - 30 * MINUTE;
-            self.clock.move_by((due - self.now()).max(0));
+            self.clock
+                .move_by(SignedDuration::from_millis((due - self.now()).max(0)));
             let want = matching(&World {
                 now: self.now(),
                 reservation: &made,

@@ -14,13 +14,13 @@ use shared::models::payment_method::ProviderMethod;
 use shared::models::transaction::PaymentOutcome;
 use shared::ports::Clock;
 use shared::ports::payments::{Charge, ChargeResult, Payments, Refund, Simulated};
-use shared::time::HOUR;
+use shared::time::{SignedDuration, hours};
 use tests::clock::Hand;
 use tests::faulty::Dice;
 
-/// How long every key is remembered, and how long some are, in milliseconds.
-const REMEMBERED: i64 = 24 * HOUR;
-const REMEMBERED_LONGER: i64 = 72 * HOUR;
+/// How long every key is remembered, and how long some are.
+const REMEMBERED: SignedDuration = hours(24);
+const REMEMBERED_LONGER: SignedDuration = hours(72);
 
 pub struct Till {
     dice: Dice,
@@ -123,7 +123,7 @@ impl Till {
         } else {
             REMEMBERED
         };
-        if self.now().millis_since(made.at) < remembered {
+        if self.now().since(made.at) < remembered {
             let same = Charge {
                 key_expired: made.charge.key_expired,
                 ..charge.clone()

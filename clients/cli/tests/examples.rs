@@ -72,6 +72,10 @@ fn ids() -> BTreeMap<String, String> {
     add(done(&format!(
         "fleet estimations create --charging-station {station} --vehicle {vehicle} --battery-level 20 --battery-target-level 80 --get id"
     )));
+    let driver = done("fleet drivers list --limit 1 --get id");
+    add(done(&format!(
+        "fleet charge-cards create --uid 04A1B2C3D4E5F7 --driver {driver} --get id"
+    )));
     add(station);
     ids.insert(CONNECTOR.into(), connector);
     ids

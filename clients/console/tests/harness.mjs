@@ -33,6 +33,9 @@ export async function startRunner(options = []) {
   return { url, key, api, stop: () => child.kill() };
 }
 
+/** The tabs that were opened. @type {any[]} */
+const tabs = [];
+
 /** Starts the browser. */
 export const startBrowser = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
 
@@ -47,6 +50,9 @@ export async function openTab(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: 'en-GB', timezoneId: 'Europe/London', ...options });
   const faults = [];
   const page = await context.newPage();
+  tabs.push(page);
+  // A machine that builds something beside it is slow.
+  page.setDefaultTimeout(90_000);
   page.on('request', (request) => {
     const target = new URL(request.url());
     if (target.origin !== url && target.protocol !== 'data:' && target.protocol !== 'blob:') faults.push(`a request to ${target.origin}`);
@@ -74,9 +80,18 @@ export async function pick(page, label, text) {
   await page.getByRole('option', { name: text }).first().click();
 }
 
-/** @param {string} name @param {() => Promise<void>} run */
+/**
+ * Runs a part of a check. If it fails, the open tabs are shown in `target/tools/console/failed-N.png`.
+ * @param {string} name @param {() => Promise<void>} run
+ */
 export async function step(name, run) {
   const began = Date.now();
-  await run();
+  try {
+    await run();
+  } catch (error) {
+    const open = tabs.filter((page) => !page.isClosed());
+    await Promise.all(open.map((page, number) => page.screenshot({ path: join(project, `target/tools/console/failed-${number}.png`), fullPage: true })));
+    throw error;
+  }
   process.stdout.write(`ok  ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)\n`);
 }

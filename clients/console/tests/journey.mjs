@@ -1,14 +1,44 @@
-// The first visit, all by mouse: load the demo fleet, reserve on the map, move the clock with the slider, see the confirmation and
-// its delivery, start and stop the session, and pay the invoice.
+// The first visit: load the demo fleet, reserve on the map, move the clock with the slider, see the confirmation and its delivery, start
+// and stop the session, and pay the invoice. Once by mouse, and once with a finger in a window of the size of a phone.
 
 import assert from 'node:assert/strict';
 import { checkAccessibility, openTab, pick, startBrowser, startRunner, step } from './harness.mjs';
 
-const runner = await startRunner();
 const browser = await startBrowser();
 try {
-  const { page, faults } = await openTab(browser, runner.url);
-  const goTo = (name) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
+  await visit('by mouse', {});
+  await visit('on a phone', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+} finally {
+  await browser.close();
+}
+
+/** @param {string} how @param {any} options of the browser's tab */
+async function visit(how, options) {
+  process.stdout.write(`${how}\n`);
+  const runner = await startRunner();
+  try {
+    await walk(runner, options);
+  } finally {
+    runner.stop();
+  }
+}
+
+/** @param {Awaited<ReturnType<typeof startRunner>>} runner @param {any} options */
+async function walk(runner, options) {
+  const { page, faults } = await openTab(browser, runner.url, options);
+  const goTo = async (name) => {
+    const pages = page.getByRole('navigation', { name: 'Pages' });
+    const menu = pages.getByRole('button', { name: 'Menu' });
+    if (await menu.isVisible()) await menu.tap();
+    await pages.getByRole('link', { name, exact: true }).click();
+  };
+  /** Touches or clicks a point of the element, which is scrolled into view. */
+  const press = async (element, x, y) => {
+    await element.scrollIntoViewIfNeeded();
+    const box = await element.boundingBox();
+    const at = [box.x + x(box.width), box.y + y(box.height)];
+    await (options.hasTouch ? page.touchscreen.tap(...at) : page.mouse.click(...at));
+  };
 
   await step('the runner signs its own page in, and the page is interactive within a second', async () => {
     const began = Date.now();
@@ -36,10 +66,10 @@ try {
     await page.waitForFunction(() => [...document.querySelectorAll('input')].some((input) => input.value.startsWith('51.5')));
     const before = await place.inputValue();
     await page.waitForTimeout(1500);
-    const box = await page.getByRole('application', { name: /Place of the reservation/ }).boundingBox();
+    const map = page.getByRole('application', { name: /Place of the reservation/ });
     // A click on a group of stations zooms in; one on a free place chooses it.
     for (const [x, y] of [[47, 33], [-60, 80], [90, -70], [-110, -90]]) {
-      await page.mouse.click(box.x + box.width / 2 + x, box.y + box.height / 2 + y);
+      await press(map, (width) => width / 2 + x, (height) => height / 2 + y);
       await page.waitForTimeout(1000);
       if ((await place.inputValue()) !== before) break;
     }
@@ -56,8 +86,7 @@ try {
   await step('the slider of the test clock moves the time past the confirmation', async () => {
     await goTo('Test clock');
     const slider = page.getByRole('slider', { name: /Move ahead by/ });
-    const box = await slider.boundingBox();
-    await page.mouse.click(box.x + box.width * 0.35, box.y + box.height / 2);
+    await press(slider, (width) => width * 0.35, (height) => height / 2);
     await page.getByRole('button', { name: /^Move .* ahead$/ }).click();
     await page.getByText(/The clock is at/).waitFor({ timeout: 60_000 });
   });
@@ -110,7 +139,4 @@ try {
     }
     assert.deepEqual(faults, []);
   });
-} finally {
-  await browser.close();
-  runner.stop();
 }

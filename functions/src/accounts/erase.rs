@@ -25,7 +25,7 @@ use shared::origin::{Mode, Tenant};
 use shared::store::access::Rows;
 use shared::store::erasure::Accounts;
 use shared::store::scan::Pass;
-use shared::time::MINUTE;
+use shared::time::{SignedDuration, minutes};
 use shared::{App, Error, Id, Kind};
 
 use crate::budget::{self, Budget};
@@ -59,8 +59,8 @@ pub const FUNCTION: Function = Function {
         ]),
 };
 
-/// How long an account must have been closed, in milliseconds. An instance accepts a key from its cache for a minute.
-const CLOSED_FOR: i64 = 5 * MINUTE;
+/// How long an account must have been closed. An instance accepts a key from its cache for a minute.
+const CLOSED_FOR: SignedDuration = minutes(5);
 
 /// How many schedules or files are deleted side by side.
 const SIDE_BY_SIDE: usize = 16;
@@ -191,7 +191,7 @@ async fn erase_pages(app: &App, erase: Erase) -> Result<Erased, Error> {
 }
 
 fn check_closed(app: &App, account: &Account) -> Result<(), Error> {
-    let closed_for = app.now().millis_since(account.updated);
+    let closed_for = app.now().since(account.updated);
     match account.status == AccountStatus::Closed && closed_for >= CLOSED_FOR {
         true => Ok(()),
         false => Err(Error::conflict(

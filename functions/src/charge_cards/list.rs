@@ -5,6 +5,7 @@ use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charge_card::{CardStatus, ChargeCard};
+use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::vehicle::Vehicle;
 use shared::store::keys::Partition;
@@ -51,7 +52,7 @@ pub async fn handle(
                 .await?
         }
         None => {
-            let filter = status.map(|status| ("status", status));
+            let filter = status.map(|status| Condition::equals("status", status));
             let partition = Partition::Kind { tenant, kind };
             app.store
                 .list::<ChargeCard>(partition, &page_request, filter.into_iter().collect())

@@ -5,8 +5,8 @@
 //! charging elsewhere.
 
 use shared::charging::calendar::{CalendarOwner, Entry};
+use shared::charging::session::expected;
 use shared::models::charge_card::ChargeCard;
-use shared::models::charging_session::expected;
 use shared::models::charging_station::{ChargingStation, Connector, Plug};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
@@ -17,14 +17,14 @@ use shared::ocpi::card::{CardContext, token_type};
 use shared::ocpi::token::TokenType;
 use shared::origin::{Mode, Tenant};
 use shared::store::calendars::Calendars;
-use shared::time::{MINUTE, Timestamp};
+use shared::time::{SignedDuration, Timestamp, minutes};
 use shared::window::Window;
 use shared::{App, Error, Id, Kind};
 
 use super::context;
 
-/// How far ahead a reservation counts, in milliseconds: as early as a vehicle may come for it.
-const AHEAD: i64 = 15 * MINUTE;
+/// How far ahead a reservation counts: as early as a vehicle may come for it.
+const AHEAD: SignedDuration = minutes(15);
 
 /// A reader of a charging station.
 #[derive(Debug, Clone, Copy)]
@@ -173,7 +173,7 @@ async fn calendars(
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
-        until: now.plus_millis(AHEAD),
+        until: now.plus(AHEAD),
     };
     let pages = owners
         .iter()

@@ -1,5 +1,6 @@
-//! `POST /v1/charging_sessions`: starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the
-//! station must be connected to its charging network; without one the start is refused with `charging_session_conflict`.
+//! `POST /v1/charging_sessions`: starts charging a vehicle on a connector. At the station of a charging network the session is `pending`:
+//! the network is asked to start it, and it becomes `active` when the network reports that it has begun, or `failed`, within five
+//! minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
 
 use axum::extract::State;
 use shared::Response;
@@ -7,7 +8,7 @@ use shared::charging::policies::Allowed;
 use shared::http::route::CHARGES_IF_NAMED;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::charging_session::{ChargingSession, NewChargingSession};
+use shared::models::charging_session::{ChargingSession, NewChargingSession, SessionStatus};
 use shared::models::charging_station::ConnectorStatus;
 use shared::store::access::Rows;
 use shared::store::calendars::CalendarHold;
@@ -54,12 +55,15 @@ pub async fn handle(
     let mut tx = app.store.begin(origin);
     tx.create(&mut session)?;
     tx.hold(&start.calendars, &hold)?;
-    let (station, evse) = (&start.station, &start.connector.evse);
-    let occupied = ConnectorStatus::Occupied;
-    tx.set_evse_status(station, evse, occupied)?;
-    if let Some(mut reservation) = start.reservation {
-        reservation.fulfil(&session.object.id);
-        tx.save(&mut reservation)?;
+    // A network reports the status of its EVSEs itself, and a session that is pending may never begin.
+    if session.object.status == SessionStatus::Active {
+        let (station, evse) = (&start.station, &start.connector.evse);
+        let occupied = ConnectorStatus::Occupied;
+        tx.set_evse_status(station, evse, occupied)?;
+        if let Some(mut reservation) = start.reservation {
+            reservation.fulfil(&session.object.id);
+            tx.save(&mut reservation)?;
+        }
     }
     tx.commit(response).await
 }

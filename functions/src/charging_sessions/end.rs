@@ -1,10 +1,9 @@
-//! What the end of a session brings with it, however it ends.
+//! What the end of a simulated session brings with it, however it ends.
 
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, ConnectorStatus};
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{Reservation, ReservationStatus};
-use shared::operation::Operation;
 use shared::origin::Origin;
 use shared::store::UnitOfWork;
 
@@ -21,8 +20,7 @@ pub async fn end<'a>(
 ) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
     let (store, tenant) = (&app.store, &origin.tenant);
     let held = CalendarHold::of_session(&row);
-    let operation = Operation::of(tenant.mode);
-    row.end(operation, origin.now)?;
+    row.end(row.operation(tenant.mode), origin.now)?;
     let completed = row.object.status == SessionStatus::Completed;
     let session = &row.object;
     let (station, fleet, reservation) = tokio::try_join!(
@@ -58,7 +56,7 @@ pub async fn end<'a>(
 }
 
 /// The reservation that the session fulfils, completed, unless it has ended otherwise.
-async fn fulfilled(
+pub async fn fulfilled(
     app: &App,
     origin: &Origin,
     id: Option<&Id>,

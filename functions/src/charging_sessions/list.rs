@@ -8,10 +8,10 @@ use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::ChargingStation;
+use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
-use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::keys::Partition;
 use shared::store::row::ById;
@@ -70,8 +70,8 @@ pub async fn handle(
     ];
     let named = filters
         .into_iter()
-        .filter_map(|(member, id)| Some((member, id?.to_string())));
-    let filter = named.chain(status.map(|status| ("status", status)));
+        .filter_map(|(member, id)| Some(Condition::equals(member, id?.to_string())));
+    let filter = named.chain(status.map(|status| Condition::equals("status", status)));
     // The list with the fewest sessions of others.
     let partition = match (&vehicle, &driver, &fleet) {
         (Some(vehicle), ..) => Partition::Vehicle { tenant, vehicle },
@@ -87,9 +87,8 @@ pub async fn handle(
         .store
         .list::<ChargingSession>(partition, &page_request, filter.collect())
         .await?;
-    let operation = Operation::of(tenant.mode);
     for row in &mut found.rows {
-        row.object = row.live(operation, context.now());
+        row.object = row.live(tenant.mode, context.now());
     }
     page::respond(&context, &query, found)
 }

@@ -3,6 +3,8 @@
 pub mod create;
 mod end;
 pub mod list;
+pub mod operate;
+pub mod received;
 pub mod retrieve;
 pub mod settle;
 mod start;

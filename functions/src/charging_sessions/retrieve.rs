@@ -5,7 +5,6 @@ use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
-use shared::operation::Operation;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get(
@@ -23,6 +22,5 @@ pub async fn handle(
         .store
         .get::<ChargingSession>(context.tenant(), &id)
         .await?;
-    let operation = Operation::of(context.tenant().mode);
-    context.respond(&row.live(operation, context.now()))
+    context.respond(&row.live(context.tenant().mode, context.now()))
 }

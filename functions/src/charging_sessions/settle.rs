@@ -3,7 +3,6 @@
 
 use shared::deployment::{Deployment, Need};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::UnitOfWork;
@@ -34,7 +33,9 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     };
     let due = row.internal.next_action_at.is_some_and(|due| due <= now);
-    if row.object.status != SessionStatus::Completed || !due {
+    let network = row.internal.network.as_ref();
+    let is_priced = network.is_none_or(|network| network.final_at.is_some());
+    if row.object.status != SessionStatus::Completed || !due || !is_priced {
         return Ok(());
     }
     let origin = Origin::background(tenant.clone(), now);
@@ -45,7 +46,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         tx.save(&mut row)?;
         return tx.commit_without_response().await;
     }
-    if !Operation::of(tenant.mode).is_operated() {
+    if !row.operation(tenant.mode).is_operated() {
         row.waive(now);
         let mut tx = app.store.begin(&origin);
         tx.save(&mut row)?;

@@ -2,9 +2,8 @@
 
 use shared::charging::calendar::{CalendarOwner, Entry};
 use shared::charging::policies::{Breach, PolicyContext};
-use shared::models::charging_session::{
-    CalendarEntries, LONGEST, NewChargingSession, Parties, expected,
-};
+use shared::charging::session::{CalendarEntries, LONGEST, Parties, expected};
+use shared::models::charging_session::NewChargingSession;
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
@@ -21,6 +20,7 @@ use shared::store::row::ById;
 use shared::window::Window;
 use shared::{App, Code, Error, Id, Timestamp};
 
+use crate::networks::operator;
 use crate::{policies, references};
 
 /// A vehicle at a connector, and what is known of both.
@@ -71,6 +71,7 @@ impl SessionStart {
                 .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
             calendars(app, tenant, [&evse_time, &vehicle_time], now),
         )?;
+        let operation = operation(app, tenant, &station).await?;
         let (fleet, of_vehicle) = (fleet.object, calendars.entries(&vehicle_time));
         Ok(Self {
             reservation: reservation(app, tenant, &station.id, expected(&of_vehicle, now)).await?,
@@ -85,7 +86,7 @@ impl SessionStart {
             calendars,
             vehicle,
             fleet,
-            operation: Operation::of(tenant.mode),
+            operation,
         })
     }
 
@@ -135,6 +136,23 @@ impl SessionStart {
     }
 }
 
+/// What operates the station: its network, if that is connected.
+async fn operation(
+    app: &App,
+    tenant: &Tenant,
+    station: &ChargingStation,
+) -> Result<Operation, Error> {
+    let is_of_network = station.network.is_some();
+    let operator = match is_of_network {
+        true => operator::of_station(app, tenant.mode, station).await?,
+        false => return Ok(Operation::of(tenant.mode, false)),
+    };
+    Ok(match operator {
+        Some(_) => Operation::of(tenant.mode, true),
+        None => Operation::NotConnected,
+    })
+}
+
 fn unknown(param: &str) -> Error {
     let message = format!("No such {}.", param.replace('_', " "));
     Code::ChargingSessionDependencyNotFound
@@ -173,7 +191,7 @@ async fn calendars(
 ) -> Result<Calendars, Error> {
     let window = Window {
         from: now,
-        until: now.plus_millis(LONGEST),
+        until: now.plus(LONGEST),
     };
     let pages = owners
         .into_iter()

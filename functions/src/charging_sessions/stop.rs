@@ -1,4 +1,5 @@
-//! `POST /v1/charging_sessions/{id}/stop`: ends an active session. In test mode this unplugs the vehicle as well.
+//! `POST /v1/charging_sessions/{id}/stop`: ends an active session, and cancels a pending one. At the station of a charging network the
+//! network is asked to end the session, which stays `active` until the network reports its end. Simulated vehicles are unplugged as well.
 
 use axum::extract::State;
 use shared::Response;
@@ -10,6 +11,7 @@ use shared::store::access::Rows;
 use shared::{App, Code, Error, Kind};
 
 use super::end::end;
+use super::operate;
 
 pub const ROUTE: Route = Route::post(
     "stop-charging-session",
@@ -34,7 +36,10 @@ pub async fn handle(
         .store
         .load::<ChargingSession>(context.tenant(), &id)
         .await?;
-    let (session, tx) = end(&app, &context.origin, row).await?;
+    let (session, tx) = match row.internal.network {
+        None => end(&app, &context.origin, row).await?,
+        Some(_) => operate::stop(&app, &context.origin, row).await?,
+    };
     let response = context.respond(&session)?;
     tx.commit(response).await
 }

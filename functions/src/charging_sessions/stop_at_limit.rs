@@ -3,7 +3,6 @@
 
 use shared::deployment::Deployment;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::operation::Operation;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::UnitOfWork;
@@ -33,7 +32,8 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     };
     let due = row.internal.next_action_at.is_some_and(|due| due <= now);
-    if row.object.status != SessionStatus::Active || !due {
+    let is_simulated = row.internal.network.is_none();
+    if row.object.status != SessionStatus::Active || !due || !is_simulated {
         return Ok(());
     }
     let origin = Origin::background(tenant.clone(), now);
@@ -62,7 +62,7 @@ async fn stay<'a>(
         .each_ref()
         .map(|owner| calendars.entries(owner));
     let mut row = row.clone();
-    if !row.extend_hold(Operation::of(mode), &connector, &vehicle, origin.now) {
+    if !row.extend_hold(row.operation(mode), &connector, &vehicle, origin.now) {
         return Ok(None);
     }
     let hold = CalendarHold::of_session(&row);

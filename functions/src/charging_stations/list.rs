@@ -9,7 +9,7 @@ use shared::models::api_key::Resource;
 use shared::models::charging_station::Point;
 use shared::models::driver::Driver;
 use shared::models::vehicle::{ConnectorType, Vehicle};
-use shared::time::DAY;
+use shared::time::{SignedDuration, days};
 use shared::window::Window;
 use shared::{App, Error, Kind, Timestamp};
 
@@ -44,8 +44,8 @@ pub const ROUTE: Route = Route::list(
 /// The default distance from a route within which stations are searched, in metres.
 const BUFFER: u32 = 5_000;
 
-/// The longest time a connector may be asked to be free for, in milliseconds.
-const LONGEST: i64 = 7 * DAY;
+/// The longest time a connector may be asked to be free for.
+const LONGEST: SignedDuration = days(7);
 
 pub async fn handle(
     context: RequestContext,
@@ -152,7 +152,7 @@ fn window(query: &ListQuery) -> Result<Option<Window>, Error> {
     let (Some(from), Some(until)) = (from, until) else {
         return Ok(None);
     };
-    if until <= from || until.millis_since(from) > LONGEST {
+    if until <= from || until.since(from) > LONGEST {
         let message = "must be after from, by 7 days at most";
         return Err(Error::invalid("until", message));
     }

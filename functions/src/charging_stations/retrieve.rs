@@ -22,7 +22,7 @@ pub async fn handle(
     let station = app.store.published_station(context.tenant(), &id).await?;
     let window = Window {
         from: context.now(),
-        until: context.now().plus_millis(DAY),
+        until: context.now().plus(DAY),
     };
     let station = app
         .store

@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::fleet::{Fleet, FleetStatus};
 use shared::store::keys::Partition;
@@ -36,7 +37,7 @@ pub async fn handle(
                 .await?
         }
         None => {
-            let filter = status.map(|status| ("status", status));
+            let filter = status.map(|status| Condition::equals("status", status));
             let partition = Partition::Kind {
                 tenant,
                 kind: Kind::Driver,

@@ -6,6 +6,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{Conditional, ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::event::{Event, EventType};
 use shared::store::keys::Partition;
 use shared::store::list::{Among, Page};
@@ -47,7 +48,8 @@ pub async fn handle(
         .filter(is_readable)
         .map(|kind| kind.as_str())
         .collect();
-    let filter: Vec<_> = kind.into_iter().map(|kind| ("type", kind)).collect();
+    let condition = kind.map(|kind| Condition::equals("type", kind));
+    let filter: Vec<_> = condition.into_iter().collect();
     let partition = Partition::Kind {
         tenant: context.tenant(),
         kind: Kind::Event,

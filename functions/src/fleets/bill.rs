@@ -20,6 +20,7 @@ pub const FUNCTION: Function = Function::worker(
         .writing(&[
             Rows::Of(Kind::Fleet),
             Rows::Of(Kind::Invoice),
+            Rows::Of(Kind::Adjustment),
             Rows::Of(Kind::ChargingSession),
             Rows::Of(Kind::Reservation),
             Rows::Of(Kind::Report),

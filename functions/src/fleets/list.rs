@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::fleet::{Fleet, FleetStatus};
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
@@ -21,7 +22,7 @@ pub async fn handle(
     let page_request = query.page_request(context.tenant(), Kind::Fleet)?;
     let filter = query
         .word::<FleetStatus>("status")?
-        .map(|status| ("status", status));
+        .map(|status| Condition::equals("status", status));
     let partition = Partition::Kind {
         tenant: context.tenant(),
         kind: Kind::Fleet,

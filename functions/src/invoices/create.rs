@@ -22,7 +22,11 @@ pub const ROUTE: Route = Route::post("create-invoice", "/v1/invoices", Resource:
     .refusing(&[Code::FleetNotFound])
     .memory(512)
     .timeout(29)
-    .writing(&[Rows::Of(Kind::ChargingSession), Rows::Of(Kind::Reservation)]);
+    .writing(&[
+        Rows::Of(Kind::Adjustment),
+        Rows::Of(Kind::ChargingSession),
+        Rows::Of(Kind::Reservation),
+    ]);
 
 pub async fn handle(
     context: RequestContext,

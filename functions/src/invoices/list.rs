@@ -5,6 +5,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, InvoiceFilter};
 use shared::store::keys::Partition;
@@ -26,7 +27,7 @@ pub async fn handle(
     let mut filter = InvoiceFilter::conditions(status.as_deref(), context.now());
     if let Some(fleet) = query.id("fleet") {
         app.store.get::<Fleet>(tenant, &fleet).await?;
-        filter.push(("fleet", fleet.to_string()));
+        filter.push(Condition::equals("fleet", fleet.to_string()));
     }
     let partition = Partition::Kind { tenant, kind };
     let found = app

@@ -1,7 +1,7 @@
 //! Marks the sessions and fees of an invoice as paid, once it is paid.
 
 use shared::models::charging_session::ChargingSession;
-use shared::models::invoice::Invoice;
+use shared::models::invoice::{Invoice, LineType};
 use shared::models::reservation::Reservation;
 use shared::origin::Origin;
 use shared::store::UnitOfWork;
@@ -27,7 +27,11 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
         let of = |id: fn(_) -> Option<Id>| lines.iter().filter_map(id).collect::<Vec<Id>>();
         let (invoice, now) = (Some(&row.object.id), origin.now);
         let mut tx = app.store.begin(origin);
-        let sessions = of(|line| line.charging_session.clone());
+        let sessions = of(|line| match line.kind {
+            // The session itself may be on another invoice.
+            LineType::Adjustment => None,
+            _ => line.charging_session.clone(),
+        });
         let pay = |row: &mut Stored<ChargingSession>| {
             row.internal.invoice.as_ref() == invoice && row.object.mark_paid(now)
         };

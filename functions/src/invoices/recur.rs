@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, NewInvoice};
 use shared::money::Currency;
-use shared::operation::Operation;
 use shared::origin::Origin;
 use shared::window::Window;
 
-use shared::time::DAY;
+use shared::time::{DAY, SignedDuration};
 use shared::{App, Error, Id, Kind};
 
-/// How long a draft can be looked through before it is finalized, in milliseconds.
-const DRAFT: i64 = DAY;
+/// How long a draft can be looked through before it is finalized.
+const DRAFT: SignedDuration = DAY;
 
 /// The body of an invoice for a period.
 fn body(fleet: &Fleet, period: Window, currency: Currency) -> NewInvoice {
@@ -35,7 +34,7 @@ pub async fn draft_all(
     fleet: &Fleet,
     period: Window,
 ) -> Result<bool, Error> {
-    let operation = Operation::of(origin.tenant.mode);
+    let mode = origin.tenant.mode;
     let mut currencies = BTreeMap::new();
     let fees = app.store.fees_within(&origin.tenant, period, origin.now);
     for row in fees.await? {
@@ -60,10 +59,17 @@ pub async fn draft_all(
                 return Ok(false);
             }
             let new = body(fleet, period, currency);
-            let billed = new.bills(operation, currency, &row);
+            let billed = new.bills(mode, currency, &row);
             if billed.is_some() {
                 currencies.insert(currency.as_str(), currency);
             }
+        }
+    }
+    for row in app.store.adjustments(&origin.tenant).await? {
+        let currency = row.object.currency;
+        let billed = body(fleet, period, currency).bills_adjustment(currency, &row);
+        if billed.is_some() {
+            currencies.insert(currency.as_str(), currency);
         }
     }
     for currency in currencies.into_values() {
@@ -99,7 +105,7 @@ async fn draft(
     tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
     let mut invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
-    invoice.finalize_later(begun.plus_millis(DRAFT));
+    invoice.finalize_later(begun.plus(DRAFT));
     tx.create(&mut invoice)?;
     tx.commit_without_response().await
 }

@@ -14,12 +14,12 @@ use shared::ocpi::versions::{InterfaceRole, OwnUrls, module};
 use shared::ocpi_client::{Failure, Platform, below};
 use shared::ports::network::Subject;
 use shared::store::networks::SentCommand;
-use shared::time::{MINUTE, SECOND};
+use shared::time::{MINUTE, SignedDuration, minutes, seconds};
 use shared::{App, Error, Id, Kind, Timestamp};
 
-/// How long a result is waited for that the operator has given no time for, and at most, in milliseconds.
-const PATIENCE: i64 = MINUTE;
-const MAX_PATIENCE: i64 = 5 * MINUTE;
+/// How long a result is waited for that the operator has given no time for, and at most.
+const PATIENCE: SignedDuration = MINUTE;
+const MAX_PATIENCE: SignedDuration = minutes(5);
 
 /// How often a command is read again whose result arrives in the meantime.
 const TRIES: usize = 5;
@@ -84,7 +84,7 @@ pub async fn send(
         subject,
         sent: now,
         response: None,
-        deadline: now.plus_millis(MAX_PATIENCE),
+        deadline: now.plus(MAX_PATIENCE),
         results: Vec::new(),
     };
     app.store.put_command(mode, &sent, None).await?;
@@ -100,7 +100,7 @@ pub async fn send(
         Response::Refused(kind) => Some(*kind),
         Response::NotSent(_) | Response::Failed(_) | Response::Unknown(_) => None,
     };
-    sent.deadline = app.now().plus_millis(patience);
+    sent.deadline = app.now().plus(patience);
     let deadline = sent.deadline;
     note(app, sent).await?;
     Ok(Sent {
@@ -111,17 +111,23 @@ pub async fn send(
 }
 
 /// What the operator's answer means, and how long the result is waited for.
-fn read(answered: Result<Value, Failure>) -> (Response, i64) {
+fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
     let response =
         answered.and_then(|data| lenient::<CommandResponse>(&data).map_err(Failure::Malformed));
     match response {
         Ok(response) if response.result == ResponseType::Accepted => {
-            let patience = i64::from(response.timeout).saturating_mul(SECOND);
+            let patience = seconds(response.timeout.into());
             (Response::Accepted, patience.clamp(PATIENCE, MAX_PATIENCE))
         }
-        Ok(response) => (Response::Refused(response.result), 0),
-        Err(Failure::Address(why)) => (Response::NotSent(why), 0),
-        Err(failure) if failure.is_refusal() => (Response::Refused(ResponseType::Rejected), 0),
+        Ok(response) => (Response::Refused(response.result), SignedDuration::ZERO),
+        Err(Failure::Address(why)) => (Response::NotSent(why), SignedDuration::ZERO),
+        Err(failure) if failure.is_refusal() => {
+            tracing::warn!(error = %failure, "a network refused a command");
+            (
+                Response::Refused(ResponseType::Rejected),
+                SignedDuration::ZERO,
+            )
+        }
         Err(failure @ (Failure::Http(_) | Failure::Status(..))) => {
             (Response::Failed(failure.to_string()), MAX_PATIENCE)
         }

@@ -144,7 +144,7 @@ pub async fn of_station<'a>(
     station: &ChargingStation,
 ) -> Result<Option<Box<dyn Network + 'a>>, Error> {
     let Some(party) = &station.network else {
-        let simulation = Operation::of(mode).simulation();
+        let simulation = Operation::of(mode, false).simulation();
         return Ok(simulation.map(|permission| Box::new(Simulated(permission)) as Box<dyn Network>));
     };
     let party = PartyId::new(&party.country_code, &party.party_id).map_err(Error::internal)?;

@@ -1,4 +1,4 @@
-//! `operate-network`: the results of commands to networks.
+//! `operate-network`: commands to networks, their results, and what follows from the sessions and CDRs that networks send.
 //!
 //! A row of a command changes when the network responds to it and when the station's result arrives. The relay then sends a message,
 //! and [`apply`] passes the command on to what it is about. What follows from a result is decided there, by the state that the object
@@ -10,16 +10,18 @@ use shared::ports::Work;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
+use crate::charging_sessions::operate;
 use crate::function::Function;
+use crate::reservations::outward;
 
 pub const FUNCTION: Function = Function::worker(
     Work::OperateNetwork,
     Deployment::in_background()
         .writing(&[
+            Rows::Of(Kind::Adjustment),
             Rows::Of(Kind::ChargingSession),
             Rows::Of(Kind::Reservation),
             Rows::Of(Kind::Fleet),
-            Rows::Of(Kind::ChargingStation),
             Rows::Calendars,
             Rows::OcpiObjects,
         ])
@@ -34,6 +36,11 @@ pub async fn apply(app: &App, mode: Mode, command: &Id) -> Result<(), Error> {
     let Some(command) = app.store.command(mode, command).await? else {
         return Ok(());
     };
-    tracing::info!(object.id = %command.subject.id, response = ?command.response, result = ?command.result(), "a command was answered");
-    Ok(())
+    match command.subject.id.kind() {
+        Some(Kind::ChargingSession) => operate::apply_result(app, &command).await,
+        Some(Kind::Reservation) => {
+            outward::handle(app, &command.subject.tenant, &command.subject.id).await
+        }
+        _ => Ok(()),
+    }
 }

@@ -9,8 +9,9 @@
 //! differ. A *full* pull reads everything, once a day or when an operator asks for it. Locations that are not in it are gone: their
 //! stations become `removed`.
 //!
-//! A page that cannot be read ends the run: the pull goes on there a quarter of an hour later. Objects that cannot be used are counted
-//! and named, and the others are stored.
+//! A page that cannot be read ends the run: the pull goes on there a quarter of an hour later. If the platform refuses the page, so that
+//! asking again does not help, the pull goes on with the next module instead, and the next pull reads everything that this one should
+//! have. Objects that cannot be used are counted and named, and the others are stored.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -27,12 +28,12 @@ use shared::ocpi::reader::lenient;
 use shared::ocpi::session::Session;
 use shared::ocpi::tariff::Tariff;
 use shared::ocpi::versions::InterfaceRole;
-use shared::ocpi_client::{ListPage, Platform};
+use shared::ocpi_client::{Failure, ListPage, Platform};
 use shared::origin::Mode;
 use shared::ports::{Message, Work};
 use shared::store::access::Rows;
 use shared::store::networks::{Pull, operators, shared_origin};
-use shared::time::{DAY, HOUR, MINUTE};
+use shared::time::{DAY, HOUR, SignedDuration, minutes, seconds};
 use shared::{App, Error, Id, Kind, Timestamp};
 use tokio::time::Instant;
 
@@ -55,15 +56,15 @@ pub const FUNCTION: Function = Function::worker(
 /// How long one run takes, not counting its last page.
 const RUN: Duration = Duration::from_secs(40);
 
-/// The time between two pulls, and after one that was interrupted, in milliseconds.
-const INTERVAL: i64 = HOUR;
-const RETRY: i64 = 15 * MINUTE;
+/// The time between two pulls, and after one that was interrupted.
+const INTERVAL: SignedDuration = HOUR;
+const RETRY: SignedDuration = minutes(15);
 
-/// The time between two full pulls, in milliseconds.
-const FULL_INTERVAL: i64 = DAY;
+/// The time between two full pulls.
+const FULL_INTERVAL: SignedDuration = DAY;
 
-/// How much earlier than the last pull a delta pull begins, in milliseconds.
-const OVERLAP: i64 = 10 * MINUTE;
+/// How much earlier than the last pull a delta pull begins.
+const OVERLAP: SignedDuration = minutes(10);
 
 /// How many objects of a page are stored at once.
 const WRITERS: usize = 8;
@@ -137,15 +138,15 @@ fn begin(network: &Network, last: Option<Pull>, now: Timestamp) -> Pull {
 }
 
 /// Notes when the next pull is due.
-async fn schedule(app: &App, mode: Mode, id: &Id, wait: i64) -> Result<(), Error> {
+async fn schedule(app: &App, mode: Mode, id: &Id, wait: SignedDuration) -> Result<(), Error> {
     let origin = shared_origin(mode, app.now());
     let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
     if network.object.status != NetworkStatus::Connected {
         return Ok(());
     }
     // Networks are pulled at different times of the hour.
-    let splay = i64::from(crc32fast::hash(id.as_str().as_bytes()) % 300) * 1_000;
-    network.internal.next_pull_at = Some(origin.now.plus_millis(wait + splay));
+    let splay = seconds((crc32fast::hash(id.as_str().as_bytes()) % 300).into());
+    network.internal.next_pull_at = Some(origin.now.plus(wait + splay));
     let mut tx = app.store.begin(&origin);
     tx.save(&mut network)?;
     tx.commit_without_response().await
@@ -176,13 +177,21 @@ async fn next_page(
     };
     let ListPage { objects, next } = match platform.get_page(&url).await {
         Ok(page) => page,
-        Err(failure) => return Ok(Err(format!("{}: {failure}", module.as_str()))),
+        Err(failure) => {
+            let why = format!("{}, {url}: {failure}", module.as_str());
+            return Ok(match is_final(&failure) {
+                true => {
+                    pull.give_up_module(why);
+                    Ok(())
+                }
+                false => Err(why),
+            });
+        }
     };
     if next.as_deref() == Some(url.as_str()) {
-        return Ok(Err(format!(
-            "{}: the next page is this one",
-            module.as_str()
-        )));
+        let why = format!("{}, {url}: the next page is this one", module.as_str());
+        pull.give_up_module(why);
+        return Ok(Ok(()));
     }
     store_page(app, &network.object, pull, module, objects).await?;
     pull.pages += 1;
@@ -196,10 +205,15 @@ async fn next_page(
     Ok(Ok(()))
 }
 
+/// Whether asking for the page again does not help. A refused token may be valid again later, and is refused for every page.
+fn is_final(failure: &Failure) -> bool {
+    failure.is_refusal() && !matches!(failure, Failure::Http(401 | 403))
+}
+
 /// The address of a module's first page. Sessions cannot be listed without a time.
 fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
     let from = match pull.since {
-        Some(since) if !pull.full => Some(since.plus_millis(-OVERLAP)),
+        Some(since) if !pull.full => Some(since.plus(-OVERLAP)),
         _ if module == Module::Sessions => Some(Timestamp::EPOCH),
         _ => None,
     };

@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::payment_method::PaymentMethod;
 use shared::store::keys::Partition;
 use shared::{App, Code, Error, Kind};
@@ -30,8 +31,8 @@ pub async fn handle(
     let page_request = query.page_request(tenant, kind)?;
     let (driver, fleet) = (query.id("driver"), query.id("fleet"));
     references::payment_method_scope(&app, tenant, driver.as_ref(), fleet.as_ref()).await?;
-    let driver = driver.map(|driver| ("driver", driver.to_string()));
-    let fleet = fleet.map(|fleet| ("fleet", fleet.to_string()));
+    let driver = driver.map(|driver| Condition::equals("driver", driver.to_string()));
+    let fleet = fleet.map(|fleet| Condition::equals("fleet", fleet.to_string()));
     let partition = Partition::Kind { tenant, kind };
     let filter = driver.into_iter().chain(fleet).collect();
     let found = app

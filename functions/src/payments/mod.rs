@@ -258,7 +258,7 @@ async fn pay(
 
 /// Whether the provider may have forgotten a charge that was first tried at that moment.
 fn key_expired(first: Timestamp, origin: &Origin) -> bool {
-    origin.now.millis_since(first) >= KEY_REMEMBERED
+    origin.now.since(first) >= KEY_REMEMBERED
 }
 
 /// The provider's description of the card or bank account of a new payment method.

@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::policy::{Policy, PolicyStatus};
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
@@ -21,7 +22,7 @@ pub async fn handle(
     let (tenant, kind) = (context.tenant(), Kind::Policy);
     let page_request = query.page_request(tenant, kind)?;
     let status = query.word::<PolicyStatus>("status")?;
-    let filter = status.map(|status| ("status", status));
+    let filter = status.map(|status| Condition::equals("status", status));
     let partition = Partition::Kind { tenant, kind };
     let found = app
         .store

@@ -5,6 +5,7 @@ use shared::Response;
 use shared::deployment::Need;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::report::{Report, ReportStatus};
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
@@ -25,7 +26,7 @@ pub async fn handle(
     let page_request = query.page_request(tenant, kind)?;
     let filter = query
         .word::<ReportStatus>("status")?
-        .map(|status| ("status", status));
+        .map(|status| Condition::equals("status", status));
     let partition = Partition::Kind { tenant, kind };
     let filter = filter.into_iter().collect();
     let mut found = app

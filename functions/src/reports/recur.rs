@@ -53,7 +53,7 @@ async fn charged(
         .store
         .sessions_around(&origin.tenant, Some(&fleet.id), window);
     while let Some(page) = pages.next().await? {
-        if page.iter().any(|row| report.parameters.covers(&row.object)) {
+        if page.iter().any(|row| report.parameters.covers(row)) {
             return Ok(true);
         }
     }

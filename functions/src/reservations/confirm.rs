@@ -127,13 +127,16 @@ async fn read_inputs(
     })
 }
 
-/// Whether the reserved connector is still in order and the window can still begin.
+/// Whether the reserved connector is still in order, its network keeps it free, and the window can still begin.
 async fn is_still_possible(
     app: &App,
     origin: &Origin,
     row: &Stored<Reservation>,
     window: Window,
 ) -> Result<bool, Error> {
+    if row.is_refused() {
+        return Ok(false);
+    }
     let (Some(station), Some(connector)) = (&row.object.charging_station, &row.object.connector)
     else {
         return Ok(false);
@@ -155,7 +158,7 @@ async fn reinstate(
 ) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
     if row.internal.awaiting_rematch {
-        row.reinstate();
+        row.reinstate(origin.now);
         tx.save(&mut row)?;
     }
     match tx.commit_without_response().await {
@@ -219,8 +222,9 @@ async fn attempt(
         windows: &windows,
         limits: &Limits::new(&[], &context),
         mode: tenant.mode,
+        refused_evses: &row.internal.refused_evses,
     };
-    let first = first_stations(tenant, &without_policies, &inputs.stations);
+    let first = first_stations(&without_policies, &inputs.stations);
     let (rules, stations) = tokio::try_join!(
         policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
         app.store.published_stations(tenant, &first),
@@ -230,7 +234,7 @@ async fn attempt(
         ..without_policies
     };
     let mut matcher = Matcher::new(app, tenant, &request, &inputs.stations, 1);
-    matcher.add_stations(&first, stations);
+    matcher.add_stations(&first, stations).await?;
     match book(app, origin, &row, matcher).await? {
         Booking::Settled => Ok(false),
         Booking::NoMatch(reason, summary) => {

@@ -6,7 +6,7 @@ use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 
 use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use shared::{App, Error, Id, Kind, Timestamp};
 
 use crate::function::Function;
 
@@ -20,7 +20,8 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(());
     };
-    let due = row.internal.next_action_at.is_some_and(|due| due <= now);
+    let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
+    let due = is_due(row.internal.next_action_at) && is_due(row.expires_at());
     let waits = row.object.status == ReservationStatus::Confirmed && !row.internal.awaiting_rematch;
     if !waits || !due {
         return Ok(());

@@ -76,6 +76,7 @@ pub async fn handle(
         windows: &windows,
         limits: &Limits::new(&rules, &policy_context),
         mode: tenant.mode,
+        refused_evses: &[],
     };
     let limit = search.limit() as usize;
     let mut matcher = Matcher::new(&app, tenant, &request, &stations, limit).keeping_stations();
@@ -102,18 +103,11 @@ pub async fn handle(
     let candidates = candidates.collect();
     let center = reservation.location.center();
     let refused = matcher.refused().into_iter().map(|refused| {
-        let station = refused
-            .station
-            .filter(|_| refused.filter == MatchFilter::Policy);
-        let breach = station.and_then(|station| matching::breach(station, &request));
-        RefusedStation::new(
-            refused.id,
-            refused.filter,
-            refused.station,
-            refused.location,
-            center,
-            breach,
-        )
+        let breach = match refused.filter {
+            MatchFilter::Policy => matching::breach(refused.station, &request),
+            _ => None,
+        };
+        RefusedStation::new(refused.station, refused.filter, center, breach)
     });
     let mut refused_stations: Vec<RefusedStation> = refused.collect();
     refused_stations.sort_by_cached_key(|one| (one.distance_meters, one.charging_station.clone()));

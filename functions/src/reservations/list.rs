@@ -6,6 +6,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::vehicle::Vehicle;
@@ -41,7 +42,7 @@ pub async fn handle(
     let (driver, vehicle) = (query.id("driver"), query.id("vehicle"));
     let mut filter: Vec<_> = query
         .word::<ReservationStatus>("status")?
-        .map(|word| ("status", word))
+        .map(|status| Condition::equals("status", status))
         .into_iter()
         .collect();
     if let Some(driver) = &driver {
@@ -53,7 +54,7 @@ pub async fn handle(
     let partition = match (&vehicle, &driver) {
         (Some(vehicle), driver) => {
             let driver = driver.as_ref();
-            filter.extend(driver.map(|driver| ("driver", driver.to_string())));
+            filter.extend(driver.map(|driver| Condition::equals("driver", driver.to_string())));
             Partition::Vehicle { tenant, vehicle }
         }
         (None, Some(driver)) => Partition::Driver { tenant, driver },

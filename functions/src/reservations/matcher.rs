@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::charging::calendar::CalendarOwner;
 use shared::charging::matching::MatchRequest;
 use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
-use shared::models::charging_station::{ChargingStation, Point};
+use shared::models::charging_station::ChargingStation;
 use shared::models::reservation::{MatchFilter, MatchSummary};
+use shared::ocpi::network::NetworkStatus;
+use shared::ocpi::party::PartyId;
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
@@ -23,39 +25,23 @@ pub struct Matcher<'a> {
     /// The windows on whose days calendars are read.
     windows: Vec<Window>,
     calendars: Calendars,
-    /// The stations of the radius that are not connected to a network.
-    not_connected: &'a [IndexedStation],
+    /// Whether each party of a charging network whose stations were read is connected.
+    networks: BTreeMap<PartyId, bool>,
+    /// The stations that were read and that nothing operates. They are not matched.
+    not_connected: Vec<ChargingStation>,
     /// The stations that were read, if they are kept.
     kept: Option<BTreeMap<Id, ChargingStation>>,
 }
 
 /// A station that a filter refused.
 pub struct RefusedStation<'a> {
-    pub id: Id,
     pub filter: MatchFilter,
-    /// None for a station that is refused before it is read.
-    pub station: Option<&'a ChargingStation>,
-    pub location: Point,
-}
-
-/// The stations of the radius that are operated, and those that are not connected to a network. The latter are not matched.
-fn connected<'a>(
-    tenant: &Tenant,
-    stations: &'a [IndexedStation],
-) -> (&'a [IndexedStation], &'a [IndexedStation]) {
-    match Operation::of(tenant.mode).is_operated() {
-        true => (stations, &[]),
-        false => (&[], stations),
-    }
+    pub station: &'a ChargingStation,
 }
 
 /// The stations that the search reads first. They do not depend on the limits of the request.
-pub fn first_stations(
-    tenant: &Tenant,
-    request: &MatchRequest<'_>,
-    stations: &[IndexedStation],
-) -> Vec<Id> {
-    best_first::first_stations(request, connected(tenant, stations).0)
+pub fn first_stations(request: &MatchRequest<'_>, stations: &[IndexedStation]) -> Vec<Id> {
+    best_first::first_stations(request, stations)
 }
 
 impl<'a> Matcher<'a> {
@@ -67,7 +53,6 @@ impl<'a> Matcher<'a> {
         stations: &'a [IndexedStation],
         wanted: usize,
     ) -> Self {
-        let (stations, not_connected) = connected(tenant, stations);
         Self {
             app,
             tenant,
@@ -75,7 +60,8 @@ impl<'a> Matcher<'a> {
             search: BestFirst::new(request, stations, wanted),
             windows: request.windows.to_vec(),
             calendars: Calendars::default(),
-            not_connected,
+            networks: BTreeMap::new(),
+            not_connected: Vec::new(),
             kept: None,
         }
     }
@@ -95,31 +81,55 @@ impl<'a> Matcher<'a> {
     /// The stations that filters refused, as far as they were kept.
     pub fn refused(&self) -> Vec<RefusedStation<'_>> {
         let not_connected = self.not_connected.iter().map(|station| RefusedStation {
-            id: station.id.clone(),
             filter: MatchFilter::NotConnected,
-            station: None,
-            location: station.location,
+            station,
         });
-        let read = self
-            .search
-            .refusals()
-            .into_iter()
-            .filter_map(|(id, filter)| {
-                let station = self.station(&id)?;
-                let location = station.location;
-                Some(RefusedStation {
-                    id,
-                    filter,
-                    station: Some(station),
-                    location,
-                })
-            });
+        let read = self.search.refusals().into_iter();
+        let read = read.filter_map(|(id, filter)| {
+            let station = self.station(&id)?;
+            Some(RefusedStation { filter, station })
+        });
         not_connected.chain(read).collect()
     }
 
     /// Adds stations that were read already: those of the ids `asked` that are published.
-    pub fn add_stations(&mut self, asked: &[Id], stations: Vec<ChargingStation>) {
-        self.search.add_stations(asked, stations);
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn add_stations(
+        &mut self,
+        asked: &[Id],
+        stations: Vec<ChargingStation>,
+    ) -> Result<(), Error> {
+        let mut operated = Vec::with_capacity(stations.len());
+        for station in stations {
+            match self.is_operated(&station).await? {
+                true => operated.push(station),
+                false => self.not_connected.push(station),
+            }
+        }
+        if let Some(kept) = &mut self.kept {
+            let read = operated.iter();
+            kept.extend(read.map(|station| (station.id.clone(), station.clone())));
+        }
+        self.search.add_stations(asked, operated);
+        Ok(())
+    }
+
+    /// Whether sessions can take place at a station: its network is connected, or the station is simulated.
+    async fn is_operated(&mut self, station: &ChargingStation) -> Result<bool, Error> {
+        let mode = self.tenant.mode;
+        let Some(party) = &station.network else {
+            return Ok(Operation::of(mode, false).is_operated());
+        };
+        let party = PartyId::new(&party.country_code, &party.party_id).map_err(Error::internal)?;
+        if let Some(connected) = self.networks.get(&party) {
+            return Ok(*connected);
+        }
+        let network = self.app.store.network_of_party(mode, &party).await?;
+        let connected = network.is_some_and(|one| one.object.status == NetworkStatus::Connected);
+        self.networks.insert(party, connected);
+        Ok(connected)
     }
 
     /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved.
@@ -131,11 +141,7 @@ impl<'a> Matcher<'a> {
             match self.search.next() {
                 Step::ReadStations(ids) => {
                     let stations = self.app.store.published_stations(self.tenant, &ids).await?;
-                    if let Some(kept) = &mut self.kept {
-                        let read = stations.iter();
-                        kept.extend(read.map(|station| (station.id.clone(), station.clone())));
-                    }
-                    self.search.add_stations(&ids, stations);
+                    self.add_stations(&ids, stations).await?;
                 }
                 Step::ReadCalendars(owners) => self.read_calendars(owners, &[]).await?,
                 Step::Stop => return Ok(self.search.ranking()),

@@ -9,5 +9,6 @@ pub mod expire;
 pub mod find;
 pub mod list;
 pub mod matcher;
+pub mod outward;
 pub mod retrieve;
 pub mod update;

@@ -15,7 +15,7 @@
 
 use futures::future::BoxFuture;
 use serde_dynamo::{AttributeValue, Item};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use shared::App;
 use shared::charging::calendar::CalendarOwner;
@@ -32,6 +32,7 @@ use shared::models::fleet::Fleet;
 use shared::models::invoice::Invoice;
 use shared::models::policy::Policy;
 use shared::models::report::Report;
+use shared::models::reservation::outward::{OutwardReservation, OutwardState};
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
@@ -53,7 +54,37 @@ pub struct StreamRecord {
     pub new: Option<Item>,
 }
 
+/// The rows that stand for something that happens later have one of these attributes, by name and type of DynamoDB: objects and station rows a
+/// version; deliveries, commands to networks and tokens a state; objects of networks the text as it was received. Idempotency records and request
+/// rates have none.
+const RELAYED: [(&str, &str); 3] = [("version", "N"), ("state", "S"), ("raw", "S")];
+
+/// What only an idempotency record has. When one expires, nothing follows.
+const NOT_RELAYED: &str = "fingerprint";
+
+/// The patterns of the event source mapping that let through the records for which [`StreamRecord::is_relayed`] holds: the others do not
+/// invoke the relay. At most five are possible.
+pub fn filters() -> Vec<Value> {
+    let changed = |(name, kind): (&str, &str)| json!({"dynamodb": {"NewImage": {name: {kind: [{"exists": true}]}}}});
+    let removed = json!({"eventName": ["REMOVE"], "dynamodb": {"OldImage": {NOT_RELAYED: {"S": [{"exists": false}]}}}});
+    RELAYED.into_iter().map(changed).chain([removed]).collect()
+}
+
 impl StreamRecord {
+    /// Whether the relay has to work on the record.
+    pub fn is_relayed(&self) -> bool {
+        let has = |item: &Item, (name, kind): (&str, &str)| match item.get(name) {
+            Some(AttributeValue::N(_)) => kind == "N",
+            Some(AttributeValue::S(_)) => kind == "S",
+            _ => false,
+        };
+        match (&self.new, &self.old) {
+            (Some(new), _) => RELAYED.into_iter().any(|one| has(new, one)),
+            (None, Some(old)) => !has(old, (NOT_RELAYED, "S")),
+            (None, None) => false,
+        }
+    }
+
     /// The key of the row, for the log: its `pk` and `sk`.
     pub fn key(&self) -> (&str, &str) {
         let image = self.new.as_ref().or(self.old.as_ref());
@@ -130,13 +161,12 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
             };
         }
         Some(
-            Kind::Reservation
-            | Kind::ChargingSession
-            | Kind::Invoice
-            | Kind::Report
-            | Kind::Transaction
-            | Kind::Fleet,
+            Kind::ChargingSession | Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet,
         ) => schedule(app, &tenant, &id, change).await?,
+        Some(Kind::Reservation) => {
+            cancel_at_network(app, &tenant, change).await?;
+            schedule(app, &tenant, &id, change).await?;
+        }
         Some(Kind::ChargeCard) => {
             schedule(app, &tenant, &id, change).await?;
             refresh_tokens(app, &tenant, &id).await?;
@@ -171,7 +201,7 @@ fn changes_tokens(id: &Id, change: &StreamRecord) -> bool {
     let kind = id.kind();
     let differs = |name: &&str| member(&change.old, name) != member(&change.new, name);
     match change.old.is_some() {
-        true => members_of_tokens(kind).iter().any(|name| differs(&name)),
+        true => members_of_tokens(kind).iter().any(differs),
         false => kind == Some(Kind::Driver),
     }
 }
@@ -406,8 +436,8 @@ async fn send_delivery(
     app.send_at(delivery.next_at, &message).await
 }
 
-/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, the result of a command, and that it
-/// is sent a token. None for any other row.
+/// What follows from a row of a charging network: the next pull from it, the prices of its tariff, what its sessions and CDRs mean
+/// for ours, the result of a command, and that it is sent a token. None for any other row.
 fn relay_of_network<'a>(
     app: &'a App,
     pk: &str,
@@ -428,19 +458,20 @@ fn relay_of_network<'a>(
             }
         }));
     }
-    if let Some((mode, tariff)) = keys::parse_ocpi_object(pk) {
+    if let Some((mode, object)) = keys::parse_ocpi_object(pk) {
         return Some(Box::pin(async move {
-            let is_object = change
-                .new
-                .as_ref()
-                .is_some_and(|new| new.contains_key("raw"));
-            if tariff.module != Module::Tariffs || !is_object {
-                return Ok(());
-            }
-            let message = Message::ApplyTariff {
-                mode,
-                tariff,
-                after: None,
+            let raw = text_of(&change.new, "raw");
+            let message = match object.module {
+                Module::Tariffs if raw.is_some() => Message::ApplyTariff {
+                    mode,
+                    tariff: object,
+                    after: None,
+                },
+                // The row is also written when it is known what the object belongs to.
+                Module::Sessions | Module::Cdrs if raw != text_of(&change.old, "raw") => {
+                    Message::ApplyReceived { mode, object }
+                }
+                _ => return Ok(()),
             };
             app.queue.send(&message, 0).await
         }));
@@ -551,6 +582,32 @@ async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
     }
 }
 
+/// Ends a reservation at the network of its station, if it is not as it was there.
+async fn cancel_at_network(app: &App, tenant: &Tenant, change: &StreamRecord) -> Result<()> {
+    let row = |item: &Option<Item>| -> Result<Option<Stored<Reservation>>> {
+        let Some(item) = item else {
+            return Ok(None);
+        };
+        let (object, internal) = (read(item, "object")?, read(item, "internal")?);
+        Ok(object
+            .zip(internal)
+            .map(|(object, internal)| Stored::with_internal(object, internal)))
+    };
+    let (Some(old), Some(new)) = (row(&change.old)?, row(&change.new)?) else {
+        return Ok(());
+    };
+    let Some(ended) = new.to_cancel(&old, app.now()) else {
+        return Ok(());
+    };
+    let message = Message::CancelAtNetwork {
+        tenant: tenant.clone(),
+        reservation: new.object.id.clone(),
+        station: ended.station.clone(),
+        outward: ended.id.clone(),
+    };
+    app.queue.send(&message, 0).await
+}
+
 /// What an invoice, a report, a refund or a fleet waits for, whatever it is by then.
 fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
     let tenant = tenant.clone();
@@ -592,10 +649,12 @@ fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, M
             }
             _ => None,
         },
-        Some(Kind::ChargingSession) => {
-            let session: Option<ChargingSession> = read(item, "object")?;
-            session.and_then(|session| session_message(tenant, id, session.status))
-        }
+        Some(Kind::ChargingSession) => match (read(item, "object")?, read(item, "internal")?) {
+            (Some(object), Some(internal)) => {
+                session_message(tenant, id, &Stored::with_internal(object, internal))
+            }
+            _ => None,
+        },
         _ => check_message(tenant, id),
     };
     Ok(message.map(|message| (due, message)))
@@ -605,9 +664,18 @@ fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<
     let (tenant, reservation) = (tenant.clone(), stored.object.id.clone());
     match stored.object.status {
         ReservationStatus::Confirmed if !stored.internal.awaiting_rematch => {
-            Some(Message::Expire {
-                tenant,
-                reservation,
+            let is_kept = |outward: &OutwardReservation| {
+                matches!(outward.state, OutwardState::Accepted { .. })
+            };
+            Some(match stored.outward().is_none_or(is_kept) {
+                true => Message::Expire {
+                    tenant,
+                    reservation,
+                },
+                false => Message::ReserveAtNetwork {
+                    tenant,
+                    reservation,
+                },
             })
         }
         ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {
@@ -625,11 +693,14 @@ fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<
     }
 }
 
-fn session_message(tenant: &Tenant, id: &Id, status: SessionStatus) -> Option<Message> {
+fn session_message(tenant: &Tenant, id: &Id, stored: &Stored<ChargingSession>) -> Option<Message> {
     let (tenant, session) = (tenant.clone(), id.clone());
-    match status {
+    let network = stored.internal.network.as_ref();
+    let is_priced = network.is_none_or(|network| network.final_at.is_some());
+    match stored.object.status {
+        SessionStatus::Completed if is_priced => Some(Message::SettleSession { tenant, session }),
+        _ if network.is_some() => Some(Message::OperateSession { tenant, session }),
         SessionStatus::Active => Some(Message::StopSession { tenant, session }),
-        SessionStatus::Completed => Some(Message::SettleSession { tenant, session }),
         _ => None,
     }
 }
@@ -661,7 +732,7 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
                 return Ok(false);
             };
-            let Some(message) = session_message(tenant, id, row.object.status) else {
+            let Some(message) = session_message(tenant, id, &row) else {
                 return Ok(false);
             };
             app.send_at(*due, &message).await?;

@@ -13,7 +13,7 @@ use shared::ports::{DueCursor, Message, Work};
 use shared::store::access::Rows;
 use shared::store::keys;
 use shared::store::sweep::Waiting;
-use shared::time::MINUTE;
+use shared::time::{SignedDuration, minutes};
 use shared::{App, Error, Kind, Timestamp};
 
 use super::changes::resend;
@@ -38,8 +38,8 @@ pub const PARTITION: Function = Function::worker(
         .needing(&[Need::Messages]),
 );
 
-/// How long work may be overdue before its trigger counts as lost, in milliseconds.
-const GRACE: i64 = 2 * MINUTE;
+/// How long work may be overdue before its trigger counts as lost.
+const GRACE: SignedDuration = minutes(2);
 
 /// How many partitions are read at a time, and how many rows of a page are worked on at a time.
 const ABREAST: usize = 8;
@@ -54,7 +54,7 @@ const PAGES: usize = 4;
 /// # Errors
 /// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
 pub async fn handle(app: &App) -> Result<usize, Error> {
-    let moment = app.now().plus_millis(-GRACE);
+    let moment = app.now().plus(-GRACE);
     function_scope::within(NAME, before(app, moment)).await
 }
 

@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::store::keys::Partition;
 use shared::{App, Code, Error, Kind};
@@ -36,7 +37,7 @@ pub async fn handle(
     ];
     let filter = filter
         .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
+        .filter_map(|(member, value)| Some(Condition::equals(member, value?)));
     let partition = match &fleet {
         Some(fleet) => Partition::Fleet {
             tenant,

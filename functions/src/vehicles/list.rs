@@ -4,6 +4,7 @@ use axum::extract::State;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::{Vehicle, VehicleStatus};
@@ -43,7 +44,7 @@ pub async fn handle(
         }
         None => {
             let filter = status
-                .map(|status| ("status", status))
+                .map(|status| Condition::equals("status", status))
                 .into_iter()
                 .collect();
             let partition = match &fleet {

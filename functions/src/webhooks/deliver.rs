@@ -8,8 +8,8 @@ use shared::models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::access::Rows;
-use shared::time::{MINUTE, Timestamp};
-use shared::webhooks::attempt::{DeliveryOutcome, retry_after_millis};
+use shared::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
+use shared::webhooks::attempt::{self, DeliveryOutcome};
 use shared::webhooks::signature;
 use shared::{App, Error, Id, Kind};
 
@@ -22,8 +22,8 @@ pub const FUNCTION: Function = Function::worker(
         .needing(&[Need::EncryptionKeys]),
 );
 
-/// How long a claimed attempt may take before it counts as lost, in milliseconds.
-const CLAIM: i64 = MINUTE;
+/// How long a claimed attempt may take before it counts as lost.
+const CLAIM: SignedDuration = MINUTE;
 
 /// How often the health of an endpoint is written that other deliveries change at the same time.
 const TRIES: u32 = 8;
@@ -59,7 +59,7 @@ pub async fn handle(
     let receiver = known_endpoint(app, tenant, endpoint).await?;
     let claimed = app
         .store
-        .claim_attempt(&origin, event, endpoint, attempt, now.plus_millis(CLAIM))
+        .claim_attempt(&origin, event, endpoint, attempt, now.plus(CLAIM))
         .await?;
     let Some(event) = claimed else {
         return Ok(());
@@ -79,9 +79,9 @@ pub async fn handle(
     };
     let concluded = app.now();
     if enabled.is_some() {
-        let delay = (attempt == 1).then(|| now.millis_since(event.object.created));
+        let delay = (attempt == 1).then(|| now.since(event.object.created));
         let metrics = &app.settings.metrics;
-        metrics.delivered(concluded, outcome.succeeded(), outcome.latency_ms, delay);
+        metrics.delivered(concluded, outcome.succeeded(), outcome.latency, delay);
     }
     let delivery = outcome.delivery(enabled.is_some(), attempt, concluded, jitter()?);
     let log = WebhookDelivery {
@@ -91,7 +91,7 @@ pub async fn handle(
         created: now,
         event: event.object.id.clone(),
         event_type: event.object.kind,
-        latency: outcome.latency_ms,
+        latency: whole_millis(outcome.latency).unsigned_abs(),
         next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
         response: outcome.response.clone(),
         response_status: outcome.status,
@@ -185,7 +185,7 @@ async fn send(
             ..DeliveryOutcome::default()
         },
     };
-    outcome.latency_ms = started.elapsed().as_millis() as u64;
+    outcome.latency = SignedDuration::try_from(started.elapsed()).unwrap_or(SignedDuration::MAX);
     outcome
 }
 
@@ -226,7 +226,7 @@ async fn post(
         .headers()
         .get("retry-after")
         .and_then(|value| value.to_str().ok());
-    let retry_after = retry_after.and_then(|text| retry_after_millis(text, now));
+    let retry_after = retry_after.and_then(|text| attempt::retry_after(text, now));
     let mut read = Vec::new();
     while read.len() < READ {
         match answer.chunk().await {
@@ -240,7 +240,7 @@ async fn post(
         status: Some(answer.status().as_u16()),
         retry_after,
         response,
-        latency_ms: 0,
+        latency: SignedDuration::ZERO,
     })
 }
 

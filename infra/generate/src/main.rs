@@ -74,14 +74,15 @@ impl File {
     }
 }
 
-/// The file of recorded calls: the present one with what tests have recorded since, or that alone if all tests were recorded.
-/// Functions that are gone are left out.
+/// The file of recorded calls: the present one with what tests have recorded since, or that alone if all tests were recorded. Rare calls
+/// are always in it. Functions that are gone are left out.
 fn recorded_access(all: bool) -> std::io::Result<String> {
-    let mut recorded = match all {
+    let mut recorded = access::read(&root().join(access::RARE))?;
+    let known = match all {
         true => access::Recorded::new(),
         false => access::read(&root().join(access::FILE))?,
     };
-    for (function, calls) in access::recordings()? {
+    for (function, calls) in known.into_iter().chain(access::recordings()?) {
         recorded.entry(function).or_default().extend(calls);
     }
     recorded.retain(|name, _| {

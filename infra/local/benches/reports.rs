@@ -15,7 +15,7 @@ use local::{Options, Running};
 use serde_json::{Value, json};
 use shared::ports::Message;
 use shared::store::{Store, client};
-use shared::time::SECOND;
+use shared::time::seconds;
 use shared::{App, Id, Kind, Mode, Tenant, Timestamp};
 
 const SESSIONS: u64 = 1_000_000;
@@ -152,8 +152,8 @@ fn page(start: u64, sessions: u64) -> Vec<u8> {
     let mut text = String::from("{\"Items\":[");
     for number in start..end {
         let comma = if number == start { "" } else { "," };
-        let began = first.plus_millis(i64::try_from(number).expect("few") * 30 * SECOND);
-        let ended = began.plus_millis(1800 * SECOND);
+        let began = first.plus(seconds(i64::try_from(number).expect("few") * 30));
+        let ended = began.plus(seconds(1800));
         let session = id(Kind::ChargingSession, number);
         let driver = id(Kind::Driver, number % DRIVERS);
         let vehicle = id(Kind::Vehicle, number % VEHICLES);

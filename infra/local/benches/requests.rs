@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use local::{Options, Running};
 use serde_json::{Value, json};
+use shared::time::{DAY, hours};
 
 const SAMPLES: usize = 2_000;
 const CLIENTS: usize = 16;
@@ -127,7 +128,7 @@ async fn measure(place: &str, running: &Running) {
     let vehicle = post(&client, running, "/v1/vehicles", &vehicle).await;
     let now = running.app.now();
     let request = json!({"driver": driver, "vehicle": vehicle, "connector_type": ["Type2"],
-        "ideal_start": now.plus_seconds(86_400), "ideal_end": now.plus_seconds(90_000),
+        "ideal_start": now.plus(DAY), "ideal_end": now.plus(hours(25)),
         "location": {"latitude": 51.507, "longitude": -0.128, "radius": 5000}});
     let mut made = String::new();
     let (mut creates, mut retrieves) = (Vec::new(), Vec::new());

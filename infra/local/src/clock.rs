@@ -6,6 +6,7 @@ use shared::Timestamp;
 use shared::aws::SystemClock;
 use shared::error::Result;
 use shared::ports::Clock;
+use shared::time::{millis, whole_millis};
 
 use crate::files::Folder;
 
@@ -29,7 +30,7 @@ impl LocalClock {
 
     /// Moves the time to a moment; never back.
     pub fn move_to(&self, moment: Timestamp) -> Result<()> {
-        let ahead = moment.millis_since(SystemClock.now());
+        let ahead = whole_millis(moment.since(SystemClock.now()));
         let before = self.ahead.fetch_max(ahead, Ordering::SeqCst);
         self.folder.write(FILE, &before.max(ahead))
     }
@@ -39,6 +40,6 @@ impl Clock for LocalClock {
     fn now(&self) -> Timestamp {
         SystemClock
             .now()
-            .plus_millis(self.ahead.load(Ordering::SeqCst))
+            .plus(millis(self.ahead.load(Ordering::SeqCst)))
     }
 }

@@ -64,12 +64,22 @@ impl Work {
                 tenant,
                 reservation,
             }
+            | Message::ReserveAtNetwork {
+                tenant,
+                reservation,
+            }
+            | Message::CancelAtNetwork {
+                tenant,
+                reservation,
+                ..
+            }
             | Message::ChargeFee {
                 tenant,
                 reservation,
             } => of(tenant, reservation),
             Message::StopSession { tenant, session }
-            | Message::SettleSession { tenant, session } => of(tenant, session),
+            | Message::SettleSession { tenant, session }
+            | Message::OperateSession { tenant, session } => of(tenant, session),
             Message::Deliver { tenant, event, .. } => of(tenant, event),
             Message::GenerateReport { tenant, report } => of(tenant, report),
             Message::CheckInvoice { tenant, invoice } => of(tenant, invoice),
@@ -85,7 +95,9 @@ impl Work {
                 (None, Some(network.clone()))
             }
             Message::ApplyResult { command, .. } => (None, Some(command.clone())),
-            Message::ApplyTariff { .. } | Message::Sweep { .. } => (None, None),
+            Message::ApplyTariff { .. } | Message::ApplyReceived { .. } | Message::Sweep { .. } => {
+                (None, None)
+            }
         };
         Self {
             at,

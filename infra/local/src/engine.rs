@@ -8,6 +8,7 @@ use functions::stream::{relay, sweep};
 use serde::Serialize;
 use shared::error::{Error, Result};
 use shared::ports::{Clock as _, Message};
+use shared::time::{SignedDuration, seconds};
 use shared::{App, Timestamp};
 use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::time::Instant;
@@ -23,8 +24,8 @@ const REST: Duration = Duration::from_millis(200);
 const SWEEP: Duration = Duration::from_secs(60);
 /// How many messages other than webhook deliveries are worked on at a time.
 const WORKERS: u32 = 16;
-/// When a message that failed is delivered again, in seconds, and how often.
-const REDELIVERY: i64 = 5;
+/// When a message that failed is delivered again, and how often.
+const REDELIVERY: SignedDuration = seconds(5);
 const MAX_TRIES: u32 = 5;
 /// How often a change is tried that cannot be relayed.
 const MAX_RELAYS: u32 = 5;
@@ -323,9 +324,5 @@ async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
         return tracing::error!(%error, message = ?parcel.message, "a message was given up");
     }
     tracing::warn!(%error, message = ?parcel.message, "a message failed; it comes again");
-    timeline.add(
-        app.now().plus_seconds(REDELIVERY),
-        None,
-        Parcel { tries, ..parcel },
-    );
+    timeline.add(app.now().plus(REDELIVERY), None, Parcel { tries, ..parcel });
 }

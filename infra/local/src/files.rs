@@ -19,6 +19,12 @@ pub const CREDENTIALS: &str = "credentials.json";
 /// The embedded table's database.
 pub const TABLE: &str = "table.sqlite";
 
+/// SQLite's files of the table's database.
+const TABLE_FILES: [&str; 3] = [TABLE, "table.sqlite-wal", "table.sqlite-shm"];
+
+/// Exists while the table is created. A table that has not been created to the end cannot be used.
+const CREATING: &str = "creating";
+
 const LOCK: &str = "lock";
 
 /// The file with the version of the layout of the table's rows.
@@ -101,6 +107,39 @@ impl Folder {
         };
         let bytes = serde_json::to_vec(value).map_err(Error::internal)?;
         write_private(&path, &bytes).map_err(|error| at(&path, &error))
+    }
+
+    /// Prepares the folder for its table. What is left of a table whose creation was interrupted is removed.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn begin_table(&self) -> Result<()> {
+        let (Some(marker), Some(table)) = (self.file(CREATING), self.file(TABLE)) else {
+            return Ok(());
+        };
+        if table.exists() && !marker.exists() {
+            return Ok(());
+        }
+        self.write(CREATING, &true)?;
+        TABLE_FILES.iter().try_for_each(|name| self.remove(name))
+    }
+
+    /// Records that the table was created to the end.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn end_table(&self) -> Result<()> {
+        self.remove(CREATING)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        let Some(path) = self.file(name) else {
+            return Ok(());
+        };
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(at(&path, &error)),
+            _ => Ok(()),
+        }
     }
 
     /// An error about the content of a file.

@@ -246,6 +246,7 @@ impl Running {
                     Some(key) => key.clone(),
                     None => hex::encode(&random()?[..16]),
                 };
+                folder.begin_table()?;
                 let embedded = Embedded::start(folder.path(), access_key)?;
                 let credentials = Credentials::from_keys(embedded.access_key(), SECRET_KEY, None);
                 let credentials = SharedCredentialsProvider::new(credentials);
@@ -275,6 +276,7 @@ impl Running {
             })?;
         if let Some(embedded) = &embedded {
             embedded.speed_up_streams()?;
+            folder.end_table()?;
         }
 
         let clock = Arc::new(LocalClock::open(&folder)?);

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use shared::Timestamp;
 use shared::error::Result;
 use shared::ports::{Clock, FailedChange, Message, Queue, Schedules};
+use shared::time::millis;
 use tokio::sync::Notify;
 
 use crate::clock::LocalClock;
@@ -67,7 +68,7 @@ impl Timeline {
     /// Takes the messages that are due.
     pub fn take_due(&self, now: Timestamp) -> Vec<Parcel> {
         let mut contents = self.lock();
-        let later = contents.due.split_off(&(now.plus_millis(1), 0));
+        let later = contents.due.split_off(&(now.plus(millis(1)), 0));
         let due = std::mem::replace(&mut contents.due, later);
         due.into_values().map(|(_, parcel)| parcel).collect()
     }

@@ -20,6 +20,10 @@ use aws_sdk_scheduler::types::{
 };
 use aws_types::SdkConfig;
 use futures::future::BoxFuture;
+#[cfg(feature = "profiles")]
+use tracing::instrument::WithSubscriber as _;
+#[cfg(feature = "profiles")]
+use tracing::subscriber::NoSubscriber;
 
 use crate::environment::{is_loopback, variable};
 use crate::error::{Error, Result};
@@ -53,14 +57,21 @@ pub async fn load(http: &Http, endpoint: Option<&str>) -> Result<SdkConfig> {
 #[cfg(feature = "profiles")]
 async fn load_profile(http: &Http) -> Result<SdkConfig> {
     let defaults = aws_config::defaults(BehaviorVersion::latest());
-    let config = defaults
+    let defaults = defaults
         .http_client(http.clone())
         .timeout_config(timeouts());
-    let config = config.load().await;
+    // What the library logs of its search is of no interest if it succeeds, and in the error if it fails.
+    let config = defaults.load().with_subscriber(NoSubscriber::new()).await;
     let provider = config.credentials_provider();
     let provider = provider.ok_or_else(|| no_credentials("no provider is configured"))?;
-    let found = provider.provide_credentials().await;
-    found.map_err(|error| no_credentials(&DisplayErrorContext(error).to_string()))?;
+    let found = provider.provide_credentials();
+    let found = found.with_subscriber(NoSubscriber::new()).await;
+    found.map_err(|error| {
+        let error: &dyn std::error::Error = &error;
+        let causes = std::iter::successors(Some(error), |error| error.source());
+        let causes: Vec<String> = causes.map(ToString::to_string).collect();
+        no_credentials(&causes.join(": "))
+    })?;
     let region = config.region().cloned();
     let region = region.unwrap_or_else(|| Region::new(REGION));
     Ok(config.into_builder().region(region).build())

@@ -17,7 +17,7 @@ use crate::models::charging_station::{ChargingStation, Connector, Point};
 use crate::models::reservation::{Area, MatchFilter, MatchSummary, NewReservation};
 use crate::models::vehicle::{ConnectorType, Vehicle};
 use crate::money::Currency;
-use crate::time::{HOUR, Timestamp};
+use crate::time::{Timestamp, whole_millis};
 use crate::window::Window;
 
 /// How many candidates are shown, by default and at most.
@@ -185,8 +185,7 @@ pub struct RefusedStation {
     /// Metres from the centre of `location`.
     pub distance_meters: u64,
     pub location: Point,
-    /// Null where `reason` is `not_connected`: those stations are not read.
-    pub name: Option<String>,
+    pub name: String,
     /// The rule of a policy that refuses the station, where `reason` is `policy`.
     pub policy_breach: Option<Breach>,
     /// The filter: the member of `match_summary.refused` that counts the station.
@@ -253,26 +252,24 @@ impl ReservationCandidate {
 
 /// The Wh that flow in a window at a power in W.
 fn energy_within(window: &Window, power: u32) -> u32 {
-    let millis = window.until.millis_since(window.from).unsigned_abs();
-    let energy = u64::from(power).saturating_mul(millis) / HOUR.unsigned_abs();
+    let millis = whole_millis(window.until.since(window.from)).unsigned_abs();
+    let energy = u64::from(power).saturating_mul(millis) / simulation::MILLIS_PER_HOUR;
     u32::try_from(energy).unwrap_or(u32::MAX)
 }
 
 impl RefusedStation {
-    /// A refused station, as far as it was read, at a distance from the centre of the search.
+    /// A refused station at its distance from the centre of the search.
     pub fn new(
-        id: Id,
+        station: &ChargingStation,
         reason: MatchFilter,
-        station: Option<&ChargingStation>,
-        location: Point,
         center: Point,
         policy_breach: Option<Breach>,
     ) -> Self {
         Self {
-            charging_station: id,
-            distance_meters: distance_meters(center, location) as u64,
-            location,
-            name: station.map(|station| station.name.clone()),
+            charging_station: station.id.clone(),
+            distance_meters: distance_meters(center, station.location) as u64,
+            location: station.location,
+            name: station.name.clone(),
             policy_breach,
             reason,
         }

@@ -14,7 +14,7 @@ use crate::models::estimation::{
 };
 use crate::models::vehicle::Vehicle;
 use crate::money::Currency;
-use crate::time::{SECOND, Timestamp};
+use crate::time::{Timestamp, millis, whole_millis};
 
 /// A charge at constant power. The vehicle leaves when it is done: parking time is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,18 +35,18 @@ impl Charge {
         currency: Currency,
     ) -> Option<Self> {
         let power = simulation::power(connector, vehicle);
-        let millis = simulation::millis_until(power, energy)?;
+        let duration = simulation::time_until(power, energy)?;
         let course = Course {
             began: start,
             zone: &station.timezone.rules(),
             usage: Usage {
                 energy: energy.into(),
-                charging: millis.unsigned_abs(),
+                charging: whole_millis(duration).unsigned_abs(),
                 parking: 0,
             },
         };
         Some(Self {
-            seconds: millis.saturating_add(SECOND - 1) / SECOND,
+            seconds: duration.saturating_add(millis(999)).as_secs(),
             cost: tariff::cost(&connector.pricing, currency, course),
         })
     }
@@ -112,7 +112,7 @@ pub fn estimate(
         estimated_total_cost: cost.gross,
         policy: verdict(judge(currency, connector)),
         start: Some(start),
-        valid_until: now.plus_millis(VALID),
+        valid_until: now.plus(VALID),
         vehicle: new.vehicle,
     })
 }

@@ -9,6 +9,7 @@ pub mod matching;
 pub mod opening_hours;
 pub mod policies;
 pub mod search;
+pub mod session;
 pub mod simulation;
 pub mod summary;
 pub mod tariff;

@@ -212,10 +212,10 @@ mod tests {
     use super::*;
     use crate::models::charging_station::{Plug, PriceType};
     use crate::ocpi;
-    use crate::time::Timestamp;
+    use crate::time::{Timestamp, hours};
 
     fn window(from: i64, until: i64) -> Window {
-        let at = |hour: i64| Timestamp::from_unix_millis(hour * crate::time::HOUR);
+        let at = |hour: i64| Timestamp::EPOCH.plus(hours(hour));
         Window {
             from: at(from),
             until: at(until),
@@ -311,7 +311,7 @@ mod tests {
             _ => vec![window(3, 8), window(2, 3)],
         };
         let free = |station: &ChargingStation| -> Vec<(i64, i64)> {
-            let hour = |at: Timestamp| at.unix_millis() / crate::time::HOUR;
+            let hour = |at: Timestamp| at.since(Timestamp::EPOCH).as_hours();
             free_ranges(station, &window(0, 10), busy)
                 .iter()
                 .map(|range| (hour(range.from), hour(range.until)))

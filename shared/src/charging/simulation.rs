@@ -1,16 +1,19 @@
 //! Simulated charging: constant power from plug-in until the limit or a full battery, whichever comes first. After that the
 //! vehicle stays plugged in and takes no energy. No process runs while it charges: the energy follows from the elapsed time.
 //!
-//! [`power`], [`energy_between`] and [`millis_until`] say what is expected of a charge; estimates use them in both modes.
+//! [`power`], [`energy_between`] and [`time_until`] say what is expected of a charge; estimates use them in both modes.
 //! The energy that has flowed in a session is computed by [`Simulation`] alone, so only in test mode.
 
 use crate::models::charging_station::Connector;
 use crate::models::vehicle::{ConnectorType, Vehicle};
 use crate::operation::Simulation;
-use crate::time::{DAY, HOUR};
+use crate::time::{DAY, HOUR, SignedDuration, millis, whole_millis};
 
-/// How long a session may last, in milliseconds. Then it ends by itself, whatever it has charged.
-pub const LONGEST: i64 = DAY;
+/// How long a session may last. Then it ends by itself, whatever it has charged.
+pub const LONGEST: SignedDuration = DAY;
+
+/// A Wh is a power of 1 W during this many milliseconds.
+pub(super) const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
 
 /// What a vehicle's own charger takes on alternating current, in W.
 const ONBOARD_CHARGER: u64 = 22_000;
@@ -43,19 +46,20 @@ pub fn energy_between(capacity: u32, level: Option<f64>, target: f64) -> u32 {
 }
 
 impl Simulation {
-    /// The Wh that have flowed after so many milliseconds at a power in W.
-    pub fn energy_after(self, power: u32, millis: i64) -> u64 {
-        u64::from(power).saturating_mul(millis.max(0).unsigned_abs()) / HOUR.unsigned_abs()
+    /// The Wh that have flowed after a time at a power in W.
+    pub fn energy_after(self, power: u32, elapsed: SignedDuration) -> u64 {
+        let elapsed = whole_millis(elapsed).max(0).unsigned_abs();
+        u64::from(power).saturating_mul(elapsed) / MILLIS_PER_HOUR
     }
 }
 
-/// The milliseconds until so many Wh have flowed; none where no power flows.
-pub fn millis_until(power: u32, energy: u32) -> Option<i64> {
+/// The time until so many Wh have flowed, in whole milliseconds, rounded up; none where no power flows.
+pub fn time_until(power: u32, energy: u32) -> Option<SignedDuration> {
     if power == 0 {
         return None;
     }
-    let millis = (u64::from(energy) * HOUR.unsigned_abs()).div_ceil(u64::from(power));
-    i64::try_from(millis).ok()
+    let elapsed = (u64::from(energy) * MILLIS_PER_HOUR).div_ceil(u64::from(power));
+    i64::try_from(elapsed).ok().map(millis)
 }
 
 #[cfg(test)]
@@ -66,7 +70,7 @@ mod tests {
     use crate::ocpi;
     use crate::operation::Operation;
     use crate::origin::Mode;
-    use crate::time::Timestamp;
+    use crate::time::{Timestamp, minutes};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -79,9 +83,9 @@ mod tests {
             .object
     }
 
-    fn energy_after(power: u32, millis: i64) -> u64 {
-        let simulation = Operation::of(Mode::Test).simulation().unwrap();
-        simulation.energy_after(power, millis)
+    fn energy_after(power: u32, elapsed: SignedDuration) -> u64 {
+        let simulation = Operation::of(Mode::Test, false).simulation().unwrap();
+        simulation.energy_after(power, elapsed)
     }
 
     #[test]
@@ -111,18 +115,18 @@ mod tests {
 
     #[test]
     fn energy_is_power_times_time() {
-        assert_eq!(energy_after(22_000, HOUR / 2), 11_000);
-        assert_eq!(energy_after(22_000, -1), 0);
-        assert_eq!(millis_until(22_000, 11_000), Some(HOUR / 2));
-        assert_eq!(millis_until(0, 1), None);
+        assert_eq!(energy_after(22_000, minutes(30)), 11_000);
+        assert_eq!(energy_after(22_000, millis(-1)), 0);
+        assert_eq!(time_until(22_000, 11_000), Some(minutes(30)));
+        assert_eq!(time_until(0, 1), None);
     }
 
     proptest! {
         #[test]
         fn the_moment_for_an_energy_is_the_first_at_which_it_has_flowed(power in 1u32..1_000_000, energy in 1u32..1_000_000) {
-            let at = millis_until(power, energy).unwrap();
+            let at = time_until(power, energy).unwrap();
             prop_assert!(energy_after(power, at) >= u64::from(energy));
-            prop_assert!(energy_after(power, at - 1) < u64::from(energy));
+            prop_assert!(energy_after(power, at - millis(1)) < u64::from(energy));
         }
     }
 }

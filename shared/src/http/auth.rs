@@ -16,11 +16,11 @@ use crate::models::api_key::{ActingKey, ApiKey, Secret};
 use crate::models::stored::Stored;
 use crate::origin::Tenant;
 use crate::store::Store;
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp};
 use crate::version::CURRENT;
 
-/// How long a key or an account is believed to be as it was, in milliseconds.
-const BELIEVED: i64 = MINUTE;
+/// How long a key or an account is believed to be as it was.
+const BELIEVED: SignedDuration = MINUTE;
 
 /// How many entries are remembered.
 const MAX_ENTRIES: usize = 10_000;

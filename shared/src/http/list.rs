@@ -16,7 +16,7 @@ use crate::origin::Tenant;
 use crate::response::Response;
 use crate::size::Size;
 use crate::store::list::{Cursor, Page, PageRequest};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, millis};
 
 /// The query of a list: its filters, which page, and how many.
 #[derive(Debug, Clone)]
@@ -161,10 +161,10 @@ impl ListQuery {
             *low = (*low).max(Id::first_number(at));
         }
         if let Some(at) = moment("created[gt]")? {
-            *low = (*low).max(Id::first_number(at.plus_millis(1)));
+            *low = (*low).max(Id::first_number(at.plus(millis(1))));
         }
         if let Some(at) = moment("created[lte]")? {
-            *high = (*high).min(Id::first_number(at.plus_millis(1)).saturating_sub(1));
+            *high = (*high).min(Id::first_number(at.plus(millis(1))).saturating_sub(1));
         }
         if let Some(at) = moment("created[lt]")? {
             *high = (*high).min(Id::first_number(at).saturating_sub(1));

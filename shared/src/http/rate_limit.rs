@@ -23,7 +23,7 @@ use crate::origin::{Mode, Tenant};
 use crate::settings::Rates;
 use crate::store::Store;
 use crate::store::rates::{Reserve, Reserved};
-use crate::time::{MINUTE, SECOND, Timestamp};
+use crate::time::{MINUTE, SECOND, SignedDuration, Timestamp, millis, seconds, whole_millis};
 
 /// The content of the `RateLimit-…` headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub struct RateLimitStatus {
     pub reset: i64,
 }
 
-/// How long the tokens of a lease may be used, in milliseconds; and for how long an instance lets few requests through without one.
-const LIFE: i64 = MINUTE;
+/// How long the tokens of a lease may be used; and for how long an instance lets few requests through without one.
+const LIFE: SignedDuration = MINUTE;
 
 /// How many requests an instance lets through before it reserves tokens.
 const FREE: i64 = 2;
@@ -45,14 +45,14 @@ const FREE: i64 = 2;
 const FIRST_LEASE: i64 = 4;
 
 /// How many tokens a lease has at most, and for how much of a second it has tokens if that is more: a call to the table for each.
-const LEASE: i64 = 30;
-const LEASE_MILLIS: i64 = 300;
+const LEASE: i64 = 32;
+const LEASE_TIME: SignedDuration = millis(300);
 
-/// How far ahead tokens are reserved at most, in milliseconds.
-const AHEAD: i64 = MINUTE;
+/// How far ahead tokens are reserved at most.
+const AHEAD: SignedDuration = MINUTE;
 
-/// How long a shared bucket has been full before it is filled anew, in milliseconds: until then it holds that much more.
-const REFILL: i64 = 2 * SECOND;
+/// How long a shared bucket has been full before it is filled anew: until then it holds that much more.
+const REFILL: SignedDuration = seconds(2);
 
 /// How many tenants are remembered; beyond that, full buckets are forgotten.
 const MAX_BUCKETS: usize = 10_000;
@@ -129,7 +129,7 @@ impl Measure {
     /// How many tokens a lease has at most.
     fn lease(self) -> i64 {
         LEASE
-            .max(self.rate * LEASE_MILLIS / SECOND)
+            .max(self.rate * in_micros(LEASE_TIME) / in_micros(SECOND))
             .min(2 * self.rate)
     }
 }
@@ -140,7 +140,7 @@ impl Bucket {
             self.lease = None;
             self.last_lease = 0;
         }
-        if self.unreserved_since + LIFE * 1000 <= now {
+        if self.unreserved_since + in_micros(LIFE) <= now {
             self.unreserved = 0;
         }
     }
@@ -184,15 +184,21 @@ impl Bucket {
     fn request(&self, tenant: &Tenant, measure: Measure, now: i64) -> Request {
         let doubled = (2 * self.last_lease).max(FIRST_LEASE);
         let tokens = doubled.min(measure.lease());
+        // Since then, a bucket that was full has refilled.
+        let start = match self.unreserved {
+            0 => now,
+            _ => self.unreserved_since.max(now - measure.full),
+        };
         Request {
             tenant: tenant.clone(),
             tokens,
             reserve: Reserve {
                 micros: (tokens + self.unreserved) * measure.token,
-                most: now + measure.full + AHEAD * 1000,
-                full_before: now - REFILL * 1000,
+                start,
+                most: now + measure.full + in_micros(AHEAD),
+                full_before: now - in_micros(REFILL),
                 // Other instances are likely to have used it since.
-                in_use: self.shared >= now - LIFE * 1000,
+                in_use: self.shared >= now - in_micros(LIFE),
             },
         }
     }
@@ -204,7 +210,7 @@ impl Bucket {
         self.lease = Some(Lease {
             tokens,
             base: full_at - tokens * measure.token,
-            until: now.max(full_at - measure.full) + LIFE * 1000,
+            until: now.max(full_at - measure.full) + in_micros(LIFE),
         });
     }
 
@@ -231,6 +237,10 @@ impl Bucket {
 pub struct RateLimiter {
     rates: Rates,
     buckets: Mutex<HashMap<Tenant, Bucket>>,
+}
+
+fn in_micros(duration: SignedDuration) -> i64 {
+    whole_millis(duration) * 1000
 }
 
 fn micros(now: Timestamp) -> i64 {
@@ -341,7 +351,7 @@ impl RateLimiter {
             Ok(Reserved::TooMuch(full_at)) => {
                 bucket.shared = full_at;
                 bucket.closed_until =
-                    (full_at - AHEAD * 1000 / 2 - measure.full).max(now + measure.token);
+                    (full_at - in_micros(AHEAD) / 2 - measure.full).max(now + measure.token);
             }
             // The instance goes on counting by itself.
             Err(error) => {
@@ -383,15 +393,15 @@ mod tests {
 
     impl Table {
         /// What `Store::reserve_rate` does, with the same number of calls.
-        fn reserve(&mut self, request: &Request, now: Timestamp) -> Reserved {
-            let (now, reserve) = (micros(now), request.reserve);
+        fn reserve(&mut self, request: &Request) -> Reserved {
+            let reserve = request.reserve;
             let full_at = self.full_at.get(&request.tenant).copied().unwrap_or(0);
             let in_use = full_at >= reserve.full_before;
             self.calls += 1 + u64::from(in_use != reserve.in_use);
             if full_at > reserve.most {
                 return Reserved::TooMuch(full_at);
             }
-            let base = if in_use { full_at } else { now };
+            let base = if in_use { full_at } else { reserve.start };
             let full_at = base + reserve.micros;
             self.full_at.insert(request.tenant.clone(), full_at);
             Reserved::Until(full_at)
@@ -407,7 +417,7 @@ mod tests {
                 match limiter.take(lineage, now)? {
                     Decision::Admitted(status) => return Ok(status),
                     Decision::Reserve(request) => {
-                        let reserved = self.reserve(&request, now);
+                        let reserved = self.reserve(&request);
                         limiter.lend(&request, Ok(reserved), now);
                     }
                 }
@@ -427,17 +437,17 @@ mod tests {
             take(start),
             Err(Error::RateLimited { retry_after: 1 })
         ));
-        assert!(take(start.plus_millis(39)).is_err());
-        assert!(take(start.plus_millis(40)).is_ok());
-        assert!(take(start.plus_millis(40)).is_err());
-        assert_eq!(take(start.plus_millis(120_000)).unwrap().remaining, 49);
+        assert!(take(start.plus(millis(39))).is_err());
+        assert!(take(start.plus(millis(40))).is_ok());
+        assert!(take(start.plus(millis(40))).is_err());
+        assert_eq!(take(start.plus(millis(120_000))).unwrap().remaining, 49);
     }
 
     #[test]
     fn slow_requests_never_call_the_table() {
         let (limiter, mut table) = (RateLimiter::new(Rates::default()), Table::default());
         for n in 0..100 {
-            let now = Timestamp::from_unix_millis(1_000_000 + n * LIFE / FREE);
+            let now = Timestamp::from_unix_millis(1_000_000 + n * whole_millis(LIFE) / FREE);
             table.admit(&limiter, &[of(1)], now).unwrap();
         }
         assert_eq!(table.calls, 0);

@@ -260,7 +260,7 @@ impl ApiKey {
 
     /// Whether `last_used` is an hour behind.
     pub fn is_use_worth_noting(&self, now: Timestamp) -> bool {
-        self.last_used.is_none_or(|at| now.millis_since(at) >= HOUR)
+        self.last_used.is_none_or(|at| now.since(at) >= HOUR)
     }
 }
 

@@ -387,7 +387,7 @@ impl Stored<ChargeCard> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::DAY;
+    use crate::time::{DAY, millis};
     use serde_json::json;
 
     fn now() -> Timestamp {
@@ -408,9 +408,9 @@ mod tests {
 
     #[test]
     fn a_card_expires_once_and_comes_back_when_it_is_extended() {
-        let until = now().plus_millis(DAY);
+        let until = now().plus(DAY);
         let mut card = card(Some(until));
-        assert!(!card.expire(until.plus_millis(-1)));
+        assert!(!card.expire(until.plus(millis(-1))));
         assert!(card.object.has_expired(until) && !card.object.has_expired(now()));
         assert!(card.expire(until));
         assert_eq!(card.object.status, CardStatus::Expired);
@@ -420,7 +420,7 @@ mod tests {
         assert!(refused.is_err());
         let mut card = self::card(Some(until));
         card.expire(until);
-        let later = until.plus_millis(DAY);
+        let later = until.plus(DAY);
         card.update(change(json!({"valid_until": later})), until)
             .unwrap();
         assert_eq!(card.object.status, CardStatus::Active);
@@ -435,7 +435,7 @@ mod tests {
         let mut card = card(None);
         card.update(change(json!({"status": "blocked"})), now())
             .unwrap();
-        let later = now().plus_millis(DAY);
+        let later = now().plus(DAY);
         card.update(change(json!({"valid_until": later})), now())
             .unwrap();
         assert_eq!(card.object.status, CardStatus::Blocked);

@@ -9,16 +9,16 @@ use super::stored::Object;
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::{DAY, HOUR, Timestamp};
+use crate::time::{HOUR, SignedDuration, Timestamp, days};
 
-/// How long an estimation is valid, in milliseconds.
-pub const VALID: i64 = HOUR;
+/// How long an estimation is valid.
+pub const VALID: SignedDuration = HOUR;
 
-/// How far ahead charging may start, in milliseconds.
-const HORIZON: i64 = 90 * DAY;
+/// How far ahead charging may start.
+const HORIZON: SignedDuration = days(90);
 
-/// How long an estimation can be retrieved after that, in milliseconds.
-const KEPT: i64 = 30 * DAY;
+/// How long an estimation can be retrieved after that.
+const KEPT: SignedDuration = days(30);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Estimation {
@@ -133,7 +133,7 @@ impl NewEstimation {
         if start < now {
             return Err(invalid("start", "must not lie in the past"));
         }
-        if start > now.plus_millis(HORIZON) {
+        if start > now.plus(HORIZON) {
             return Err(invalid("start", "must lie at most 90 days ahead"));
         }
         if !(0.0..=100.0).contains(&self.battery_level) {
@@ -158,7 +158,7 @@ impl NewEstimation {
 impl Estimation {
     /// Until when it can be retrieved.
     pub fn kept_until(&self) -> Timestamp {
-        self.valid_until.plus_millis(KEPT)
+        self.valid_until.plus(KEPT)
     }
 }
 

@@ -9,15 +9,15 @@ use super::stored::Object;
 use crate::id::{Id, Kind};
 use crate::origin::{Origin, Tenant};
 use crate::size::Size;
-use crate::time::{DAY, Timestamp};
+use crate::time::{SignedDuration, Timestamp, days};
 use crate::version::{CURRENT, Versions};
 
 /// How large the snapshot and the previous attributes of an event are together at most, in bytes of JSON: the event then
 /// stays well below the 400 KB that DynamoDB allows an item.
 const MAX_DATA: usize = 256 * 1024;
 
-/// How long events and delivery attempts are kept, in milliseconds.
-pub const KEPT: i64 = 30 * DAY;
+/// How long events and delivery attempts are kept.
+pub const KEPT: SignedDuration = days(30);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Event {

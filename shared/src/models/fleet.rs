@@ -20,7 +20,7 @@ use crate::fields::patch::{Change, Patch};
 use crate::fields::text::{Email, Memo, Name, Phone, ZoneName};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::{DAY, MINUTE, Timestamp};
+use crate::time::{DAY, SignedDuration, Timestamp, minutes};
 use crate::window::Window;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -136,27 +136,27 @@ pub struct FleetInternal {
     pub next_action_at: Option<Timestamp>,
 }
 
-/// How long after the end of a period its invoice and its report are made, in milliseconds: sessions that ended in time
+/// How long after the end of a period its invoice and its report are made: sessions that ended in time
 /// are written down and charged for by then.
-const SETTLING: i64 = 15 * MINUTE;
+const SETTLING: SignedDuration = minutes(15);
 
 impl FleetInternal {
     fn wait(&mut self) {
         let ends = [self.billing, self.reporting].into_iter().flatten();
-        let due = ends.map(|period| period.until.plus_millis(SETTLING));
+        let due = ends.map(|period| period.until.plus(SETTLING));
         self.next_action_at = due.min();
     }
 
     /// The billing period that is over and has no invoice yet.
     pub fn to_bill(&self, now: Timestamp) -> Option<Window> {
         self.billing
-            .filter(|period| period.until.plus_millis(SETTLING) <= now)
+            .filter(|period| period.until.plus(SETTLING) <= now)
     }
 
     /// The reporting period that is over and has no report yet.
     pub fn to_report(&self, now: Timestamp) -> Option<Window> {
         self.reporting
-            .filter(|period| period.until.plus_millis(SETTLING) <= now)
+            .filter(|period| period.until.plus(SETTLING) <= now)
     }
 }
 
@@ -216,7 +216,7 @@ impl Cycle {
         };
         midnight(next, zone)
             .filter(|end| *end > moment)
-            .unwrap_or(moment.plus_millis(DAY))
+            .unwrap_or(moment.plus(DAY))
     }
 }
 

@@ -1,11 +1,13 @@
 //! The resources: one file each, with fields, bodies, validation and state changes. Nothing here speaks HTTP or DynamoDB.
 
 pub mod account;
+pub mod adjustment;
 pub mod api_key;
 pub mod body;
 pub mod charge_card;
 pub mod charging_session;
 pub mod charging_station;
+pub mod condition;
 pub mod driver;
 pub mod estimation;
 pub mod event;

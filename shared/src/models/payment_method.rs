@@ -14,7 +14,7 @@ use crate::fields::card::Card;
 use crate::fields::metadata::{Metadata, MetadataChange};
 use crate::id::{Id, Kind};
 use crate::origin::Mode;
-use crate::time::{DAY, Timestamp};
+use crate::time::{SignedDuration, Timestamp, days};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PaymentMethod {
@@ -89,12 +89,12 @@ impl Object for DeletedPaymentMethod {
     }
 }
 
-/// How long a deleted payment method is kept, in milliseconds.
-const DELETED_KEPT: i64 = 90 * DAY;
+/// How long a deleted payment method is kept.
+const DELETED_KEPT: SignedDuration = days(90);
 
 impl DeletedPaymentMethod {
     pub fn kept_until(&self) -> Timestamp {
-        self.deleted.plus_millis(DELETED_KEPT)
+        self.deleted.plus(DELETED_KEPT)
     }
 }
 

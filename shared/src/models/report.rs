@@ -27,15 +27,15 @@ use super::stored::{Object, Stored};
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::{MINUTE, SECOND, Timestamp};
+use crate::time::{SignedDuration, Timestamp, minutes, seconds};
 use crate::window::Window;
 
 /// How often a report is tried to be made.
 pub const TRIES: u32 = 3;
-/// How long a try may take before it counts as lost, in milliseconds: the longest a function can run.
-const LEASE: i64 = 15 * MINUTE;
-/// The pause after a try that failed, in milliseconds.
-const PAUSE: i64 = 30 * SECOND;
+/// How long a try may take before it counts as lost: the longest a function can run.
+const LEASE: SignedDuration = minutes(15);
+/// The pause after a try that failed.
+const PAUSE: SignedDuration = seconds(30);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Report {
@@ -380,8 +380,10 @@ impl ReportParameters {
                 .is_none_or(|list| at.is_some_and(|at| list.contains(at)))
     }
 
-    /// Whether a session counts.
-    pub fn covers(&self, session: &ChargingSession) -> bool {
+    /// Whether a session counts. Where costs are analysed, one at a network's station counts when its price has become final, as on
+    /// invoices.
+    pub fn covers(&self, stored: &Stored<ChargingSession>) -> bool {
+        let session = &stored.object;
         let ReportFilters {
             vehicle,
             driver,
@@ -389,11 +391,15 @@ impl ReportParameters {
             session_status,
         } = &self.filters;
         let moment = session.session_ended.unwrap_or(session.session_started);
+        let moment = match self.kind {
+            ReportType::CostAnalysis => stored.billed_at().unwrap_or(moment),
+            _ => moment,
+        };
         let among =
             |list: &Option<Vec<Id>>, id: &Id| list.as_ref().is_none_or(|list| list.contains(id));
         let status = match session_status {
             Some(statuses) => statuses.contains(&session.status),
-            None => session.status != SessionStatus::Active,
+            None => !session.status.is_open(),
         };
         (self.period_start..self.period_end).contains(&moment)
             && status
@@ -462,7 +468,7 @@ impl Stored<Report> {
             return false;
         }
         self.internal.tries += 1;
-        self.internal.next_action_at = Some(now.plus_millis(LEASE));
+        self.internal.next_action_at = Some(now.plus(LEASE));
         true
     }
 
@@ -499,7 +505,7 @@ impl Stored<Report> {
     /// Records that an attempt failed: there is another one, or the report has failed.
     pub fn record_failed_attempt(&mut self, now: Timestamp) {
         if self.internal.tries < TRIES {
-            self.internal.next_action_at = Some(now.plus_millis(PAUSE));
+            self.internal.next_action_at = Some(now.plus(PAUSE));
         } else {
             self.object.status = ReportStatus::Failed;
             self.record(EventType::ReportFailed);
@@ -588,7 +594,8 @@ mod tests {
 
     #[test]
     fn a_session_counts_when_it_matches_one_entry_of_every_filter() {
-        let mut session = session(1, "2026-03-05T00:00:00Z").object;
+        let mut stored = session(1, "2026-03-05T00:00:00Z");
+        let session = stored.object.clone();
         let other = Id::from_number(Kind::Vehicle, 9);
         for (filters, counts) in [
             (json!({}), true),
@@ -603,19 +610,19 @@ mod tests {
         ] {
             let report = report(parameters(filters.clone())).unwrap();
             assert_eq!(
-                report.object.parameters.covers(&session),
+                report.object.parameters.covers(&stored),
                 counts,
                 "{filters}"
             );
         }
-        session.status = SessionStatus::Active;
-        session.session_ended = None;
+        stored.object.status = SessionStatus::Active;
+        stored.object.session_ended = None;
         let all = report(parameters(json!({}))).unwrap();
-        assert!(!all.object.parameters.covers(&session));
+        assert!(!all.object.parameters.covers(&stored));
         let active = report(parameters(json!({"session_status": ["active"]}))).unwrap();
-        assert!(active.object.parameters.covers(&session));
-        session.session_started = at("2026-04-01T00:00:00Z");
-        assert!(!active.object.parameters.covers(&session));
+        assert!(active.object.parameters.covers(&stored));
+        stored.object.session_started = at("2026-04-01T00:00:00Z");
+        assert!(!active.object.parameters.covers(&stored));
     }
 
     #[test]
@@ -632,7 +639,7 @@ mod tests {
                 report.object.status == ReportStatus::Failed,
                 number == TRIES
             );
-            now = now.plus_millis(PAUSE);
+            now = now.plus(PAUSE);
         }
         assert!(!report.begin(now));
         assert_eq!(report.internal.next_action_at, None);
@@ -645,6 +652,6 @@ mod tests {
     fn a_try_that_was_lost_is_made_again() {
         let mut report = report(parameters(json!({}))).unwrap();
         assert!(report.begin(report.object.created));
-        assert!(report.begin(report.object.created.plus_millis(LEASE)));
+        assert!(report.begin(report.object.created.plus(LEASE)));
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::fields::patch::Change;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp, minutes};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Transaction {
@@ -41,10 +41,10 @@ impl Object for Transaction {
     }
 }
 
-/// How long a request has to finish a top-up before `settle-transaction` finishes it, in milliseconds.
-const LEASE: i64 = MINUTE;
-/// How long to wait before a refund that the provider declined is tried again, in milliseconds.
-const REFUND_RETRY: i64 = 10 * MINUTE;
+/// How long a request has to finish a top-up before `settle-transaction` finishes it.
+const LEASE: SignedDuration = MINUTE;
+/// How long to wait before a refund that the provider declined is tried again.
+const REFUND_RETRY: SignedDuration = minutes(10);
 
 /// Internal state of a transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +143,7 @@ impl TransactionInternal {
     /// The state of a top-up that begins.
     pub fn topping_up(wallet: Id, token: String, customer: Option<String>, now: Timestamp) -> Self {
         Self {
-            next_action_at: Some(now.plus_millis(LEASE)),
+            next_action_at: Some(now.plus(LEASE)),
             top_up: Some(TopUpState {
                 wallet,
                 token,
@@ -174,7 +174,7 @@ impl TransactionInternal {
             reference,
             attempts: 0,
         };
-        self.advance(stage, Some(now.plus_millis(LEASE)));
+        self.advance(stage, Some(now.plus(LEASE)));
     }
 
     /// Records that the provider declined to refund a top-up. It is tried again later, under another key.
@@ -185,7 +185,7 @@ impl TransactionInternal {
         }) = &mut self.top_up
         {
             *attempts += 1;
-            self.next_action_at = Some(now.plus_millis(REFUND_RETRY));
+            self.next_action_at = Some(now.plus(REFUND_RETRY));
         }
     }
 }

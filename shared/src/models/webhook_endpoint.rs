@@ -19,7 +19,7 @@ use crate::fields::text::{Description, Text, WebUrl};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
 use crate::targets::Targets;
-use crate::time::{DAY, HOUR, Timestamp};
+use crate::time::{DAY, SignedDuration, Timestamp, hours};
 
 /// How many endpoints an account may have in one mode.
 pub const MAX_ENDPOINTS: usize = 16;
@@ -27,8 +27,8 @@ pub const MAX_ENDPOINTS: usize = 16;
 /// How often the secret of an endpoint can be rotated in 24 hours. Every secret of that time signs each delivery.
 pub const MAX_ROTATIONS: usize = 10;
 
-/// How long deliveries may fail before the endpoint is disabled, in milliseconds.
-pub const PATIENCE: i64 = 120 * HOUR;
+/// How long deliveries may fail before the endpoint is disabled.
+pub const PATIENCE: SignedDuration = hours(120);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WebhookEndpoint {
@@ -411,7 +411,7 @@ impl Stored<WebhookEndpoint> {
         }
         let replaced = PreviousSecret {
             secret: std::mem::replace(&mut self.object.secret, SigningSecret::generate()?),
-            until: now.plus_millis(DAY),
+            until: now.plus(DAY),
         };
         self.internal.previous.insert(0, replaced);
         Ok(())
@@ -512,7 +512,7 @@ mod tests {
     fn every_secret_of_the_last_day_signs() {
         let one = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
         let mut one = Stored::new(one);
-        let at = |hour: i64| Timestamp::from_unix_millis(hour * HOUR);
+        let at = |hour: i64| Timestamp::EPOCH.plus(hours(hour));
         let signing = |one: &Stored<WebhookEndpoint>, hour| {
             std::iter::once(one.object.secret.as_str().to_owned())
                 .chain(

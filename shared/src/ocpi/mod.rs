@@ -7,6 +7,7 @@
 //! - [`tariff`] turns Tariffs into the prices of a connector.
 //! - [`object`] keeps objects as they are received: which one is newer, and what a partial update makes of one.
 //! - [`session`], [`cdr`], [`token`] and [`command`] have the members of those objects that this service uses.
+//! - [`charge`] turns sessions and CDRs into what this service knows of a charging session.
 //! - [`card`] says who charges with a charge card, and makes the token of it.
 //! - [`envelope`], [`page`] and [`versions`] are the form of requests and responses; [`credentials`] and [`party`] say who sends
 //!   them, and [`network`] whom this service is connected to.
@@ -15,6 +16,7 @@
 
 pub mod card;
 pub mod cdr;
+pub mod charge;
 pub mod command;
 pub mod cost;
 mod country;

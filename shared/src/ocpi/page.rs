@@ -105,6 +105,7 @@ pub fn next_link(header: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::millis;
 
     #[test]
     fn a_query_is_read_leniently() {
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(query.limit, MAX_LIMIT);
         let from = Timestamp::parse("2019-01-28T12:00:00Z").unwrap();
         assert_eq!(query.date_from, Some(from));
-        assert!(query.holds(from) && !query.holds(from.plus_millis(-1)));
+        assert!(query.holds(from) && !query.holds(from.plus(millis(-1))));
         for bad in [
             ("limit", "0"),
             ("limit", "x"),

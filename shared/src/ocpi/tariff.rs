@@ -248,6 +248,12 @@ impl Tariff {
     }
 }
 
+impl ReadTariff {
+    pub(super) fn into_prices(self) -> Vec<Price> {
+        self.prices
+    }
+}
+
 impl Limit {
     /// The amount without tax, and the percentage of tax that makes the amount with tax.
     fn net_and_percent(self) -> (Decimal, Option<Decimal>) {

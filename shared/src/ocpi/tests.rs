@@ -10,7 +10,7 @@ use crate::models::charging_station::{
     StationInternal, StationStatus, Weekday,
 };
 use crate::models::vehicle::ConnectorType;
-use crate::time::Timestamp;
+use crate::time::{MINUTE, Timestamp};
 use crate::window::Window;
 
 fn location() -> serde_json::Value {
@@ -588,7 +588,7 @@ fn reload(
     let mut json = location();
     json["evses"][0]["status"] = status.into();
     let location: Location = serde_json::from_value(json).unwrap();
-    let later = now().plus_seconds(60);
+    let later = now().plus(MINUTE);
     update::merged(
         location.into_station().unwrap(),
         Some((station, internal)),
@@ -627,7 +627,7 @@ fn a_status_that_the_file_changes_counts() {
     let before = stored(|_| {});
     let broken = reload(&before, "OUTOFORDER");
     assert_eq!(broken.0.connectors[0].status, ConnectorStatus::Faulted);
-    assert_eq!(broken.0.updated, now().plus_seconds(60));
+    assert_eq!(broken.0.updated, now().plus(MINUTE));
     assert_eq!(broken.0.created, now());
     let charging = stored(|station| station.connectors[0].status = ConnectorStatus::Occupied);
     let broken = reload(&charging, "OUTOFORDER");

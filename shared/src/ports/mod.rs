@@ -15,7 +15,7 @@ use crate::id::{Id, Kind};
 use crate::models::reservation::ReservationRequest;
 use crate::ocpi::object::ObjectId;
 use crate::origin::{Mode, Tenant};
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{SignedDuration, Timestamp, millis, minutes};
 
 /// What time it is.
 pub trait Clock: Send + Sync {
@@ -83,6 +83,16 @@ pub enum Message {
     Expire { tenant: Tenant, reservation: Id },
     /// End a session that has reached its limit.
     StopSession { tenant: Tenant, session: Id },
+    /// Take the next step of a confirmed reservation at the network of its station.
+    ReserveAtNetwork { tenant: Tenant, reservation: Id },
+    /// End a reservation at the network of the station.
+    CancelAtNetwork {
+        tenant: Tenant,
+        reservation: Id,
+        station: Id,
+        /// What the network calls the reservation.
+        outward: String,
+    },
     /// Charge the fee of a reservation that is over.
     ChargeFee { tenant: Tenant, reservation: Id },
     /// Charge the payment method of a session that has ended.
@@ -109,8 +119,12 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
     },
+    /// Do what a charging session at a network's station waits for: send a command, or give up waiting.
+    OperateSession { tenant: Tenant, session: Id },
     /// Work on the response to a command to a network, or on the station's result.
     ApplyResult { mode: Mode, command: Id },
+    /// Work on a session or a CDR that a network has sent.
+    ApplyReceived { mode: Mode, object: ObjectId },
     /// Send the token of a charge card to a network.
     PushToken {
         mode: Mode,
@@ -174,7 +188,11 @@ impl Message {
             Self::CheckInvoice { .. } => Work::CheckInvoice,
             Self::SettleTransaction { .. } => Work::SettleTransaction,
             Self::BillFleet { .. } => Work::BillFleet,
-            Self::ApplyResult { .. } => Work::OperateNetwork,
+            Self::OperateSession { .. }
+            | Self::ApplyResult { .. }
+            | Self::ApplyReceived { .. }
+            | Self::ReserveAtNetwork { .. }
+            | Self::CancelAtNetwork { .. } => Work::OperateNetwork,
             Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
                 Work::SyncNetwork
             }
@@ -195,13 +213,22 @@ impl Message {
                 tenant,
                 reservation,
             }
+            | Self::ReserveAtNetwork {
+                tenant,
+                reservation,
+            }
+            | Self::CancelAtNetwork {
+                tenant,
+                reservation,
+                ..
+            }
             | Self::ChargeFee {
                 tenant,
                 reservation,
             } => (tenant, reservation),
-            Self::StopSession { tenant, session } | Self::SettleSession { tenant, session } => {
-                (tenant, session)
-            }
+            Self::StopSession { tenant, session }
+            | Self::SettleSession { tenant, session }
+            | Self::OperateSession { tenant, session } => (tenant, session),
             Self::GenerateReport { tenant, report } => (tenant, report),
             Self::CheckInvoice { tenant, invoice } => (tenant, invoice),
             Self::SettleTransaction {
@@ -215,7 +242,9 @@ impl Message {
                 return (None, Some(network));
             }
             Self::ApplyResult { command, .. } => return (None, Some(command)),
-            Self::ApplyTariff { .. } | Self::Sweep { .. } => return (None, None),
+            Self::ApplyTariff { .. } | Self::ApplyReceived { .. } | Self::Sweep { .. } => {
+                return (None, None);
+            }
         };
         (Some(tenant), Some(id))
     }
@@ -226,11 +255,14 @@ impl Message {
         match self {
             Self::Confirm { reservation, .. }
             | Self::Expire { reservation, .. }
+            | Self::ReserveAtNetwork { reservation, .. }
             | Self::ChargeFee { reservation, .. } => reservation.to_string(),
-            Self::StopSession { session, .. } | Self::SettleSession { session, .. } => {
-                session.to_string()
-            }
+            Self::CancelAtNetwork { outward, .. } => digest_of("cancel", outward),
+            Self::StopSession { session, .. }
+            | Self::SettleSession { session, .. }
+            | Self::OperateSession { session, .. } => session.to_string(),
             Self::ApplyResult { command, .. } => command.to_string(),
+            Self::ApplyReceived { object, .. } => digest_of("received", &object.to_string()),
             Self::GenerateReport { report, .. } => report.to_string(),
             Self::CheckInvoice { invoice, .. } => invoice.to_string(),
             Self::SettleTransaction { transaction, .. } => transaction.to_string(),
@@ -280,8 +312,8 @@ fn digest_of(what: &str, name: &str) -> String {
     format!("{what}-{}", hex::encode(&digest[..16]))
 }
 
-/// The longest a queue can hold a message back, in milliseconds.
-const QUEUE_DELAY: i64 = 15 * MINUTE;
+/// The longest a queue can hold a message back.
+const QUEUE_DELAY: SignedDuration = minutes(15);
 
 /// Sends a message at a moment: at once, on the queue's delay, or on a schedule, by how far away it is.
 ///
@@ -294,11 +326,12 @@ pub async fn send_at(
     at: Timestamp,
     message: &Message,
 ) -> Result<()> {
-    let wait = at.millis_since(now);
+    let wait = at.since(now);
     if wait > QUEUE_DELAY {
         return schedules.set(&message.schedule_name(), at, message).await;
     }
-    let seconds = u16::try_from((wait.max(0) + 999) / 1000).unwrap_or(900);
+    let seconds =
+        u16::try_from((wait.max(SignedDuration::ZERO) + millis(999)).as_secs()).unwrap_or(900);
     queue.send(message, seconds).await
 }
 
@@ -358,7 +391,7 @@ mod tests {
         let notes = Notes::default();
         let now = Timestamp::from_unix_millis(0);
         for wait in [-5, 0, 1, 4_999, 900_000, 900_001] {
-            let sent = send_at(&notes, &notes, now, now.plus_millis(wait), &message);
+            let sent = send_at(&notes, &notes, now, now.plus(millis(wait)), &message);
             sent.await.unwrap();
         }
         let want = [

@@ -12,7 +12,7 @@ use crate::models::test_token::TestToken;
 use crate::models::transaction::PaymentOutcome;
 use crate::money::Currency;
 use crate::origin::{Mode, Tenant};
-use crate::time::HOUR;
+use crate::time::{SignedDuration, hours};
 
 /// A payment provider, such as Stripe.
 pub trait Payments: Send + Sync {
@@ -94,9 +94,8 @@ pub struct Charge {
     pub key_expired: bool,
 }
 
-/// How long after the first attempt a provider certainly remembers a key, in milliseconds. Stripe keeps keys for at least 24
-/// hours.
-pub const KEY_REMEMBERED: i64 = 23 * HOUR;
+/// How long after the first attempt a provider certainly remembers a key. Stripe keeps keys for at least 24 hours.
+pub const KEY_REMEMBERED: SignedDuration = hours(23);
 
 impl Charge {
     /// The key of a tenant's charge for something. It reveals neither, and is short enough for any provider.

@@ -28,7 +28,7 @@ use crate::models::charging_session::ChargingSession;
 use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
 use crate::origin::{Mode, Origin};
-use crate::time::{DAY, Timestamp};
+use crate::time::{SignedDuration, Timestamp, days};
 use crate::window::Window;
 
 /// One document: the owner of the calendar, and the day.
@@ -123,7 +123,7 @@ pub enum Booked {
 
 /// How far ahead a confirmed reservation can end, with a margin: half an hour until `ideal_start`, a day of charging, and
 /// the week by which `latest_end` may follow `ideal_end`.
-const REACH: i64 = 9 * DAY;
+const REACH: SignedDuration = days(9);
 
 /// The reservation comes first in the transaction, then its event, then the calendars.
 const RESERVATION: usize = 0;
@@ -258,7 +258,7 @@ impl Store {
     ) -> Result<Vec<Entry>> {
         let reach = Window {
             from: now,
-            until: now.plus_millis(REACH),
+            until: now.plus(REACH),
         };
         let pages = owners
             .iter()

@@ -21,10 +21,10 @@ use crate::models::stored::Stored;
 use crate::ocpi::token::Token;
 use crate::origin::{Mode, Tenant};
 use crate::ports::network::Subject;
-use crate::time::{DAY, Timestamp};
+use crate::time::{SignedDuration, Timestamp, days, millis};
 
-/// How long the token of a deleted card is kept, in milliseconds.
-const TOKEN_KEPT: i64 = 90 * DAY;
+/// How long the token of a deleted card is kept.
+const TOKEN_KEPT: SignedDuration = days(90);
 
 /// The uid of a charge card, and its token.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +61,7 @@ impl CardToken {
                 item.insert(CARD.into(), s(card));
             }
             None => {
-                let expiry = now.plus_millis(TOKEN_KEPT);
+                let expiry = now.plus(TOKEN_KEPT);
                 item.insert("ttl".into(), n(expiry.unix_seconds()));
             }
         }
@@ -78,7 +78,7 @@ impl CardToken {
     /// Replaces the token. Returns whether anything but its time has changed. The time never goes back.
     pub fn update(&mut self, mut token: Token) -> bool {
         if let Some(before) = &self.token {
-            let least = before.last_updated.plus_millis(1);
+            let least = before.last_updated.plus(millis(1));
             let renewed = Token {
                 last_updated: before.last_updated,
                 ..token.clone()
@@ -327,21 +327,21 @@ mod tests {
         };
         assert!(row.update(token.clone()));
         let later = Token {
-            last_updated: now.plus_millis(5_000),
+            last_updated: now.plus(millis(5_000)),
             ..token.clone()
         };
         assert!(!row.update(later));
         assert_eq!(row.token, Some(token.clone()));
         let earlier = Token {
             valid: false,
-            last_updated: now.plus_millis(-5_000),
+            last_updated: now.plus(millis(-5_000)),
             ..token
         };
         assert!(row.update(earlier));
         let written = row.token.unwrap();
         assert_eq!(
             (written.valid, written.last_updated),
-            (false, now.plus_millis(1))
+            (false, now.plus(millis(1)))
         );
     }
 }

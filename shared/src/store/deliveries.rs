@@ -469,7 +469,7 @@ impl UnitOfWork<'_> {
     /// # Errors
     /// `Internal` if the write cannot be built.
     pub fn put_delivery(&mut self, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
-        let expires = self.origin.now.plus_millis(event::KEPT);
+        let expires = self.origin.now.plus(event::KEPT);
         let item = delivery_item(&self.origin.tenant, event, endpoint, delivery, expires)?;
         let put = self
             .store

@@ -76,6 +76,18 @@ impl UnitOfWork<'_> {
     /// # Errors
     /// `Internal` if the write cannot be built.
     pub fn add_session(&mut self, fleet: &Id, energy: i64) -> Result<()> {
+        self.add_to_totals(fleet, 1, energy)
+    }
+
+    /// Corrects a fleet's total energy by so many Wh, which may be less than zero.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn correct_energy(&mut self, fleet: &Id, energy: i64) -> Result<()> {
+        self.add_to_totals(fleet, 0, energy)
+    }
+
+    fn add_to_totals(&mut self, fleet: &Id, sessions: u32, energy: i64) -> Result<()> {
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
@@ -83,7 +95,7 @@ impl UnitOfWork<'_> {
                 id: fleet,
             })))
             .update_expression(
-                "SET #object.total_sessions = #object.total_sessions + :one, \
+                "SET #object.total_sessions = #object.total_sessions + :sessions, \
                  #object.total_energy_consumed_kwh = #object.total_energy_consumed_kwh + :energy, \
                  #version = #version + :one REMOVE events",
             )
@@ -91,7 +103,8 @@ impl UnitOfWork<'_> {
             .expression_attribute_names("#object", "object")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":energy", n(Decimal::new(energy, 3).normalize()))
-            .expression_attribute_values(":one", n(1));
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":sessions", n(sessions));
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::origin::{Idempotency, Origin};
 use crate::response::Response;
-use crate::time::DAY;
+use crate::time::{DAY, SignedDuration};
 
 /// What is stored under an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub(super) enum Claim<'a> {
     Settle(&'a Id, &'a Response),
 }
 
-/// A record is kept this long, in milliseconds.
-const KEPT: i64 = DAY;
+/// A record is kept this long.
+const KEPT: SignedDuration = DAY;
 
 /// True where there is no record yet, or one whose time is over though the table still has it.
 const NEW_OR_EXPIRED: &str = "attribute_not_exists(pk) OR #ttl <= :now";
@@ -162,7 +162,7 @@ fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
         key: &idempotency.key,
     });
     item.insert("fingerprint".into(), s(&idempotency.fingerprint));
-    item.insert("ttl".into(), n(origin.now.plus_millis(KEPT).unix_seconds()));
+    item.insert("ttl".into(), n(origin.now.plus(KEPT).unix_seconds()));
     item
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A session is on at most one invoice that is not void: its row names the invoice, and every such claim is conditional on
 //! the row as it was read. A claim by an invoice that is void or does not exist counts for nothing. The same holds for a
-//! reservation with its fee.
+//! reservation with its fee, and for an adjustment.
 //!
 //! A few sessions are claimed in the transaction that writes the invoice. For more there is first a row that says the
 //! invoice is in the making: while it is fresh, claims by an invoice that does not exist yet are respected. It goes in the
@@ -23,13 +23,13 @@ use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, s, string};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::adjustment::Adjustment;
 use crate::models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
 use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
 use crate::money::Currency;
-use crate::operation::Operation;
 use crate::origin::{Origin, Tenant};
-use crate::time::{SECOND, Timestamp};
+use crate::time::{SignedDuration, Timestamp, millis, seconds};
 use crate::window::Window;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
@@ -39,8 +39,8 @@ const AT_ONCE: usize = 98;
 const BATCH: usize = 50;
 /// How many such transactions run at a time.
 const ABREAST: usize = 8;
-/// How long an invoice may be in the making before it counts as given up, in milliseconds: longer than any request lasts.
-const MAKING: i64 = 40 * SECOND;
+/// How long an invoice may be in the making before it counts as given up: longer than any request lasts.
+const MAKING: SignedDuration = seconds(40);
 /// Before 2026, when the service began, no fee was paid; in milliseconds since 1970.
 const FIRST_FEE: i64 = 1_767_225_600_000;
 
@@ -101,7 +101,7 @@ impl Store {
             from: new.period_start,
             until: new.period_end,
         };
-        let operation = Operation::of(origin.tenant.mode);
+        let mode = origin.tenant.mode;
         let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
@@ -109,10 +109,11 @@ impl Store {
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
-            let billable = page
-                .iter()
-                .filter_map(|row| new.bills(operation, currency, row));
+            let billable = page.iter().filter_map(|row| new.bills(mode, currency, row));
             billed.extend(billable);
+        }
+        for row in self.adjustments(&origin.tenant).await? {
+            billed.extend(new.bills_adjustment(currency, &row));
         }
         billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
         let claimants: BTreeSet<Id> = billed
@@ -133,6 +134,7 @@ impl Store {
             let claimed_by = one.claimed_by.as_ref();
             claimed_by.is_none_or(|claimant| !valid.contains(claimant))
         });
+        leave_credits(&mut billed);
         let (invoice, begun) = match &making {
             Some(making) => (making.invoice.clone(), making.begun),
             None => (Id::new(Kind::Invoice, origin.now), origin.now),
@@ -143,6 +145,15 @@ impl Store {
             begun,
             making,
         })
+    }
+
+    /// The adjustments of a tenant, which are few.
+    ///
+    /// # Errors
+    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn adjustments(&self, tenant: &Tenant) -> Result<Vec<Stored<Adjustment>>> {
+        let items = self.items_in(Partition::Adjustments { tenant }).await?;
+        items.into_iter().map(row::from_item).collect()
     }
 
     /// The reservations that are over and owe their fee.
@@ -323,7 +334,7 @@ impl Store {
             owner: owner(origin),
             request: request(origin),
             begun: origin.now,
-            deadline: origin.now.plus_millis(MAKING),
+            deadline: origin.now.plus(MAKING),
         };
         self.write_making(&origin.tenant, &making, None).await?;
         Ok(making)
@@ -333,10 +344,7 @@ impl Store {
     async fn take_up(&self, origin: &Origin, before: Making) -> Result<Making> {
         let making = Making {
             request: request(origin),
-            deadline: origin
-                .now
-                .plus_millis(MAKING)
-                .max(before.deadline.plus_millis(1)),
+            deadline: origin.now.plus(MAKING).max(before.deadline.plus(millis(1))),
             ..before.clone()
         };
         self.write_making(&origin.tenant, &making, Some(&before))
@@ -505,6 +513,26 @@ impl UnitOfWork<'_> {
         let put = self.store.put(item).build().map_err(Error::internal)?;
         self.push(Write::Put(put), Error::Contended);
         Ok(())
+    }
+}
+
+/// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. The adjustments of a
+/// session stay together, so that a corrected price is not billed before the wrong one is credited. Those that this invoice has claimed
+/// already stay.
+fn leave_credits(billed: &mut Vec<Billable>) {
+    let due =
+        |billed: &[Billable]| -> i64 { billed.iter().map(|one| one.line.amount - one.paid).sum() };
+    let is_open = |one: &Billable| one.what.is(Kind::Adjustment) && one.claimed_by.is_none();
+    while due(billed) < 0 {
+        let mut sums: BTreeMap<Option<Id>, i64> = BTreeMap::new();
+        for one in billed.iter().filter(|one| is_open(one)) {
+            *sums.entry(one.line.charging_session.clone()).or_default() += one.line.amount;
+        }
+        let credited = sums.into_iter().find(|(_, sum)| *sum < 0);
+        let Some((session, _)) = credited else {
+            return;
+        };
+        billed.retain(|one| !is_open(one) || one.line.charging_session != session);
     }
 }
 

@@ -295,6 +295,8 @@ pub enum Partition<'a> {
     Fees { tenant: &'a Tenant },
     /// The reservations whose fee became due in a month and is paid. The date is the first day of the month, UTC.
     PaidFees { tenant: &'a Tenant, month: Date },
+    /// The adjustments of sessions.
+    Adjustments { tenant: &'a Tenant },
     /// The reservations and sessions of a driver.
     Driver { tenant: &'a Tenant, driver: &'a Id },
     /// The reservations and sessions of a vehicle.
@@ -332,6 +334,7 @@ impl Partition<'_> {
                 kind,
             } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
             Self::Fees { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "FEES")),
+            Self::Adjustments { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "ADJUSTMENTS")),
             Self::PaidFees { tenant, month } => {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));
                 ("fleet", "fleet_pk", of_tenant(tenant, &month))
@@ -474,7 +477,7 @@ pub fn is_account(pk: &str) -> bool {
 }
 
 pub fn is_idempotency_record(pk: &str) -> bool {
-    pk.splitn(4, '#').nth(2) == Some("IDEM")
+    pk.split('#').nth(2) == Some("IDEM")
 }
 
 /// What the partition keys of a tenant's rows begin with, the partition key of its account, and what those of the account's

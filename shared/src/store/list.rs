@@ -16,6 +16,7 @@ use super::row::{ById, Record};
 use super::{Item, Store, client, s, string};
 use crate::error::Result;
 use crate::id::{Id, Kind};
+use crate::models::condition::Condition;
 use crate::models::stored::Stored;
 use crate::origin::Tenant;
 
@@ -50,10 +51,8 @@ pub enum Members<'a> {
     These(Vec<Id>),
 }
 
-/// Members of the object that must have these values: paths such as `status` or `preferences.currency` with strings. A
-/// path that ends in `[]` names a list that must contain the string: `policy_ids[]`. One that ends in `<` must
-/// be less: `due_date<`.
-pub type Filter<'a> = Vec<(&'a str, String)>;
+/// The conditions that the objects of a list meet, all of them.
+pub type Filter<'a> = Vec<Condition<'a>>;
 
 /// A member of the object that must have one of some values: at least 1 and at most 100.
 #[derive(Debug, Clone, Copy)]
@@ -264,7 +263,7 @@ impl Store {
         }
     }
 
-    /// The id of the newest object of a list that has these values, if any has.
+    /// The id of the newest object of a list that meets these conditions, if any does.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -395,7 +394,7 @@ impl Store {
             for item in read {
                 let size = size_of(&item);
                 (seen, seen_bytes) = (seen + 1, seen_bytes + size);
-                let is_kept = filter.iter().all(|one| fits(&item, one))
+                let is_kept = filter.iter().all(|condition| is_met(&item, condition))
                     && among.is_none_or(|among| among.has(&item));
                 if is_kept {
                     kept_bytes += size;
@@ -694,24 +693,23 @@ fn member<'a>(item: &'a Item, path: &str) -> Option<&'a AttributeValue> {
     Some(found)
 }
 
-/// Whether a row passes one part of a filter, as the expression of that part means it.
-fn fits(item: &Item, (path, wanted): &(&str, String)) -> bool {
-    if let Some(path) = path.strip_suffix("[]") {
-        let list = member(item, path).and_then(|value| value.as_l().ok());
-        return list.is_some_and(|list| list.iter().any(|one| one.as_s() == Ok(wanted)));
-    }
-    let (path, is_less) = match path.strip_suffix('<') {
-        Some(path) => (path, true),
-        None => (*path, false),
-    };
-    let found = member(item, path).and_then(|value| value.as_s().ok());
-    found.is_some_and(|found| {
-        if is_less {
-            found < wanted
-        } else {
-            found == wanted
+/// Whether a row meets a condition, as DynamoDB evaluates its expression.
+fn is_met(item: &Item, condition: &Condition<'_>) -> bool {
+    let text = |path| member(item, path).and_then(|value| value.as_s().ok());
+    match condition {
+        Condition::Equals { member, value } => text(member) == Some(value),
+        Condition::Contains {
+            member: path,
+            value,
+        } => {
+            let list = member(item, path).and_then(|value| value.as_l().ok());
+            list.is_some_and(|list| list.iter().any(|one| one.as_s() == Ok(value)))
         }
-    })
+        // Rows hold moments as texts of the same length, which sort as the moments do.
+        Condition::Before { member, at } => {
+            text(member).is_some_and(|found| *found < at.to_string())
+        }
+    }
 }
 
 fn filter_expression(
@@ -720,28 +718,28 @@ fn filter_expression(
     values: &mut HashMap<String, AttributeValue>,
 ) -> Option<String> {
     let mut terms = Vec::new();
-    for (n, (member, value)) in filter.into_iter().enumerate() {
+    for (n, condition) in filter.into_iter().enumerate() {
+        let mut path_of = |member: &str| {
+            let mut path = "#object".to_owned();
+            for (depth, part) in member.split('.').enumerate() {
+                let name = format!("#f{n}_{depth}");
+                path.push('.');
+                path.push_str(&name);
+                names.insert(name, part.to_owned());
+            }
+            path
+        };
+        let (term, value) = match condition {
+            Condition::Equals { member, value } => (format!("{} = :f{n}", path_of(member)), value),
+            Condition::Contains { member, value } => {
+                (format!("contains({}, :f{n})", path_of(member)), value)
+            }
+            Condition::Before { member, at } => {
+                (format!("{} < :f{n}", path_of(member)), at.to_string())
+            }
+        };
         values.insert(format!(":f{n}"), s(value));
-        let (member, among) = match member.strip_suffix("[]") {
-            Some(list) => (list, true),
-            None => (member, false),
-        };
-        let (member, relation) = match member.strip_suffix('<') {
-            Some(member) => (member, "<"),
-            None => (member, "="),
-        };
-        let mut path = "#object".to_owned();
-        for (depth, part) in member.split('.').enumerate() {
-            let name = format!("#f{n}_{depth}");
-            path.push('.');
-            path.push_str(&name);
-            names.insert(name, part.to_owned());
-        }
-        terms.push(if among {
-            format!("contains({path}, :f{n})")
-        } else {
-            format!("{path} {relation} :f{n}")
-        });
+        terms.push(term);
     }
     (!terms.is_empty()).then(|| terms.join(" AND "))
 }
@@ -749,6 +747,7 @@ fn filter_expression(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Timestamp;
 
     fn ids(numbers: &[u128]) -> Vec<Id> {
         numbers
@@ -758,21 +757,55 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_means_the_same_here_as_in_an_expression() {
-        let object = serde_json::json!({"status": "open", "due_date": "2026-03-01", "fleet": null,
+    fn a_condition_means_the_same_here_as_in_an_expression() {
+        let object = serde_json::json!({"status": "open", "due_date": "2026-03-01T00:00:00.000Z", "fleet": null,
             "policy_ids": ["a", "b"], "preferences": {"currency": "gbp"}});
         let object = serde_dynamo::to_attribute_value(object).unwrap();
         let item = Item::from([("object".to_owned(), object)]);
-        let has = |path: &str, wanted: &str| fits(&item, &(path, wanted.to_owned()));
-        assert!(has("status", "open") && !has("status", "paid") && !has("fleet", "open"));
-        assert!(has("policy_ids[]", "b") && !has("policy_ids[]", "c") && !has("absent[]", "b"));
-        assert!(has("preferences.currency", "gbp") && !has("preferences.name", "gbp"));
-        assert!(has("due_date<", "2026-03-02") && !has("due_date<", "2026-03-01"));
+        let is = |member: &str, value: &str| is_met(&item, &Condition::equals(member, value));
+        assert!(is("status", "open") && !is("status", "paid") && !is("fleet", "open"));
+        assert!(is("preferences.currency", "gbp") && !is("preferences.name", "gbp"));
+        let contains = |member, value: &str| {
+            let value = value.to_owned();
+            is_met(&item, &Condition::Contains { member, value })
+        };
+        assert!(contains("policy_ids", "b") && !contains("policy_ids", "c"));
+        assert!(!contains("absent", "b") && !contains("status", "open"));
+        let before = |member, at: &str| {
+            let at = Timestamp::parse(at).unwrap();
+            is_met(&item, &Condition::Before { member, at })
+        };
+        assert!(before("due_date", "2026-03-01T00:00:00.001Z"));
+        assert!(!before("due_date", "2026-03-01T00:00:00Z"));
+        assert!(!before("fleet", "2026-03-02T00:00:00Z"));
         let among = |values| Among {
             member: "status",
             values,
         };
         assert!(among(&["paid", "open"]).has(&item) && !among(&["paid"]).has(&item));
+    }
+
+    #[test]
+    fn an_expression_has_a_term_for_each_condition() {
+        let (mut names, mut values) = (HashMap::new(), HashMap::new());
+        let filter = vec![
+            Condition::equals("preferences.currency", "gbp"),
+            Condition::Contains {
+                member: "policy_ids",
+                value: "pol_1".into(),
+            },
+            Condition::Before {
+                member: "due_date",
+                at: Timestamp::EPOCH,
+            },
+        ];
+        let expression = filter_expression(filter, &mut names, &mut values);
+        let want =
+            "#object.#f0_0.#f0_1 = :f0 AND contains(#object.#f1_0, :f1) AND #object.#f2_0 < :f2";
+        assert_eq!(expression.as_deref(), Some(want));
+        assert_eq!((names["#f0_1"].as_str(), names.len()), ("currency", 4));
+        assert_eq!(values[":f2"], s("1970-01-01T00:00:00.000Z"));
+        assert_eq!(filter_expression(Vec::new(), &mut names, &mut values), None);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::ocpi::object::{Module, ObjectId};
 use crate::ocpi::party::PartyId;
 use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::network::Subject;
-use crate::time::{DAY, MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp, days};
 
 impl Record for Network {
     fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a NetworkInternal) -> Key<'a> {
@@ -101,8 +101,8 @@ pub struct CommandOutcome {
 /// How many results of one command are kept.
 const MAX_RESULTS: usize = 10;
 
-/// How long a command is kept, in milliseconds.
-const COMMAND_KEPT: i64 = 30 * DAY;
+/// How long a command is kept.
+const COMMAND_KEPT: SignedDuration = days(30);
 
 /// How far a pull has come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,6 +124,9 @@ pub struct Pull {
     pub counts: PullCounts,
     /// The first objects that could not be used, with the reasons.
     pub problems: Vec<String>,
+    /// Whether pages of a module are missing, because the platform has refused one.
+    #[serde(default)]
+    pub incomplete: bool,
     /// Why the pull was interrupted the last time.
     pub error: Option<String>,
 }
@@ -373,7 +376,7 @@ impl Store {
         item.insert(STATE.into(), state(command)?);
         item.insert("results".into(), n(command.results.len()));
         item.insert("version".into(), n(command.results.len() + 1));
-        let expiry = command.sent.plus_millis(COMMAND_KEPT);
+        let expiry = command.sent.plus(COMMAND_KEPT);
         item.insert("ttl".into(), n(expiry.unix_seconds()));
         let put = self.client.put_item().table_name(&self.table);
         let put = put.set_item(Some(item));
@@ -434,7 +437,7 @@ impl Store {
             page: pull.pages,
         });
         item.insert(STATE.into(), state(&(pull.started, ids))?);
-        let expiry = pull.started.plus_millis(7 * DAY);
+        let expiry = pull.started.plus(days(7));
         item.insert("ttl".into(), n(expiry.unix_seconds()));
         let put = self.client.put_item().table_name(&self.table);
         let put = put.set_item(Some(item)).send().await;
@@ -741,8 +744,8 @@ impl SentCommand {
     }
 }
 
-/// How long a network is believed to be as it was read, in milliseconds: a suspension holds everywhere after that.
-const BELIEVED: i64 = MINUTE;
+/// How long a network is believed to be as it was read: a suspension holds everywhere after that.
+const BELIEVED: SignedDuration = MINUTE;
 
 /// How many networks are remembered.
 const MAX_KNOWN: usize = 1_000;
@@ -788,16 +791,16 @@ impl KnownNetworks {
 }
 
 impl Pull {
-    /// A pull of these modules. It is a full one the first time, when the last full one is so many milliseconds old, and when an
+    /// A pull of these modules. It is a full one the first time, when the last full one began `full_interval` ago, and when an
     /// operator has asked for one.
     pub fn begin(
         last: Option<Self>,
         modules: Vec<Module>,
-        full_interval: i64,
+        full_interval: SignedDuration,
         now: Timestamp,
     ) -> Self {
         let last_full = last.as_ref().and_then(|last| last.last_full);
-        let is_recent = last_full.is_some_and(|at| now.millis_since(at) < full_interval);
+        let is_recent = last_full.is_some_and(|at| now.since(at) < full_interval);
         Self {
             full: !is_recent,
             started: now,
@@ -809,6 +812,7 @@ impl Pull {
             last_full,
             counts: PullCounts::default(),
             problems: Vec::new(),
+            incomplete: false,
             error: None,
         }
     }
@@ -828,6 +832,15 @@ impl Pull {
         self.error = None;
     }
 
+    /// Goes on with the next module although pages of this one are missing.
+    pub fn give_up_module(&mut self, why: String) {
+        self.incomplete = true;
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(why);
+        }
+        self.end_module();
+    }
+
     /// Counts an object that could not be used, and names it if it is one of the first.
     pub fn note_problem(&mut self, problem: String) {
         self.counts.skipped += 1;
@@ -836,9 +849,12 @@ impl Pull {
         }
     }
 
-    /// Notes that the pull is complete.
+    /// Notes that the pull is over. After an incomplete one, the next begins where this one did.
     pub fn finish(&mut self, now: Timestamp) {
         self.finished = Some(now);
+        if self.incomplete {
+            return;
+        }
         self.since = Some(self.started);
         if self.full {
             self.last_full = Some(self.started);
@@ -849,6 +865,7 @@ impl Pull {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::{DAY, millis};
 
     #[test]
     fn a_pull_is_full_the_first_time_once_a_day_and_when_it_is_asked_for() {
@@ -858,13 +875,13 @@ mod tests {
         };
         let mut first = Pull::begin(None, vec![Module::Locations], DAY, now);
         assert!(first.full && first.since.is_none());
-        first.finish(now.plus_millis(MINUTE));
-        let mut second = begin(&first, now.plus_millis(DAY - 1));
+        first.finish(now.plus(MINUTE));
+        let mut second = begin(&first, now.plus(DAY - millis(1)));
         assert!(!second.full && second.since == Some(now));
-        second.finish(now.plus_millis(DAY));
+        second.finish(now.plus(DAY));
         assert_eq!(second.last_full, Some(now));
-        assert!(begin(&second, now.plus_millis(DAY)).full);
+        assert!(begin(&second, now.plus(DAY)).full);
         second.ask_for_full();
-        assert!(begin(&second, now.plus_millis(DAY - 1)).full);
+        assert!(begin(&second, now.plus(DAY - millis(1))).full);
     }
 }

@@ -16,6 +16,8 @@ use crate::time::{HOUR, Timestamp};
 pub struct Reserve {
     /// By how much the moment moves, in microseconds.
     pub micros: i64,
+    /// From what moment it moves if the bucket counts as full: when the first of the requests was let through.
+    pub start: i64,
     /// Up to what moment more is reserved.
     pub most: i64,
     /// Before what moment the bucket counts as full: it is filled anew then. It lies in the past, so that a bucket that is used less
@@ -46,7 +48,6 @@ impl Store {
         reserve: Reserve,
         now: Timestamp,
     ) -> Result<Reserved> {
-        let now_micros = now.unix_millis() * 1000;
         let mut in_use = reserve.in_use;
         let mut known = 0;
         for _ in 0..4 {
@@ -56,7 +57,7 @@ impl Store {
                 .table_name(&self.table)
                 .set_key(Some(key_item(Key::Rate { tenant })))
                 .expression_attribute_names("#ttl", "ttl")
-                .expression_attribute_values(":ttl", n(now.plus_millis(HOUR).unix_seconds()))
+                .expression_attribute_values(":ttl", n(now.plus(HOUR).unix_seconds()))
                 .expression_attribute_values(":full", n(reserve.full_before))
                 .return_values(ReturnValue::UpdatedNew)
                 .return_values_on_condition_check_failure(
@@ -71,7 +72,7 @@ impl Store {
                 false => call
                     .update_expression("SET full_at = :next, #ttl = :ttl")
                     .condition_expression("attribute_not_exists(pk) OR full_at < :full")
-                    .expression_attribute_values(":next", n(now_micros + reserve.micros)),
+                    .expression_attribute_values(":next", n(reserve.start + reserve.micros)),
             };
             match call.send().await {
                 Ok(answer) => {
@@ -95,6 +96,6 @@ impl Store {
                 Err(error) => return Err(client::failure(error)),
             }
         }
-        Ok(Reserved::TooMuch(known.max(now_micros)))
+        Ok(Reserved::TooMuch(known.max(now.unix_millis() * 1000)))
     }
 }

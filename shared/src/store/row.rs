@@ -12,6 +12,7 @@ use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountInternal};
+use crate::models::adjustment::{Adjustment, AdjustmentInternal};
 use crate::models::api_key::{ApiKey, ApiKeyInternal};
 use crate::models::charge_card::{ChargeCard, ChargeCardInternal};
 use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
@@ -522,6 +523,12 @@ records! {
         }
     }
 
+    Adjustment {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a AdjustmentInternal) -> Vec<Partition<'a>> {
+            vec![Partition::Adjustments { tenant }]
+        }
+    }
+
     Reservation {
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
             let (driver, vehicle) = (&self.driver, &self.vehicle);
@@ -567,7 +574,7 @@ records! {
         }
 
         fn expires(&self) -> Option<Timestamp> {
-            Some(self.created.plus_millis(event::KEPT))
+            Some(self.created.plus(event::KEPT))
         }
     }
 
@@ -601,7 +608,7 @@ records! {
         }
 
         fn expires(&self) -> Option<Timestamp> {
-            Some(self.created.plus_millis(event::KEPT))
+            Some(self.created.plus(event::KEPT))
         }
     }
 
@@ -797,7 +804,7 @@ mod tests {
         assert!(super::super::item::string(&item, "next_pk").starts_with("DUE#"));
         assert_eq!(
             number(&item, "ttl"),
-            event.created.plus_millis(event::KEPT).unix_seconds()
+            event.created.plus(event::KEPT).unix_seconds()
         );
         let done = Stored::with_internal(event, EventInternal::planned(Vec::new()));
         let done = to_item(&done, &origin()).unwrap();

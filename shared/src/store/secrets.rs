@@ -1,7 +1,7 @@
 //! Encrypting the secrets of rows with the first of the deployment's keys, after another key came first.
 //!
 //! Secrets are texts `enc1.<key>.…` anywhere in a row. Each is authenticated with a context that depends on the row
-//! ([`context_of`]). A row is changed on condition that its secrets are as they were read, and nothing else in it is written,
+//! (`context_of`). A row is changed on condition that its secrets are as they were read, and nothing else in it is written,
 //! so a concurrent change of the row wins, and its version stays the same.
 
 use std::collections::BTreeMap;

@@ -9,11 +9,11 @@ use crate::id::{Id, Kind};
 use crate::models::charging_session::ChargingSession;
 use crate::models::stored::Stored;
 use crate::origin::Tenant;
-use crate::time::DAY;
+use crate::time::{SignedDuration, days};
 use crate::window::Window;
 
-/// How long a session may last so that it is still found by when it ended, in milliseconds.
-const LONGEST: i64 = 7 * DAY;
+/// How long a session may last so that it is still found by when it ended.
+const LONGEST: SignedDuration = days(7);
 
 /// The sessions that may have begun or ended within a window, the newest first. Memory holds one page of them.
 pub struct Sessions<'a>(Entries<'a>);
@@ -38,7 +38,7 @@ impl Store {
             },
             None => Partition::Kind { tenant, kind },
         };
-        let low = Id::first_number(window.from.plus_millis(-LONGEST));
+        let low = Id::first_number(window.from.plus(-LONGEST));
         let high = Id::first_number(window.until).saturating_sub(1);
         let page_request = PageRequest {
             range: (low, high),

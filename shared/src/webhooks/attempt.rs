@@ -3,19 +3,19 @@
 use crate::models::event::{Delivery, DeliveryState};
 use crate::models::stored::Stored;
 use crate::models::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookEndpoint};
-use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+use crate::time::{DAY, SignedDuration, Timestamp, hours, millis, minutes, seconds, whole_millis};
 
-/// The waits between attempts, in milliseconds: the first follows the first attempt.
-const WAITS: [i64; 9] = [
-    5 * SECOND,
-    5 * MINUTE,
-    30 * MINUTE,
-    2 * HOUR,
-    5 * HOUR,
-    10 * HOUR,
-    14 * HOUR,
-    20 * HOUR,
-    24 * HOUR,
+/// The waits between attempts: the first follows the first attempt.
+const WAITS: [SignedDuration; 9] = [
+    seconds(5),
+    minutes(5),
+    minutes(30),
+    hours(2),
+    hours(5),
+    hours(10),
+    hours(14),
+    hours(20),
+    hours(24),
 ];
 
 /// How a receiver responded to an attempt.
@@ -23,11 +23,11 @@ const WAITS: [i64; 9] = [
 pub struct DeliveryOutcome {
     /// The HTTP status; none without a response.
     pub status: Option<u16>,
-    /// How long the receiver asks to wait, in milliseconds.
-    pub retry_after: Option<i64>,
+    /// How long the receiver asks to wait.
+    pub retry_after: Option<SignedDuration>,
     /// The beginning of the response's body, or why there was no response.
     pub response: String,
-    pub latency_ms: u64,
+    pub latency: SignedDuration,
 }
 
 impl DeliveryOutcome {
@@ -56,15 +56,15 @@ impl DeliveryOutcome {
         let wait = WAITS.get(attempt.saturating_sub(1) as usize);
         match wait {
             Some(wait) if has_receiver && self.status != Some(410) => {
-                let wait = (*wait as f64 * (1.0 + jitter)).round() as i64;
+                let wait = whole_millis(*wait) as f64 * (1.0 + jitter);
                 let asked = self
                     .retry_after
                     .filter(|_| matches!(self.status, Some(429 | 503)));
-                let wait = wait.max(asked.unwrap_or(0).min(DAY));
+                let wait = millis(wait.round() as i64).max(asked.unwrap_or_default().min(DAY));
                 Delivery {
                     attempts: attempt,
                     state: DeliveryState::Waiting,
-                    next_at: now.plus_millis(wait),
+                    next_at: now.plus(wait),
                 }
             }
             _ => closed(DeliveryState::GivenUp),
@@ -84,7 +84,7 @@ impl Stored<WebhookEndpoint> {
         let since = *self.internal.failing_since.get_or_insert(now);
         let reason = match outcome.status {
             Some(410) => Some(DisabledReason::Gone),
-            _ if now.millis_since(since) >= PATIENCE => Some(DisabledReason::Failing),
+            _ if now.since(since) >= PATIENCE => Some(DisabledReason::Failing),
             _ => None,
         };
         match reason {
@@ -97,18 +97,18 @@ impl Stored<WebhookEndpoint> {
     }
 }
 
-/// The header `Retry-After`, as seconds or as a date, in milliseconds from now: at most 24 hours, however large the value
+/// The header `Retry-After`, as seconds or as a date, from now: at most 24 hours, however large the value
 /// is. None when it is neither.
-pub fn retry_after_millis(text: &str, now: Timestamp) -> Option<i64> {
+pub fn retry_after(text: &str, now: Timestamp) -> Option<SignedDuration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // A number that does not fit is larger than 24 hours, too.
-        let seconds = text.parse::<i64>().unwrap_or(i64::MAX);
-        return Some(seconds.saturating_mul(SECOND).min(DAY));
+        let wait = seconds(text.parse::<i64>().unwrap_or(i64::MAX));
+        return Some(wait.min(DAY));
     }
     let date = jiff::fmt::rfc2822::parse(text).ok()?;
-    let wait = Timestamp::from(date.timestamp()).millis_since(now);
-    Some(wait.clamp(0, DAY))
+    let wait = Timestamp::from(date.timestamp()).since(now);
+    Some(wait.clamp(SignedDuration::ZERO, DAY))
 }
 
 #[cfg(test)]
@@ -126,10 +126,7 @@ mod tests {
         };
         let delivery = outcome.delivery(true, attempt, now(), jitter);
         assert_eq!(delivery.attempts, attempt);
-        (
-            delivery.state,
-            delivery.next_at.millis_since(now()) / SECOND,
-        )
+        (delivery.state, delivery.next_at.since(now()).as_secs())
     }
 
     #[test]
@@ -162,14 +159,14 @@ mod tests {
         let asked = |status, text: &str| {
             let outcome = DeliveryOutcome {
                 status: Some(status),
-                retry_after: retry_after_millis(text, now()),
+                retry_after: retry_after(text, now()),
                 ..DeliveryOutcome::default()
             };
             outcome
                 .delivery(true, 1, now(), 0.0)
                 .next_at
-                .millis_since(now())
-                / SECOND
+                .since(now())
+                .as_secs()
         };
         assert_eq!(asked(503, "120"), 120);
         assert_eq!(asked(429, "1"), 5);

@@ -56,6 +56,7 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::minutes;
 
     fn secret() -> SigningSecret {
         serde_json::from_str(r#""whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw""#).unwrap()
@@ -124,7 +125,7 @@ mod tests {
         let stranger = SigningSecret::generate().unwrap();
         let stranger = standardwebhooks::Webhook::new(stranger.as_str()).unwrap();
         assert!(stranger.verify(body, &sent(&signed)).is_err());
-        let old = headers(&event, body, &[&new], style, now.plus_seconds(-600));
+        let old = headers(&event, body, &[&new], style, now.plus(minutes(-10)));
         let receiver = standardwebhooks::Webhook::new(new.as_str()).unwrap();
         assert!(receiver.verify(body, &sent(&old)).is_err());
     }

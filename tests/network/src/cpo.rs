@@ -5,6 +5,7 @@
 //! sent, so that silence, delay and repetition are what the test leaves out, puts off or repeats.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::extract::{Request, State};
@@ -14,7 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use ocpi_kit::client::{ClientConfig, OcpiClient, OcpiRequest, Peer, PeerSession, Registration};
 use ocpi_kit::server::{
     AuthenticatedPeer, CommandsReceiver, CredentialsHandler, Handled, InMemoryTokenStore,
-    OcpiRouter, RequestContext,
+    OcpiRouter, RequestContext, ServerConfig,
 };
 use ocpi_kit::testkit::MockPeer;
 use ocpi_kit::transport::{CredentialsToken, OcpiError, TokenRole};
@@ -42,22 +43,28 @@ struct Inner {
     answers: Mutex<VecDeque<Answer>>,
     /// The part of a path, and what happens to requests whose path contains it.
     fault: Mutex<Option<(String, Fault)>>,
+    /// How many requests have failed because of a fault.
+    failed: AtomicUsize,
 }
 
 /// How a command is received. A command that no answer was chosen for is accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Accepted,
+    /// Accepted, after this result was sent.
+    AcceptedAfter(CommandResultType),
     Rejected,
     NotSupported,
     UnknownSession,
 }
 
-/// What happens to a request before it reaches its handler.
+/// What happens to a request, mostly before it reaches its handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// An HTTP status without an envelope.
     Status(u16),
+    /// The same, after the request has had its effect.
+    StatusAfterEffect(u16),
     /// No answer, for longer than anybody waits.
     Hang,
     /// HTTP status 200 and a body that is not JSON.
@@ -94,6 +101,7 @@ impl Cpo {
             commands: Mutex::default(),
             answers: Mutex::default(),
             fault: Mutex::default(),
+            failed: AtomicUsize::default(),
         }));
         let emsp = AuthenticatedPeer {
             peer_id: "emsp".into(),
@@ -102,7 +110,10 @@ impl Cpo {
             version: version.clone(),
         };
         tokens.insert(token("a"), emsp);
+        // With the prefix that receivers have by default, the version details of ocpi-kit 0.4.0 name a path for commands at which
+        // it serves none.
         let router = OcpiRouter::new(version, base, tokens)
+            .with_config(ServerConfig::default().one_router_per_role())
             .credentials(cpo.clone())
             .locations_sender(objects.clone())
             .tariffs_sender(objects.clone())
@@ -177,6 +188,11 @@ impl Cpo {
     /// Chooses what happens to requests whose path contains this, until [`Cpo::heal`].
     pub fn fail(&self, path: &str, fault: Fault) {
         *lock(&self.0.fault) = Some((path.to_owned(), fault));
+    }
+
+    /// How many requests have failed because of a fault.
+    pub fn failed(&self) -> usize {
+        self.0.failed.load(Ordering::SeqCst)
     }
 
     /// Ends the fault.
@@ -277,12 +293,14 @@ impl CredentialsHandler for Cpo {
 
 impl CommandsReceiver for Cpo {
     async fn command(&self, command: Command, _: RequestContext) -> Handled<CommandResponse> {
-        lock(&self.0.commands).push(command);
-        let answer = lock(&self.0.answers)
-            .pop_front()
-            .unwrap_or(Answer::Accepted);
-        let result = match answer {
+        lock(&self.0.commands).push(command.clone());
+        let answer = lock(&self.0.answers).pop_front();
+        let result = match answer.unwrap_or(Answer::Accepted) {
             Answer::Accepted => CommandResponseType::Accepted,
+            Answer::AcceptedAfter(result) => {
+                self.result(&command, result).await?;
+                CommandResponseType::Accepted
+            }
             Answer::Rejected => CommandResponseType::Rejected,
             Answer::NotSupported => CommandResponseType::NotSupported,
             Answer::UnknownSession => CommandResponseType::UnknownSession,
@@ -299,14 +317,23 @@ async fn fail(State(cpo): State<Cpo>, request: Request, next: Next) -> Response 
     let path = request.uri().path().to_owned();
     let fault = lock(&cpo.0.fault).clone();
     let fault = fault.filter(|(part, _)| path.contains(part.as_str()));
+    cpo.0
+        .failed
+        .fetch_add(usize::from(fault.is_some()), Ordering::SeqCst);
     match fault.map(|(_, fault)| fault) {
         None => next.run(request).await,
-        Some(Fault::Status(status)) => {
-            let status = StatusCode::from_u16(status).expect("a status");
-            (status, "an error page").into_response()
+        Some(Fault::Status(status)) => error_page(status),
+        Some(Fault::StatusAfterEffect(status)) => {
+            next.run(request).await;
+            error_page(status)
         }
         Some(Fault::Hang) => std::future::pending().await,
         Some(Fault::Malformed) => "<html>".into_response(),
         Some(Fault::NoEnvelope) => axum::Json(serde_json::json!({"error": "none"})).into_response(),
     }
+}
+
+fn error_page(status: u16) -> Response {
+    let status = StatusCode::from_u16(status).expect("a status");
+    (status, "an error page").into_response()
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// The service: `cargo run -- --memory --port 0 --json`, which ends with this value.
+/// The service: `cargo run -- --memory --port 0 --json` with one station of its own, which ends with this value.
 pub struct Runner {
     pub base_url: String,
     api_key: String,
@@ -40,19 +40,29 @@ impl Runner {
 
     /// Starts it with more options and variables of its environment.
     pub async fn start_with(options: &[&str], variables: &[(&str, &str)]) -> Self {
-        let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/local");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let built = folder.join("../../target/debug/local");
         let program = std::env::var_os("RUNNER").unwrap_or_else(|| built.into());
         let mut command = Command::new(&program);
         command
-            .args(["--memory", "--port", "0", "--json"])
+            .args(["--memory", "--port", "0", "--json", "--stations"])
+            .arg(folder.join("stations.json"))
             .args(options);
         command.envs(variables.iter().copied());
-        let child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.kill_on_drop(true).spawn();
         let mut child = child.unwrap_or_else(|error| {
             panic!(
                 "{}: {error}; cargo build --workspace builds it",
                 program.display()
             )
+        });
+        // Its log belongs to the output of the test, which is shown when the test fails.
+        let mut log = BufReader::new(child.stderr.take().expect("its log")).lines();
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = log.next_line().await {
+                eprintln!("{line}");
+            }
         });
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let line = lines
@@ -92,6 +102,10 @@ impl Runner {
 
     pub async fn post(&self, path: &str, body: Value) -> Response {
         self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Response {
+        self.send(Method::DELETE, path, None).await
     }
 
     /// Does everything that has fallen due, and moves the clock by so many seconds.

@@ -4,6 +4,9 @@ mod commands;
 mod handshake;
 mod objects;
 mod pull;
+mod reservations;
+mod scene;
+mod sessions;
 mod tokens;
 mod tool;
 

@@ -66,8 +66,8 @@ function Found({ found }) {
   const rank = (/** @type {Candidate} */ one) => candidates.indexOf(one) + 1;
   const columns = [
     { label: 'Rank', number: true, cell: rank },
-    { label: 'Station', cell: (/** @type {Candidate} */ one) => html`<${Ref} to=${{ id: one.charging_station, name: one.name }} />, connector ${one.connector}` },
-    { label: 'Window', cell: (/** @type {Candidate} */ one) => html`${timeWindow(one.start, one.end)}${one.merits.shift ? html` <span class="badge wait">${duration(one.merits.shift * 60)} off</span>` : null}` },
+    { label: 'Station', cell: (/** @type {Candidate} */ one) => html`<span><${Ref} to=${{ id: one.charging_station, name: one.name }} />, connector ${one.connector}</span>` },
+    { label: 'Window', cell: (/** @type {Candidate} */ one) => html`<span>${timeWindow(one.start, one.end)}${one.merits.shift ? html` <span class="badge wait">${duration(one.merits.shift * 60)} off</span>` : null}</span>` },
     { label: 'Distance', number: true, cell: (/** @type {Candidate} */ one) => distance(one.distance_meters) },
     { label: 'Power', number: true, cell: (/** @type {Candidate} */ one) => `${number(one.power)} kW` },
     { label: 'Price per kWh', number: true, cell: (/** @type {Candidate} */ one) => (one.price_per_kwh === null ? 'unknown' : money(one.price_per_kwh, one.currency)) },

@@ -115,6 +115,9 @@ export type ConnectorType = Schemas["ConnectorType"];
 /** The cost of one dimension of the station's prices. */
 export type CostLine = Schemas["CostLine"];
 
+/** Where the amounts of a session come from. */
+export type CostSource = Schemas["CostSource"];
+
 export type DeletedApiKey = Schemas["DeletedApiKey"];
 
 export type DeletedChargeCard = Schemas["DeletedChargeCard"];
@@ -298,6 +301,9 @@ export type PositionReading = Schemas["PositionReading"];
 
 export type Price = Schemas["Price"];
 
+/** Two prices of a session, with tax, in minor units of its currency. */
+export type PriceCheck = Schemas["PriceCheck"];
+
 export type PriceType = Schemas["PriceType"];
 
 /** A station that a filter refuses. */
@@ -370,9 +376,15 @@ export type ServiceEvent<Expand extends string = never> = Expanded<Schemas["Serv
 /** The cost of a session at one of its prices. */
 export type SessionCostLine = Schemas["SessionCostLine"];
 
+/** Why a session at a network's station failed. */
+export type SessionFailedReason = Schemas["SessionFailedReason"];
+
 export type SessionStatus = Schemas["SessionStatus"];
 
 export type SignatureTimestamp = Schemas["SignatureTimestamp"];
+
+/** How a session was started. */
+export type StartedBy = Schemas["StartedBy"];
 
 /** A party of a charging network, by its OCPI identifiers. */
 export type StationNetwork = Schemas["StationNetwork"];

@@ -183,7 +183,7 @@ export interface paths {
         put?: never;
         /**
          * Create a charging session
-         * @description Starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the station must be connected to its charging network; without one the start is refused with `charging_session_conflict`.
+         * @description Starts charging a vehicle on a connector. At the station of a charging network the session is `pending`: the network is asked to start it, and it becomes `active` when the network reports that it has begun, or `failed`, within five minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
          */
         post: operations["createChargingSession"];
         delete?: never;
@@ -223,7 +223,7 @@ export interface paths {
         put?: never;
         /**
          * Stop a charging session
-         * @description Ends an active session. In test mode this unplugs the vehicle as well.
+         * @description Ends an active session, and cancels a pending one. At the station of a charging network the network is asked to end the session, which stays `active` until the network reports its end. Simulated vehicles are unplugged as well.
          */
         post: operations["stopChargingSession"];
         delete?: never;
@@ -2474,7 +2474,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -2549,6 +2549,11 @@ export interface components {
              *     `tax`. Empty where the station has no prices.
              */
             cost_breakdown: components["schemas"]["SessionCostLine"][];
+            /**
+             * @description Where the amounts come from; null where there are none, and in sessions of earlier releases. At a network's station the amounts
+             *     are final when they come from a CDR, and three days after the end of the session without one.
+             */
+            cost_source: components["schemas"]["CostSource"] | null;
             /** @description Two-letter ISO 3166-1 code. */
             country: string;
             /** Format: date-time */
@@ -2564,8 +2569,10 @@ export interface components {
             ends_by: string | null;
             /** @description Why it ends then. */
             ends_by_reason: components["schemas"]["EndReason"] | null;
-            /** @description Wh; live while the session is active. */
+            /** @description Wh; live while the session is active. At a network's station it is what the network has reported. */
             energy_consumed: number;
+            /** @description Why a session at a network's station failed. */
+            failed_reason: components["schemas"]["SessionFailedReason"] | null;
             fleet: components["schemas"]["ExpandableFleet"];
             /** @description Opaque. */
             id: string;
@@ -2581,17 +2588,26 @@ export interface components {
             payment_method: components["schemas"]["ExpandablePaymentMethod"] | null;
             /** @description kW at which the vehicle charges: the most that connector and vehicle have in common. */
             power: number;
+            /**
+             * @description The price that a network bills compared with the price by the tariff that the station had when the session began; null where
+             *     the network has billed nothing, and where the tariff is not known.
+             */
+            price_check: components["schemas"]["PriceCheck"] | null;
             /** @description The reservation that the session fulfils. */
             reservation: string | null;
             /**
              * Format: date-time
-             * @description Null while active.
+             * @description Null while pending or active.
              */
             session_ended: string | null;
             /** @description Wh at which the session stops by itself. */
             session_limit: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the session began; while it is pending, when it was asked for.
+             */
             session_started: string;
+            started_by: components["schemas"]["StartedBy"];
             status: components["schemas"]["SessionStatus"];
             /** @description Minor units of tax in `currency`; live while the session is active. */
             tax: number;
@@ -2682,7 +2698,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -2760,6 +2776,11 @@ export interface components {
              *     `tax`. Empty where the station has no prices.
              */
             cost_breakdown: components["schemas"]["SessionCostLine"][];
+            /**
+             * @description Where the amounts come from; null where there are none, and in sessions of earlier releases. At a network's station the amounts
+             *     are final when they come from a CDR, and three days after the end of the session without one.
+             */
+            cost_source: components["schemas"]["CostSource"] | null;
             /** @description Two-letter ISO 3166-1 code. */
             country: string;
             /** Format: date-time */
@@ -2775,8 +2796,10 @@ export interface components {
             ends_by: string | null;
             /** @description Why it ends then. */
             ends_by_reason: components["schemas"]["EndReason"] | null;
-            /** @description Wh; live while the session is active. */
+            /** @description Wh; live while the session is active. At a network's station it is what the network has reported. */
             energy_consumed: number;
+            /** @description Why a session at a network's station failed. */
+            failed_reason: components["schemas"]["SessionFailedReason"] | null;
             fleet: components["schemas"]["ExpandableFleet"];
             /** @description Opaque. */
             id: string;
@@ -2794,17 +2817,26 @@ export interface components {
             policy_warnings: components["schemas"]["PolicyWarning"][];
             /** @description kW at which the vehicle charges: the most that connector and vehicle have in common. */
             power: number;
+            /**
+             * @description The price that a network bills compared with the price by the tariff that the station had when the session began; null where
+             *     the network has billed nothing, and where the tariff is not known.
+             */
+            price_check: components["schemas"]["PriceCheck"] | null;
             /** @description The reservation that the session fulfils. */
             reservation: string | null;
             /**
              * Format: date-time
-             * @description Null while active.
+             * @description Null while pending or active.
              */
             session_ended: string | null;
             /** @description Wh at which the session stops by itself. */
             session_limit: number | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the session began; while it is pending, when it was asked for.
+             */
             session_started: string;
+            started_by: components["schemas"]["StartedBy"];
             status: components["schemas"]["SessionStatus"];
             /** @description Minor units of tax in `currency`; live while the session is active. */
             tax: number;
@@ -3036,6 +3068,11 @@ export interface components {
             /** @description Minor units of `currency` for one `unit`, as the station states it. */
             unit_price: number;
         };
+        /**
+         * @description Where the amounts of a session come from.
+         * @enum {string}
+         */
+        CostSource: "cdr" | "network_session" | "tariff";
         DeletedApiKey: {
             /** @constant */
             deleted: true;
@@ -3192,7 +3229,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -3609,7 +3646,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -3795,7 +3832,7 @@ export interface components {
             fleet: components["schemas"]["ExpandableFleet"] | null;
             /** @description Opaque. */
             id: string;
-            /** @description One for each session and each fee, the newest first; at most 100 are shown here. */
+            /** @description One for each session, each fee and each adjustment, the newest first; at most 100 are shown here. */
             line_items: components["schemas"]["LineItem"][];
             /** @description Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all. */
             line_items_has_more: boolean;
@@ -3865,7 +3902,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -4064,7 +4101,7 @@ export interface components {
         LineItem: {
             /**
              * @description Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
-             *     `cost_breakdown`.
+             *     `cost_breakdown`; an adjustment is below zero where a charging network has credited something.
              */
             amount: number;
             /** @description Null for the fee of a reservation. */
@@ -4096,10 +4133,15 @@ export interface components {
             energy_wh: number;
             /** @description Whether the session was free of charge: `amount` is 0. */
             free: boolean;
-            /** @description The number of the session or the reservation that the line bills. */
+            /** @description The number of the session, the reservation or the adjustment that the line bills. */
             id: string;
             /** @description Minor units without tax. */
             net: number;
+            /**
+             * @description What a charging network bills for the session, compared with the price by its tariff, as in the session; null for everything
+             *     else.
+             */
+            price_check: components["schemas"]["PriceCheck"] | null;
             /**
              * @description Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several energy prices
              *     applied.
@@ -4167,7 +4209,7 @@ export interface components {
              *     one chosen: the station is further away, more expensive or less preferred. Or every window has begun already.
              */
             not_considered: number;
-            /** @description The station is not `active`, or none of its EVSEs can be reserved. */
+            /** @description The station is not `active`, or none of its EVSEs can be reserved: its network may have refused this reservation. */
             not_reservable: number;
             /** @description Every such connector is `faulted`, `unavailable` or `unknown`. */
             out_of_order: number;
@@ -4522,7 +4564,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -4614,7 +4656,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -4795,6 +4837,24 @@ export interface components {
             tax_percent: string;
             type: components["schemas"]["PriceType"];
         };
+        /** @description Two prices of a session, with tax, in minor units of its currency. */
+        PriceCheck: {
+            /**
+             * @description `network` less `ours`.
+             * @example 0
+             */
+            difference: number;
+            /**
+             * @description What the network bills.
+             * @example 495
+             */
+            network: number;
+            /**
+             * @description What the station's tariff amounts to.
+             * @example 495
+             */
+            ours: number;
+        };
         /** @enum {string} */
         PriceType: "ENERGY" | "TIME" | "PARKING_TIME" | "FLAT" | "MIN_PRICE" | "MAX_PRICE";
         /** @description Requests are sent too quickly. Codes: `rate_limit_exceeded`. */
@@ -4822,8 +4882,7 @@ export interface components {
             /** @description Metres from the centre of `location`. */
             distance_meters: number;
             location: components["schemas"]["Point"];
-            /** @description Null where `reason` is `not_connected`: those stations are not read. */
-            name: string | null;
+            name: string;
             /** @description The rule of a policy that refuses the station, where `reason` is `policy`. */
             policy_breach: components["schemas"]["PolicyWarning"] | null;
             /** @description The filter: the member of `match_summary.refused` that counts the station. */
@@ -4893,7 +4952,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -5336,7 +5395,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -5566,7 +5625,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -5622,10 +5681,20 @@ export interface components {
              */
             unit_price: string;
         };
+        /**
+         * @description Why a session at a network's station failed.
+         * @enum {string}
+         */
+        SessionFailedReason: "network_rejected" | "network_timeout" | "not_plugged_in" | "out_of_order" | "other";
         /** @enum {string} */
-        SessionStatus: "active" | "completed" | "cancelled" | "failed";
+        SessionStatus: "pending" | "active" | "completed" | "cancelled" | "failed";
         /** @enum {string} */
         SignatureTimestamp: "rfc3339" | "unix";
+        /**
+         * @description How a session was started.
+         * @enum {string}
+         */
+        StartedBy: "api" | "card";
         /** @description A party of a charging network, by its OCPI identifiers. */
         StationNetwork: {
             /** @description Two-letter ISO 3166-1 code. */
@@ -5805,7 +5874,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -6018,7 +6087,7 @@ export interface components {
             livemode: boolean;
             /** @constant */
             object: "event";
-            /** @description Deliveries not yet acknowledged or given up. */
+            /** @description Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading. */
             pending_webhooks: number;
             /** @description The request that caused the event; null when the service acted by itself. */
             request: components["schemas"]["EventRequest"] | null;
@@ -7763,7 +7832,7 @@ export interface operations {
                 /** @description A token from `next_page_url` or `previous_page_url`. */
                 page?: string;
                 /** @description Objects of this status. */
-                status?: "active" | "completed" | "cancelled" | "failed";
+                status?: "pending" | "active" | "completed" | "cancelled" | "failed";
                 /** @description The id of a vehicle: objects that belong to it. */
                 vehicle?: string;
                 /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `data.charging_station`, `data.driver`, `data.fleet`, `data.payment_method`, `data.vehicle`, and members of those. */
@@ -11721,6 +11790,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -11728,6 +11798,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -11735,10 +11806,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -11808,6 +11881,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -11815,6 +11889,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -11822,10 +11897,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -11895,6 +11972,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -11902,6 +11980,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -11909,10 +11988,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -11982,6 +12063,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -11989,6 +12071,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -11996,10 +12079,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -12069,6 +12154,7 @@ export interface operations {
                  *               "unit_price": "43"
                  *             }
                  *           ],
+                 *           "cost_source": "tariff",
                  *           "country": "GB",
                  *           "created": "2026-03-02T09:01:00.357Z",
                  *           "currency": "gbp",
@@ -12076,6 +12162,7 @@ export interface operations {
                  *           "ends_by": "2026-03-03T09:01:00.357Z",
                  *           "ends_by_reason": "maximum_duration",
                  *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
                  *           "fleet": "flt_01a1f000000070008000000000000006",
                  *           "id": "cs_01a1f000000070008000000000000003",
                  *           "invoice": "inv_01a1f00000007000800000000000000b",
@@ -12083,10 +12170,12 @@ export interface operations {
                  *           "object": "charging_session",
                  *           "payment_method": null,
                  *           "power": 11,
+                 *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
                  *           "updated": "2026-03-02T09:21:00.430Z",
@@ -12777,6 +12866,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -12866,6 +12956,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -12955,6 +13046,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -13044,6 +13136,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -13133,6 +13226,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",
@@ -13222,6 +13316,7 @@ export interface operations {
                  *               "free": false,
                  *               "id": "li_01a1f000000070008000000000000003",
                  *               "net": 131,
+                 *               "price_check": null,
                  *               "price_per_kwh": "43",
                  *               "quantity": 1,
                  *               "registration_plate": "AB12 CDE",

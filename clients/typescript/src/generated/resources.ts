@@ -202,7 +202,7 @@ export interface ChargingSessionsListQuery {
   /** A token from `next_page_url` or `previous_page_url`. */
   page?: string;
   /** Objects of this status. */
-  status?: "active" | "completed" | "cancelled" | "failed";
+  status?: "pending" | "active" | "completed" | "cancelled" | "failed";
   /** The id of a vehicle: objects that belong to it. */
   vehicle?: string;
 }
@@ -214,7 +214,7 @@ export class ChargingSessions extends Resource {
     return this.http.list("/v1/charging_sessions", params, options);
   }
 
-  /** Starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the station must be connected to its charging network; without one the start is refused with `charging_session_conflict`. */
+  /** Starts charging a vehicle on a connector. At the station of a charging network the session is `pending`: the network is asked to start it, and it becomes `active` when the network reports that it has begun, or `failed`, within five minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`. */
   create<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(params: ChargingSessionCreateParams, options?: RequestOptions<Path>): Promise<ChargingSessionWithWarnings<Path>> {
     return this.http.request("POST", "/v1/charging_sessions", { body: params }, options);
   }
@@ -224,7 +224,7 @@ export class ChargingSessions extends Resource {
     return this.http.request("GET", `/v1/charging_sessions/${encodeURIComponent(id)}`, {}, options);
   }
 
-  /** Ends an active session. In test mode this unplugs the vehicle as well. */
+  /** Ends an active session, and cancels a pending one. At the station of a charging network the network is asked to end the session, which stays `active` until the network reports its end. Simulated vehicles are unplugged as well. */
   stop<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<ChargingSession<Path>> {
     return this.http.request("POST", `/v1/charging_sessions/${encodeURIComponent(id)}/stop`, { body: {} }, options);
   }

@@ -3,6 +3,8 @@
 use std::sync::LazyLock;
 
 use functions::function::Trigger;
+use functions::stream::relay::filters;
+use serde_json::Value;
 use shared::deployment::Need;
 use shared::ports::Work;
 use tests::access::{self, Recorded};
@@ -110,7 +112,11 @@ fn event(one: &Function) -> String {
 ",
             one.id()
         ),
-        Some(Trigger::Stream) => "Stream:
+        Some(Trigger::Stream) => {
+            let pattern = |one: Value| format!("        - Pattern: '{one}'\n");
+            let patterns: String = filters().into_iter().map(pattern).collect();
+            format!(
+                "Stream:
   Type: DynamoDB
   Properties:
     Stream: !Ref TableStreamArn
@@ -122,14 +128,13 @@ fn event(one: &Function) -> String {
     MaximumRetryAttempts: 20
     MaximumRecordAgeInSeconds: 43200
     DestinationConfig:
-      OnFailure: { Type: SQS, Destination: !Ref RelayDeadLettersArn }
-    # Idempotency records and request rates stand for nothing that happens later: they have no version, and expire.
+      OnFailure: {{ Type: SQS, Destination: !Ref RelayDeadLettersArn }}
+    # Idempotency records and request rates stand for nothing that happens later, and expire.
     FilterCriteria:
       Filters:
-        - Pattern: '{\"dynamodb\": {\"NewImage\": {\"version\": {\"N\": [{\"exists\": true}]}}}}'
-        - Pattern: '{\"eventName\": [\"REMOVE\"], \"dynamodb\": {\"OldImage\": {\"fingerprint\": {\"S\": [{\"exists\": false}]}}}}'
-"
-        .to_owned(),
+{patterns}"
+            )
+        }
         Some(Trigger::Rate(rate)) => format!(
             "Rate:
   Type: Schedule
@@ -140,9 +145,9 @@ fn event(one: &Function) -> String {
 "
         ),
         None
-        | Some(
-            Trigger::Ocpi(_) | Trigger::Pages | Trigger::Otherwise | Trigger::Invocation,
-        ) => String::new(),
+        | Some(Trigger::Ocpi(_) | Trigger::Pages | Trigger::Otherwise | Trigger::Invocation) => {
+            String::new()
+        }
     }
 }
 

@@ -319,6 +319,17 @@ impl State {
             .find(|token| same(&token["uid"], uid) && token["type"] == kind)
     }
 
+    /// Whether two tokens are of the same card, or of the same group of cards.
+    fn same_card(&self, one: &Value, other: &Value) -> bool {
+        let group = |token: &Value| {
+            let kind = token["type"].as_str()?;
+            let known = self.token(token["uid"].as_str()?, kind)?;
+            known["group_id"].as_str().map(str::to_lowercase)
+        };
+        let is_same = upper(&one["uid"]) == upper(&other["uid"]);
+        is_same || group(one).is_some_and(|of_one| group(other) == Some(of_one))
+    }
+
     /// Stores a token. True if there was none with its uid and type.
     pub fn put_token(&mut self, token: Value) -> bool {
         let key = |token: &Value| (upper(&token["uid"]), token["type"].clone());
@@ -425,7 +436,7 @@ impl State {
             "OUTOFORDER" => return Err(format!("EVSE {uid} is out of order")),
             "RESERVED"
                 if !reserved.is_some_and(|place| {
-                    same_card(&self.reservations[place].token, &authorization.token)
+                    self.same_card(&self.reservations[place].token, &authorization.token)
                 }) =>
             {
                 return Err(format!("EVSE {uid} is reserved for another card"));
@@ -698,7 +709,7 @@ impl State {
         let reserved = self.reservations.iter().find(|one| one.evse == uid);
         match self.status(uid) {
             "AVAILABLE" => None,
-            "RESERVED" if reserved.is_some_and(|one| same_card(&one.token, token)) => None,
+            "RESERVED" if reserved.is_some_and(|one| self.same_card(&one.token, token)) => None,
             "OUTOFORDER" => Some("EVSE_INOPERATIVE"),
             _ => Some("EVSE_OCCUPIED"),
         }
@@ -815,11 +826,6 @@ fn id_of(object: &Value) -> String {
 fn can(evse: &Value, capability: &str) -> bool {
     let capabilities = evse["capabilities"].as_array();
     capabilities.is_some_and(|all| all.iter().any(|one| one == capability))
-}
-
-/// Whether two tokens are of the same card, or of the same group of cards.
-fn same_card(one: &Value, other: &Value) -> bool {
-    upper(&one["uid"]) == upper(&other["uid"])
 }
 
 /// The `CdrToken` of an OCPI Token.

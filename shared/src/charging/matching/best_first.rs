@@ -353,6 +353,7 @@ impl<'a> BestFirst<'a> {
                 station: pair.candidate.station.clone(),
                 evse: pair.candidate.evse.clone(),
                 connector: pair.candidate.connector.clone(),
+                is_of_network: pair.candidate.is_of_network,
                 window: *pair.window,
             },
             merits: Merits {

@@ -43,19 +43,20 @@ use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
 };
 use crate::models::driver::DriverPreferences;
+use crate::models::reservation::outward::RefusedEvse;
 use crate::models::reservation::{
     LEAD, MatchFilter, MatchRefusals, Reservation, ReservationStatus,
 };
 use crate::models::vehicle::ConnectorType;
 use crate::origin::Mode;
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{MINUTE, SignedDuration, Timestamp, millis, minutes, whole_millis};
 use crate::window::Window;
 
-/// The steps in which a window may be shifted, in milliseconds.
-const STEP: i64 = 5 * MINUTE;
+/// The steps in which a window may be shifted.
+const STEP: SignedDuration = minutes(5);
 
-/// How late an attempt that is due when a window begins may be made, in milliseconds.
-const LATE: i64 = MINUTE;
+/// How late an attempt that is due when a window begins may be made.
+const LATE: SignedDuration = MINUTE;
 
 /// What a reservation asks for, and the rules that apply to it.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +69,8 @@ pub struct MatchRequest<'a> {
     pub windows: &'a [Window],
     pub limits: &'a Limits<'a>,
     pub mode: Mode,
+    /// The EVSEs that their networks have refused to keep free for the reservation.
+    pub refused_evses: &'a [RefusedEvse],
 }
 
 /// A connector that passes every filter but the calendars.
@@ -76,6 +79,8 @@ struct Candidate {
     station: Id,
     evse: String,
     connector: String,
+    /// Whether a charging network operates the station.
+    is_of_network: bool,
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
     /// The price per kWh, unless it is unknown.
@@ -114,13 +119,14 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
     let earliest = reservation
         .earliest_start
         .unwrap_or(ideal.from)
-        .max(now.plus_millis(-LATE))
-        .max(ideal.from.plus_millis(-LEAD - LATE));
+        .max(now.plus(-LATE))
+        .max(ideal.from.plus(-LEAD - LATE));
     let latest = reservation.latest_end.unwrap_or(ideal.until);
     // Both divisions round towards the ideal window.
-    let first = -ideal.from.millis_since(earliest).div_euclid(STEP);
-    let last = latest.millis_since(ideal.until).div_euclid(STEP);
-    let windows = (first..=last).map(|shift| ideal.shifted(shift * STEP));
+    let steps = |duration| whole_millis(duration).div_euclid(whole_millis(STEP));
+    let first = -steps(ideal.from.since(earliest));
+    let last = steps(latest.since(ideal.until));
+    let windows = (first..=last).map(|count| ideal.shifted(millis(count * whole_millis(STEP))));
     let mut windows: Vec<_> = windows
         .filter(|window| window.from >= earliest && window.until <= latest)
         .collect();
@@ -131,12 +137,12 @@ pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
 
 /// Minutes between the starts of two windows.
 fn shift(window: &Window, preferred: &Window) -> i64 {
-    window.from.millis_since(preferred.from).abs() / MINUTE
+    window.from.since(preferred.from).abs().as_mins()
 }
 
 /// Whether it is not too late for a window.
 pub fn can_begin(window: &Window, now: Timestamp) -> bool {
-    window.from >= now.plus_millis(-LATE)
+    window.from >= now.plus(-LATE)
 }
 
 /// The connectors of a station that pass every filter but the calendars. `allowed` says of each window of the request whether
@@ -154,6 +160,7 @@ fn candidates_of(
         station: station.id.clone(),
         evse: connector.evse.clone(),
         connector: connector.id.clone(),
+        is_of_network: station.network.is_some(),
         windows: windows.clone(),
         price: energy_price(connector),
         merits: merits(station, connector, request),
@@ -223,8 +230,12 @@ fn filter<'a>(
         Ok(())
     };
     let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
+    let is_refused = |connector: &Connector| {
+        let mut refused = request.refused_evses.iter();
+        refused.any(|one| one.station == station.id && one.evse == connector.evse)
+    };
     keep(
-        &|one| reservable && one.reservable,
+        &|one| reservable && one.reservable && !is_refused(one),
         MatchFilter::NotReservable,
     )?;
     let asked_for = request

@@ -160,6 +160,7 @@ fn each_filter_counts_what_it_refuses() {
         windows: &windows,
         limits: &Limits::new(&policies, &plan),
         mode: Mode::Test,
+        refused_evses: &[],
     };
     for (number, station) in (1..).zip(&mut closed) {
         station.id = Id::from_number(crate::Kind::ChargingStation, number);
@@ -243,6 +244,7 @@ fn every_part_of_a_score_weighs_what_it_should() {
         windows: &windows,
         limits: &Limits::new(&[], &plan),
         mode: Mode::Test,
+        refused_evses: &[],
     };
     let (found, _) = ranking(&request, &stations, 9, |_| Vec::new());
     let number = |one: &Match| {
@@ -315,6 +317,7 @@ fn matched(
         windows: &windows,
         limits: &Limits::new(&[], &plan),
         mode,
+        refused_evses: &[],
     };
     let taken = Window {
         from: at("2026-03-02T09:00:00Z"),

@@ -240,7 +240,7 @@ impl Summary {
     /// Counts a session, if the report covers it.
     pub fn add(&mut self, stored: &Stored<ChargingSession>) {
         let (session, internal) = (&stored.object, &stored.internal);
-        if !self.parameters.covers(session) {
+        if !self.parameters.covers(stored) {
             return;
         }
         let group = self.parameters.group_by.map(|grouping| match grouping {

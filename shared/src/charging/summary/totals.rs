@@ -8,16 +8,16 @@ use super::table::Cell;
 use crate::id::Id;
 use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
 use crate::models::reservation::Fee;
-use crate::time::Timestamp;
+use crate::time::{SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Totals {
-    pub(super) by_status: [i64; 4],
+    pub(super) by_status: [i64; 5],
     pub(super) fees: i64,
     /// What of the gross amount is reservation fees.
     pub(super) fees_gross: i64,
     pub(super) energy: i64,
-    pub(super) millis: i64,
+    pub(super) duration: SignedDuration,
     pub(super) net: i64,
     pub(super) tax: i64,
     pub(super) paid: i64,
@@ -35,7 +35,8 @@ impl Totals {
         let ended = session.session_ended.unwrap_or(session.session_started);
         self.by_status[place(session.status)] += 1;
         self.energy += session.energy_consumed;
-        self.millis += ended.millis_since(session.session_started).max(0);
+        let duration = ended.since(session.session_started);
+        self.duration += duration.max(SignedDuration::ZERO);
         self.net += internal.net;
         self.tax += internal.tax;
         self.paid += session.amount_paid;
@@ -65,7 +66,7 @@ impl Totals {
     }
 
     pub(super) fn seconds(&self) -> i64 {
-        self.millis / 1000
+        self.duration.as_secs()
     }
 
     pub(super) fn gross(&self) -> i64 {
@@ -79,6 +80,7 @@ fn place(status: SessionStatus) -> usize {
         SessionStatus::Completed => 1,
         SessionStatus::Cancelled => 2,
         SessionStatus::Failed => 3,
+        SessionStatus::Pending => 4,
     }
 }
 

@@ -8,7 +8,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 
 use super::course::{Course, MILLIS_PER_HOUR, Usage};
 use crate::models::charging_station::{Price, PriceType, Restrictions, Weekday};
-use crate::time::{DAY, Timestamp};
+use crate::time::{SignedDuration, Timestamp, days, millis, whole_millis};
 
 /// Part of a session in which the same prices hold.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,8 @@ struct Mark {
 /// To how many digits after the point the milliseconds and Wh at which a session is cut are exact.
 const MARK_DIGITS: u32 = 9;
 
-/// How long after its beginning a session is cut into days, in milliseconds.
-const CALENDAR: i64 = 400 * DAY;
+/// How long after its beginning a session is cut into days.
+const CALENDAR: SignedDuration = days(400);
 
 /// Cuts a session wherever a price may begin or cease to hold.
 pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stretch<'a>> {
@@ -108,7 +108,7 @@ pub(super) fn stretches<'a>(pricing: &[&Price], course: Course<'a>) -> Vec<Stret
             began: from,
             at: course
                 .began
-                .plus_millis(from.elapsed.to_i64().unwrap_or(i64::MAX)),
+                .plus(millis(from.elapsed.to_i64().unwrap_or(i64::MAX))),
             zone: course.zone,
             power: if charges { flow } else { Decimal::ZERO },
             energy: if whole {
@@ -187,8 +187,8 @@ impl Restrictions {
         if times == [None, None] && !days {
             return Vec::new();
         }
-        let end = end.to_i64().unwrap_or(CALENDAR).min(CALENDAR);
-        let last = course.began.plus_millis(end);
+        let end = end.to_i64().map_or(CALENDAR, millis).min(CALENDAR);
+        let last = course.began.plus(end);
         let mut moments = course.began.clock_changes_until(last, course.zone);
         let mut day = course.began.date_in(course.zone);
         let final_day = last.date_in(course.zone);
@@ -204,7 +204,7 @@ impl Restrictions {
                 Err(_) => break,
             }
         }
-        let since = |moment: Timestamp| moment.millis_since(course.began);
+        let since = |moment: Timestamp| whole_millis(moment.since(course.began));
         moments.into_iter().map(since).collect()
     }
 }

@@ -13,6 +13,8 @@ pub struct Assignment {
     /// The EVSE of the connector.
     pub evse: String,
     pub connector: String,
+    /// Whether a charging network operates the station, which has to keep the EVSE free.
+    pub is_of_network: bool,
     pub window: Window,
 }
 
@@ -50,7 +52,7 @@ pub struct MatchRefusals {
     /// The station is not connected to a charging network, in live mode. This filter is applied before the others.
     #[serde(default)]
     pub not_connected: u32,
-    /// The station is not `active`, or none of its EVSEs can be reserved.
+    /// The station is not `active`, or none of its EVSEs can be reserved: its network may have refused this reservation.
     pub not_reservable: u32,
     /// No reservable connector has the vehicle's `charging_standard`.
     pub connector_type: u32,

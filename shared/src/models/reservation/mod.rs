@@ -1,8 +1,11 @@
 //! Reservations: a request for a charging window in an area, which is confirmed later with a station and a connector.
 //!
-//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled.
+//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled. While it is confirmed at the station of a
+//! charging network, [`outward`] keeps the EVSE free there.
 
 mod assignment;
+pub mod outward;
+mod outward_transitions;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -12,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
+pub use self::outward::GRACE;
+use self::outward::{OutwardReservation, RefusedEvse};
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
 use self::request::{LATEST, check_start, check_types, check_window, coded, invalid};
 use super::check_size;
@@ -23,14 +28,12 @@ use crate::error::Result;
 use crate::fields::metadata::Metadata;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
-use crate::time::{MINUTE, Timestamp};
+use crate::time::{SignedDuration, Timestamp, minutes};
 
-/// How long before `ideal_start` the first attempt to confirm is made, in milliseconds.
-pub const LEAD: i64 = 30 * MINUTE;
-/// The time between two attempts to confirm, in milliseconds.
-pub const RETRY: i64 = 5 * MINUTE;
-/// How long after its start a confirmed reservation waits for the vehicle, in milliseconds.
-pub const GRACE: i64 = 15 * MINUTE;
+/// How long before `ideal_start` the first attempt to confirm is made.
+pub const LEAD: SignedDuration = minutes(30);
+/// The time between two attempts to confirm.
+pub const RETRY: SignedDuration = minutes(5);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Reservation {
@@ -102,6 +105,12 @@ pub struct ReservationInternal {
     /// Whether the reserved connector is out of order, so that the next action is to find another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awaiting_rematch: bool,
+    /// The reservation as the network of the station knows it; none for a station without a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outward: Option<OutwardReservation>,
+    /// The EVSEs that their networks have refused to keep free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_evses: Vec<RefusedEvse>,
     /// When the reservation ended, if its fee is due since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_due_since: Option<Timestamp>,
@@ -141,6 +150,8 @@ impl Default for ReservationInternal {
             fleet: None,
             evse: None,
             awaiting_rematch: false,
+            outward: None,
+            refused_evses: Vec::new(),
             fee_due_since: None,
             fee_paid: None,
             invoice: None,
@@ -308,18 +319,18 @@ impl Reservation {
     }
 
     fn first_attempt(&self, now: Timestamp) -> Timestamp {
-        self.ideal_start.plus_millis(-LEAD).max(now)
+        self.ideal_start.plus(-LEAD).max(now)
     }
 
     /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, also for a reservation
     /// that an earlier release stored with a later `latest_end`: at one attempt every 5 minutes from 30 minutes before
     /// `ideal_start` on, that bounds the number of attempts at 2,023.
     fn last_attempt(&self) -> Timestamp {
-        let length = self.ideal_end.millis_since(self.ideal_start);
-        let latest_start = self.latest_end.map(|end| end.plus_millis(-length));
+        let length = self.ideal_end.since(self.ideal_start);
+        let latest_start = self.latest_end.map(|end| end.plus(-length));
         self.ideal_start
             .max(latest_start.unwrap_or(self.ideal_start))
-            .min(self.ideal_start.plus_millis(LATEST))
+            .min(self.ideal_start.plus(LATEST))
     }
 
     /// Whether cancelling is free: before the reservation is confirmed, and until `free_until_before` seconds before the start.

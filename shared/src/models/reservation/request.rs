@@ -10,14 +10,14 @@ use crate::id::Id;
 use crate::models::body::RequestBody;
 use crate::models::charging_station::Point;
 use crate::models::vehicle::ConnectorType;
-use crate::time::{DAY, HOUR, MINUTE, Timestamp};
+use crate::time::{SignedDuration, Timestamp, days, hours, minutes};
 
 /// How far ahead a window may start.
-const HORIZON: i64 = 90 * DAY;
+const HORIZON: SignedDuration = days(90);
 /// How long after `ideal_end` a window may end at the latest.
-pub(super) const LATEST: i64 = 7 * DAY;
-const SHORTEST: i64 = 15 * MINUTE;
-const LONGEST: i64 = 24 * HOUR;
+pub(super) const LATEST: SignedDuration = days(7);
+const SHORTEST: SignedDuration = minutes(15);
+const LONGEST: SignedDuration = hours(24);
 
 /// The circle in which a station is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -142,7 +142,7 @@ pub(super) fn check_start(start: Timestamp, now: Timestamp) -> Result<()> {
     if start <= now {
         return Err(invalid("ideal_start", "must be in the future"));
     }
-    if start.millis_since(now) > HORIZON {
+    if start.since(now) > HORIZON {
         return Err(invalid("ideal_start", "must be at most 90 days ahead"));
     }
     Ok(())
@@ -154,8 +154,8 @@ pub(super) fn check_window(
     earliest_start: Option<Timestamp>,
     latest_end: Option<Timestamp>,
 ) -> Result<()> {
-    let length = end.millis_since(start);
-    if length <= 0 {
+    let length = end.since(start);
+    if length <= SignedDuration::ZERO {
         return Err(invalid("ideal_end", "must be after ideal_start"));
     }
     if !(SHORTEST..=LONGEST).contains(&length) {
@@ -170,7 +170,7 @@ pub(super) fn check_window(
     if latest_end.is_some_and(|at| at < end) {
         return Err(invalid("latest_end", "must not be before ideal_end"));
     }
-    if latest_end.is_some_and(|at| at.millis_since(end) > LATEST) {
+    if latest_end.is_some_and(|at| at.since(end) > LATEST) {
         let message = "must be at most 7 days after ideal_end";
         return Err(invalid("latest_end", message));
     }

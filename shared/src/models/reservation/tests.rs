@@ -54,6 +54,24 @@ fn reserve(change: Value) -> Result<Stored<Reservation>> {
     )
 }
 
+/// A reservation that is confirmed at the station of a network `before` its start, and that start.
+pub(super) fn confirmed_at_network(before: SignedDuration) -> (Stored<Reservation>, Timestamp) {
+    let mut row = reserve(json!({})).unwrap();
+    let start = row.object.ideal_start;
+    let assignment = Assignment {
+        station: Id::from_number(Kind::ChargingStation, 1),
+        evse: "E1".into(),
+        connector: "E1-1".into(),
+        is_of_network: true,
+        window: Window {
+            from: start,
+            until: row.object.ideal_end,
+        },
+    };
+    row.confirm(&assignment, MatchSummary::default(), start.plus(-before));
+    (row, start)
+}
+
 fn param(result: Result<Stored<Reservation>>) -> String {
     match result.unwrap_err() {
         Error::Client(refusal) => {
@@ -238,6 +256,7 @@ fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
         station: Id::from_number(Kind::ChargingStation, 1),
         evse: "1".into(),
         connector: "1".into(),
+        is_of_network: false,
         window: Window {
             from: reservation.object.ideal_start,
             until: reservation.object.ideal_end,
@@ -284,6 +303,7 @@ fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_promised() 
         station: Id::from_number(Kind::ChargingStation, 1),
         evse: "1".into(),
         connector: "1".into(),
+        is_of_network: false,
         window: Window {
             from: at("2026-03-01T11:00:00Z"),
             until: at("2026-03-01T12:00:00Z"),
@@ -314,6 +334,7 @@ fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_f
         station: Id::from_number(Kind::ChargingStation, 1),
         evse: "1".into(),
         connector: "1".into(),
+        is_of_network: false,
         window: Window {
             from: reservation.object.ideal_start,
             until: reservation.object.ideal_end,

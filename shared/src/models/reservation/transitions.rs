@@ -1,6 +1,7 @@
 //! The transitions of a reservation. Each checks the state, changes the object and its internal state, and records its event.
 
 use super::assignment::{Assignment, MatchSummary};
+use super::outward::OutwardReservation;
 use super::request::{ReservationChange, ReservationRequest, check_start, coded};
 use super::{FailedReason, Fee, GRACE, PaidFee, RETRY, Reservation, ReservationStatus};
 use crate::error::{Code, Result};
@@ -71,7 +72,9 @@ impl Stored<Reservation> {
         self.object.connector = Some(assignment.connector.clone());
         self.internal.evse = Some(assignment.evse.clone());
         self.internal.awaiting_rematch = false;
-        self.internal.next_action_at = Some(assignment.window.from.plus_millis(GRACE));
+        let outward = OutwardReservation::of(&self.object.id, assignment, now);
+        self.internal.outward = assignment.is_of_network.then_some(outward);
+        self.internal.next_action_at = self.next_step(now);
     }
 
     /// What an attempt to confirm reads besides the reservation.
@@ -120,10 +123,10 @@ impl Stored<Reservation> {
     /// of them is made.
     fn next_attempt(&self, now: Timestamp) -> Timestamp {
         let due = self.internal.next_action_at.filter(|due| *due <= now);
-        let next = due.unwrap_or(now).plus_millis(RETRY);
+        let next = due.unwrap_or(now).plus(RETRY);
         match next > now {
             true => next,
-            false => now.plus_millis(RETRY),
+            false => now.plus(RETRY),
         }
     }
 
@@ -153,12 +156,23 @@ impl Stored<Reservation> {
     }
 
     /// Keeps the reserved connector, because it is in order again.
-    pub fn reinstate(&mut self) {
+    pub fn reinstate(&mut self, now: Timestamp) {
         self.internal.awaiting_rematch = false;
-        self.internal.next_action_at = self
-            .object
-            .reserved_start
-            .map(|start| start.plus_millis(GRACE));
+        self.internal.next_action_at = self.next_step(now);
+    }
+
+    /// When something is to be done about a reserved connector: its network has to be told, or the vehicle has not come.
+    fn next_step(&self, now: Timestamp) -> Option<Timestamp> {
+        match &self.internal.outward {
+            Some(outward) => Some(outward.next_action_at(now)),
+            None => self.expires_at(),
+        }
+    }
+
+    /// When a confirmed reservation expires unless the vehicle has come.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        let start = self.object.reserved_start?;
+        Some(start.plus(GRACE))
     }
 
     /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.

@@ -402,7 +402,9 @@ class ChargeCardEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["charge_card.created", "charge_card.deleted", "charge_card.updated"]
@@ -424,7 +426,7 @@ class ChargeCardUpdateParams(TypedDict):
 
 class ChargingSession(ApiObject):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "vehicle": "Vehicle"}
+    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "price_check": "PriceCheck", "vehicle": "Vehicle"}
 
     amount_due: int
     """Minor units of `currency` not yet paid; live while the session is active."""
@@ -442,6 +444,11 @@ class ChargingSession(ApiObject):
     session is active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to
     `net` and their `tax` to `tax`. Empty where the station has no prices.
     """
+    cost_source: CostSource | None
+    """Where the amounts come from; null where there are none, and in sessions of earlier releases. At a
+    network's station the amounts are final when they come from a CDR, and three days after the end of the
+    session without one.
+    """
     country: str
     """Two-letter ISO 3166-1 code."""
     created: str
@@ -455,7 +462,9 @@ class ChargingSession(ApiObject):
     ends_by_reason: EndReason | None
     """Why it ends then."""
     energy_consumed: int
-    """Wh; live while the session is active."""
+    """Wh; live while the session is active. At a network's station it is what the network has reported."""
+    failed_reason: SessionFailedReason | None
+    """Why a session at a network's station failed."""
     fleet: str | Fleet
     id: str
     """Opaque."""
@@ -469,13 +478,19 @@ class ChargingSession(ApiObject):
     payment_method: str | PaymentMethod | None
     power: float
     """kW at which the vehicle charges: the most that connector and vehicle have in common."""
+    price_check: PriceCheck | None
+    """The price that a network bills compared with the price by the tariff that the station had when the session
+    began; null where the network has billed nothing, and where the tariff is not known.
+    """
     reservation: str | None
     """The reservation that the session fulfils."""
     session_ended: str | None
-    """Null while active."""
+    """Null while pending or active."""
     session_limit: int | None
     """Wh at which the session stops by itself."""
     session_started: str
+    """When the session began; while it is pending, when it was asked for."""
+    started_by: StartedBy
     status: SessionStatus
     tax: int
     """Minor units of tax in `currency`; live while the session is active."""
@@ -517,7 +532,9 @@ class ChargingSessionEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated"]
@@ -525,7 +542,7 @@ class ChargingSessionEvent(ApiObject):
 
 class ChargingSessionWithWarnings(ChargingSession):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "policy_warnings": "PolicyWarning", "vehicle": "Vehicle"}
+    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "policy_warnings": "PolicyWarning", "price_check": "PriceCheck", "vehicle": "Vehicle"}
 
     policy_warnings: list[PolicyWarning]
     """What policies in suggestion mode have against it; empty when nothing speaks against it."""
@@ -618,6 +635,9 @@ class CostLine(ApiObject):
     unit_price: float
     """Minor units of `currency` for one `unit`, as the station states it."""
 
+
+CostSource = Literal["cdr", "network_session", "tariff"]
+"""Where the amounts of a session come from."""
 
 class DeletedApiKey(ApiObject):
     __slots__ = ()
@@ -757,7 +777,9 @@ class DriverEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated"]
@@ -944,7 +966,9 @@ class FleetEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["fleet.created", "fleet.deleted", "fleet.updated"]
@@ -1031,7 +1055,7 @@ class Invoice(ApiObject):
     id: str
     """Opaque."""
     line_items: list[LineItem]
-    """One for each session and each fee, the newest first; at most 100 are shown here."""
+    """One for each session, each fee and each adjustment, the newest first; at most 100 are shown here."""
     line_items_has_more: bool
     """Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all."""
     metadata: dict[str, str]
@@ -1076,7 +1100,9 @@ class InvoiceEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided"]
@@ -1101,10 +1127,11 @@ class InvoiceUpdateParams(TypedDict):
 class LineItem(ApiObject):
     """One entry of an invoice."""
     __slots__ = ()
+    _types: ClassVar[Mapping[str, str]] = {"price_check": "PriceCheck"}
 
     amount: int
     """Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
-    `cost_breakdown`.
+    `cost_breakdown`; an adjustment is below zero where a charging network has credited something.
     """
     charging_session: str | None
     """Null for the fee of a reservation."""
@@ -1123,9 +1150,13 @@ class LineItem(ApiObject):
     free: bool
     """Whether the session was free of charge: `amount` is 0."""
     id: str
-    """The number of the session or the reservation that the line bills."""
+    """The number of the session, the reservation or the adjustment that the line bills."""
     net: int
     """Minor units without tax."""
+    price_check: PriceCheck | None
+    """What a charging network bills for the session, compared with the price by its tariff, as in the session;
+    null for everything else.
+    """
     price_per_kwh: str | None
     """Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several
     energy prices applied.
@@ -1177,7 +1208,9 @@ class MatchRefusals(ApiObject):
     begun already.
     """
     not_reservable: int
-    """The station is not `active`, or none of its EVSEs can be reserved."""
+    """The station is not `active`, or none of its EVSEs can be reserved: its network may have refused this
+    reservation.
+    """
     out_of_order: int
     """Every such connector is `faulted`, `unavailable` or `unknown`."""
     policy: int
@@ -1286,7 +1319,9 @@ class PingEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["ping"]
@@ -1344,7 +1379,9 @@ class PolicyEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["policy.created", "policy.deleted", "policy.updated"]
@@ -1460,6 +1497,18 @@ class Price(ApiObject):
     type: PriceType
 
 
+class PriceCheck(ApiObject):
+    """Two prices of a session, with tax, in minor units of its currency."""
+    __slots__ = ()
+
+    difference: int
+    """`network` less `ours`."""
+    network: int
+    """What the network bills."""
+    ours: int
+    """What the station's tariff amounts to."""
+
+
 PriceType = Literal["ENERGY", "TIME", "PARKING_TIME", "FLAT", "MIN_PRICE", "MAX_PRICE"]
 
 class RefusedStation(ApiObject):
@@ -1471,8 +1520,7 @@ class RefusedStation(ApiObject):
     distance_meters: int
     """Metres from the centre of `location`."""
     location: Point
-    name: str | None
-    """Null where `reason` is `not_connected`: those stations are not read."""
+    name: str
     policy_breach: PolicyWarning | None
     """The rule of a policy that refuses the station, where `reason` is `policy`."""
     reason: MatchFilter
@@ -1535,7 +1583,9 @@ class ReportEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["report.failed", "report.succeeded"]
@@ -1800,7 +1850,9 @@ class ReservationEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated"]
@@ -1893,7 +1945,9 @@ class ServiceEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["service.failed", "service.refunded", "service.succeeded"]
@@ -1925,9 +1979,15 @@ class SessionCostLine(ApiObject):
     """Minor units of the session's currency for one `unit`, a decimal number, with tax if `tax_included`."""
 
 
-SessionStatus = Literal["active", "completed", "cancelled", "failed"]
+SessionFailedReason = Literal["network_rejected", "network_timeout", "not_plugged_in", "out_of_order", "other"]
+"""Why a session at a network's station failed."""
+
+SessionStatus = Literal["pending", "active", "completed", "cancelled", "failed"]
 
 SignatureTimestamp = Literal["rfc3339", "unix"]
+
+StartedBy = Literal["api", "card"]
+"""How a session was started."""
 
 class StationNetwork(ApiObject):
     """A party of a charging network, by its OCPI identifiers."""
@@ -2038,7 +2098,9 @@ class VehicleEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["vehicle.created", "vehicle.deleted", "vehicle.updated"]
@@ -2182,7 +2244,9 @@ class WebhookEndpointEvent(ApiObject):
     livemode: bool
     object: Literal["event"]
     pending_webhooks: int
-    """Deliveries not yet acknowledged or given up."""
+    """Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is
+    counted on reading.
+    """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
     type: Literal["webhook_endpoint.disabled"]
@@ -2412,6 +2476,7 @@ __all__ = [
     "ConnectorStatus",
     "ConnectorType",
     "CostLine",
+    "CostSource",
     "DeletedApiKey",
     "DeletedChargeCard",
     "DeletedDriver",
@@ -2492,6 +2557,7 @@ __all__ = [
     "Position",
     "PositionReading",
     "Price",
+    "PriceCheck",
     "PriceType",
     "RefusedStation",
     "Report",
@@ -2523,8 +2589,10 @@ __all__ = [
     "ServiceEvent",
     "ServiceEventData",
     "SessionCostLine",
+    "SessionFailedReason",
     "SessionStatus",
     "SignatureTimestamp",
+    "StartedBy",
     "StationNetwork",
     "StationStatus",
     "Subscription",

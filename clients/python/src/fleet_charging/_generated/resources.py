@@ -63,7 +63,7 @@ class ChargingSessionsListQuery(TypedDict, total=False):
     """How many objects a page holds."""
     page: str
     """A token from `next_page_url` or `previous_page_url`."""
-    status: Literal["active", "completed", "cancelled", "failed"]
+    status: Literal["pending", "active", "completed", "cancelled", "failed"]
     """Objects of this status."""
     vehicle: str
     """The id of a vehicle: objects that belong to it."""
@@ -374,10 +374,11 @@ class ChargingSessions:
         return self._http.list("ChargingSession", "/v1/charging_sessions", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargingSessionCreateParams]) -> models.ChargingSessionWithWarnings:
-        """Starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the station
-        must be connected to its charging network; without one the start is refused with
-        `charging_session_conflict`. `expand` takes `charging_station`, `driver`, `fleet`, `payment_method`,
-        `vehicle` and paths that go on from them.
+        """Starts charging a vehicle on a connector. At the station of a charging network the session is
+        `pending`: the network is asked to start it, and it becomes `active` when the network reports that it
+        has begun, or `failed`, within five minutes. At other stations test mode simulates the charge, and
+        live mode refuses it with `charging_session_conflict`. `expand` takes `charging_station`, `driver`,
+        `fleet`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.ChargingSessionWithWarnings = self._http.request("ChargingSessionWithWarnings", "POST", "/v1/charging_sessions", expand=expand, options=options, body=params)
         return result
@@ -390,8 +391,10 @@ class ChargingSessions:
         return result
 
     def stop(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.ChargingSession:
-        """Ends an active session. In test mode this unplugs the vehicle as well. `expand` takes
-        `charging_station`, `driver`, `fleet`, `payment_method`, `vehicle` and paths that go on from them.
+        """Ends an active session, and cancels a pending one. At the station of a charging network the network is
+        asked to end the session, which stays `active` until the network reports its end. Simulated vehicles
+        are unplugged as well. `expand` takes `charging_station`, `driver`, `fleet`, `payment_method`,
+        `vehicle` and paths that go on from them.
         """
         result: models.ChargingSession = self._http.request("ChargingSession", "POST", f"/v1/charging_sessions/{quote(id, safe='')}/stop", expand=expand, options=options, body={})
         return result
@@ -1092,10 +1095,11 @@ class AsyncChargingSessions:
         return self._http.list("ChargingSession", "/v1/charging_sessions", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargingSessionCreateParams]) -> models.ChargingSessionWithWarnings:
-        """Starts charging a vehicle on a connector. Test mode simulates the charge. In live mode the station
-        must be connected to its charging network; without one the start is refused with
-        `charging_session_conflict`. `expand` takes `charging_station`, `driver`, `fleet`, `payment_method`,
-        `vehicle` and paths that go on from them.
+        """Starts charging a vehicle on a connector. At the station of a charging network the session is
+        `pending`: the network is asked to start it, and it becomes `active` when the network reports that it
+        has begun, or `failed`, within five minutes. At other stations test mode simulates the charge, and
+        live mode refuses it with `charging_session_conflict`. `expand` takes `charging_station`, `driver`,
+        `fleet`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.ChargingSessionWithWarnings = await self._http.request("ChargingSessionWithWarnings", "POST", "/v1/charging_sessions", expand=expand, options=options, body=params)
         return result
@@ -1108,8 +1112,10 @@ class AsyncChargingSessions:
         return result
 
     async def stop(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.ChargingSession:
-        """Ends an active session. In test mode this unplugs the vehicle as well. `expand` takes
-        `charging_station`, `driver`, `fleet`, `payment_method`, `vehicle` and paths that go on from them.
+        """Ends an active session, and cancels a pending one. At the station of a charging network the network is
+        asked to end the session, which stays `active` until the network reports its end. Simulated vehicles
+        are unplugged as well. `expand` takes `charging_station`, `driver`, `fleet`, `payment_method`,
+        `vehicle` and paths that go on from them.
         """
         result: models.ChargingSession = await self._http.request("ChargingSession", "POST", f"/v1/charging_sessions/{quote(id, safe='')}/stop", expand=expand, options=options, body={})
         return result

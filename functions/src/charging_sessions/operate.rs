@@ -1,0 +1,361 @@
+//! Charging sessions at the stations of networks: commands to the network, and what a change of the session brings with it. See
+//! [`shared::models::charging_session::network`] for the life cycle.
+//!
+//! A session's row says when something has to be done; the relay sends a message for that moment, and the sweeper sends it again if it was
+//! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
+
+use shared::charging::calendar::CalendarOwner;
+use shared::charging::session::HOLD;
+use shared::models::charging_session::network::{LONGEST, START_PATIENCE};
+use shared::models::charging_session::{
+    ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
+};
+use shared::models::driver::Driver;
+use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::stored::Stored;
+use shared::ocpi::command::{CommandType, ResponseType};
+use shared::ocpi::party::PartyId;
+use shared::origin::{Origin, Tenant};
+use shared::ports::network::{
+    Answer, Network as _, Place, Rejection, StartRequest, StopRequest, Subject,
+};
+use shared::store::UnitOfWork;
+use shared::store::calendars::CalendarHold;
+use shared::store::networks::SentCommand;
+use shared::window::Window;
+use shared::{App, Error, Id};
+
+use super::end::fulfilled;
+use crate::networks::{operator, tokens};
+
+/// How often a session is read again that somebody else changes in the meantime.
+const TRIES: usize = 5;
+
+/// Does what a session waits for, if it is due.
+///
+/// # Errors
+/// `Contended` if the session changes in the meantime, `Unavailable` if DynamoDB cannot be reached: the message comes again.
+pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+        return Ok(());
+    };
+    let due = row.internal.next_action_at;
+    let is_due = due.is_some_and(|due| due <= origin.now);
+    let Some(network) = row.internal.network.clone().filter(|_| is_due) else {
+        return Ok(());
+    };
+    let before = row.clone();
+    if network
+        .stop
+        .and_then(|stop| stop.next)
+        .is_some_and(|next| next <= origin.now)
+    {
+        return send_stop(app, &origin, row, &network).await;
+    }
+    match row.object.status {
+        SessionStatus::Pending => return start(app, &origin, row, &network).await,
+        SessionStatus::Active => {
+            let lasts = origin.now.since(row.object.session_started);
+            if lasts >= LONGEST && row.ask_stop(origin.now) {
+                return send_stop(app, &origin, row, &network).await;
+            }
+        }
+        SessionStatus::Completed => {
+            row.close_without_cdr(origin.now);
+        }
+        SessionStatus::Cancelled | SessionStatus::Failed => row.plan(origin.now),
+    }
+    let tx = change(app, &origin, &before, &mut row).await?;
+    tx.commit_without_response().await
+}
+
+/// Has the network start a session, once; or gives it up at its deadline.
+async fn start(
+    app: &App,
+    origin: &Origin,
+    mut row: Stored<ChargingSession>,
+    network: &NetworkSession,
+) -> Result<(), Error> {
+    let now = origin.now;
+    let is_late = now.since(row.object.created) >= START_PATIENCE;
+    if network.start_sent.is_some() || is_late {
+        let before = row.clone();
+        row.give_up_start(now);
+        let tx = change(app, origin, &before, &mut row).await?;
+        return tx.commit_without_response().await;
+    }
+    let tenant = &origin.tenant;
+    let driver = app.store.load::<Driver>(tenant, &row.object.driver).await?;
+    let token = tokens::of_driver(app, tenant, &driver.object).await?;
+    row.mark_start_sent(now);
+    let mut tx = app.store.begin(origin);
+    tx.save(&mut row)?;
+    tx.commit_without_response().await?;
+    let request = StartRequest {
+        subject: subject(tenant, &row.object.id),
+        place: Place {
+            location_id: network.location_id.clone(),
+            evse_uid: network.evse_uid.clone(),
+            connector_id: network.connector_id.clone(),
+        },
+        token,
+    };
+    let answer = match operator::of_party(app, tenant.mode, party(network)?).await? {
+        Some(operator) => operator.start(&request).await?,
+        None => Answer::Rejected(Rejection::NotSent),
+    };
+    let reason = match answer {
+        Answer::Accepted | Answer::Pending { .. } => return Ok(()),
+        Answer::Rejected(Rejection::Refused | Rejection::Unknown | Rejection::NotSupported) => {
+            SessionFailedReason::NetworkRejected
+        }
+        Answer::Rejected(Rejection::Failed | Rejection::NotSent) => SessionFailedReason::Other,
+    };
+    let now = app.now();
+    update(app, tenant, &row.object.id, |row| {
+        row.fail_start(reason, now)
+    })
+    .await
+}
+
+/// Has the network end a session.
+async fn send_stop(
+    app: &App,
+    origin: &Origin,
+    mut row: Stored<ChargingSession>,
+    network: &NetworkSession,
+) -> Result<(), Error> {
+    row.mark_stop_sent(origin.now);
+    let mut tx = app.store.begin(origin);
+    tx.save(&mut row)?;
+    tx.commit_without_response().await?;
+    let Some(session_id) = network.session_id.clone() else {
+        return Ok(());
+    };
+    let request = StopRequest {
+        subject: subject(&origin.tenant, &row.object.id),
+        session_id,
+    };
+    if let Some(operator) = operator::of_party(app, origin.tenant.mode, party(network)?).await? {
+        // Whatever the answer is: the session ends when the network reports its end.
+        operator.stop(&request).await?;
+    }
+    Ok(())
+}
+
+/// Works on the response to a command, or on its result.
+///
+/// # Errors
+/// As [`handle`].
+pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error> {
+    if command.command != CommandType::StartSession {
+        // A session ends when the network reports its end.
+        return Ok(());
+    }
+    let Subject { tenant, id } = &command.subject;
+    let now = app.now();
+    let is_refused = command
+        .response
+        .is_some_and(|response| response != ResponseType::Accepted);
+    if is_refused {
+        let reason = SessionFailedReason::NetworkRejected;
+        return update(app, tenant, id, |row| row.fail_start(reason, now)).await;
+    }
+    let Some(result) = command.result() else {
+        return Ok(());
+    };
+    let failure = result.failure();
+    let is_accepted = result == shared::ocpi::command::ResultType::Accepted;
+    update(app, tenant, id, |row| match failure {
+        Some(reason) => row.fail_start(reason, now),
+        None => is_accepted && row.accept_start(),
+    })
+    .await
+}
+
+/// Ends a session because a driver asks for it: a pending one is cancelled, and for an active one the network is asked.
+///
+/// # Errors
+/// `charging_session_state_conflict` in any other state.
+pub async fn stop<'a>(
+    app: &'a App,
+    origin: &'a Origin,
+    mut row: Stored<ChargingSession>,
+) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
+    let before = row.clone();
+    match row.object.status {
+        SessionStatus::Pending => row.cancel(origin.now)?,
+        SessionStatus::Active => {
+            row.ask_stop(origin.now);
+        }
+        _ => {
+            let message = "Only a pending or active session can be stopped.";
+            return Err(wrong_state(message));
+        }
+    }
+    let tx = change(app, origin, &before, &mut row).await?;
+    Ok((row.object, tx))
+}
+
+/// Makes a transition that says whether it changed anything, on the session as it is by then.
+async fn update(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+    transition: impl Fn(&mut Stored<ChargingSession>) -> bool,
+) -> Result<(), Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    for _ in 0..TRIES {
+        let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+            return Ok(());
+        };
+        let before = row.clone();
+        if !transition(&mut row) {
+            return Ok(());
+        }
+        let tx = change(app, &origin, &before, &mut row).await?;
+        match tx.commit_without_response().await {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// The writes of a session that was changed, and what follows from the change: its time in the calendars, the reservation that it fulfils,
+/// and the totals of its fleet. `before` is the session as it was; one that is not in the table is created.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn change<'a>(
+    app: &'a App,
+    origin: &'a Origin,
+    before: &Stored<ChargingSession>,
+    row: &mut Stored<ChargingSession>,
+) -> Result<UnitOfWork<'a>, Error> {
+    use SessionStatus::{Active, Completed};
+    let mut tx = app.store.begin(origin);
+    let now = origin.now;
+    let was = (before.version > 0).then_some(before.object.status);
+    let is = row.object.status;
+    if is == Active {
+        keep_hold(app, &mut tx, row, now).await?;
+    } else if !is.is_open() {
+        let held = CalendarHold::of_session(before);
+        let mut released = Vec::new();
+        if before
+            .internal
+            .network
+            .as_ref()
+            .is_some_and(|one| one.hold.is_some())
+            && now < held.window.until
+        {
+            released.push(held);
+        }
+        if was != Some(Completed)
+            && is == Completed
+            && let Some(mut reservation) =
+                fulfilled(app, origin, row.internal.reservation.as_ref()).await?
+        {
+            reservation.object.charging_session = Some(row.object.id.clone());
+            released.extend(CalendarHold::of_reservation(&reservation));
+            tx.save(&mut reservation)?;
+        }
+        tx.release_all(&released).await?;
+    }
+    if is == Active && was != Some(Active) {
+        fulfil(app, &mut tx, row).await?;
+    }
+    match (was, is) {
+        (Some(Completed), Completed) => {
+            let more = row.object.energy_consumed - before.object.energy_consumed;
+            if more != 0 {
+                tx.correct_energy(&row.object.fleet, more)?;
+            }
+        }
+        (_, Completed) => tx.add_session(&row.object.fleet, row.object.energy_consumed)?,
+        _ => {}
+    }
+    match before.version {
+        0 => tx.create(row)?,
+        _ => tx.save(row)?,
+    }
+    Ok(tx)
+}
+
+/// The reservation that a session has come for is fulfilled by it.
+async fn fulfil(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    row: &Stored<ChargingSession>,
+) -> Result<(), Error> {
+    let Some(id) = &row.internal.reservation else {
+        return Ok(());
+    };
+    let tenant = &tx.origin().tenant;
+    let Some(mut reservation) = app.store.find::<Reservation>(tenant, id).await? else {
+        return Ok(());
+    };
+    let waits = reservation.object.status == ReservationStatus::Confirmed
+        && reservation.object.charging_session.is_none();
+    if waits {
+        reservation.fulfil(&row.object.id);
+        tx.save(&mut reservation)?;
+    }
+    Ok(())
+}
+
+/// Keeps the EVSE and the vehicle for an active session in the calendars, 20 minutes at a time, as far as no other has them.
+async fn keep_hold(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    row: &mut Stored<ChargingSession>,
+    now: shared::Timestamp,
+) -> Result<(), Error> {
+    let Some(network) = &row.internal.network else {
+        return Ok(());
+    };
+    if network.hold.is_some_and(|hold| now < hold.until) {
+        return Ok(());
+    }
+    let (mode, next) = (tx.origin().tenant.mode, now.plus(HOLD));
+    let mut wanted = CalendarHold::of_session(row);
+    wanted.window = Window {
+        from: network.hold.map_or(now, |hold| hold.from),
+        until: next,
+    };
+    let calendars = app.store.calendars(mode, wanted.pages().collect()).await?;
+    let is_ours =
+        |holder: &Id| *holder == row.object.id || Some(holder) == row.internal.reservation.as_ref();
+    let entries = |owner: &CalendarOwner| calendars.entries(owner);
+    let others = wanted.owners.iter().flat_map(entries);
+    let taken = others.filter(|one| !is_ours(&one.holder) && now < one.window.until);
+    let until = taken.map(|one| one.window.from).min();
+    let until = until.map_or(next, |from| from.min(next));
+    // Where somebody else has the time already, there is nothing to keep.
+    let hold = (now < until).then_some(Window {
+        until,
+        ..wanted.window
+    });
+    if let Some(network) = row.internal.network.as_deref_mut() {
+        network.hold = hold;
+    }
+    row.plan(now);
+    if hold.is_some() {
+        tx.hold(&calendars, &CalendarHold::of_session(row))?;
+    }
+    Ok(())
+}
+
+fn subject(tenant: &Tenant, id: &Id) -> Subject {
+    Subject {
+        tenant: tenant.clone(),
+        id: id.clone(),
+    }
+}
+
+/// The party that operates a session's station.
+pub fn party(network: &NetworkSession) -> Result<PartyId, Error> {
+    PartyId::new(&network.country_code, &network.party_id).map_err(Error::internal)
+}

@@ -1,0 +1,219 @@
+//! A confirmed reservation at the network of its station: RESERVE_NOW, its result, and CANCEL_RESERVATION
+//! ([`shared::models::reservation::outward`] describes the life cycle).
+//!
+//! The messages come to `operate-network`, which may talk to networks: when a reservation is to be sent, when the result of its command
+//! has arrived or is lost, and when it has ended.
+
+use shared::models::charging_station::ChargingStation;
+use shared::models::driver::Driver;
+use shared::models::reservation::Reservation;
+use shared::models::reservation::outward::{OutwardReservation, OutwardState};
+use shared::models::stored::Stored;
+use shared::ocpi::command::ResultType;
+use shared::origin::{Origin, Tenant};
+use shared::ports::network::{Answer, CancelRequest, ReserveRequest, Subject};
+use shared::store::networks::SentCommand;
+use shared::{App, Error, Id};
+
+use crate::charge_cards;
+use crate::networks::operator;
+
+/// How often a reservation is read again that somebody else changes in the meantime.
+const TRIES: usize = 8;
+
+/// Takes the next step of a reservation at its network: sends it, or looks what became of it.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached: the message comes again.
+pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    for _ in 0..TRIES {
+        let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
+            return Ok(());
+        };
+        let now = app.now();
+        let done = match row.is_outward_due(now) {
+            true => send(app, tenant, row).await,
+            false => look(app, tenant, row).await,
+        };
+        match done {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
+}
+
+async fn save(app: &App, tenant: &Tenant, row: &mut Stored<Reservation>) -> Result<(), Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.save(row)?;
+    tx.commit_without_response().await
+}
+
+/// Sends RESERVE_NOW, and notes the response.
+async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Result<(), Error> {
+    let Some(outward) = row.outward().cloned() else {
+        return Ok(());
+    };
+    let station = app
+        .store
+        .find::<ChargingStation>(tenant, &outward.station)
+        .await?;
+    let driver = app.store.find::<Driver>(tenant, &row.object.driver).await?;
+    let request = match (&station, driver) {
+        (Some(station), Some(driver)) => {
+            request(app, tenant, &row, &outward, &station.object, &driver.object).await?
+        }
+        _ => None,
+    };
+    let network = match &station {
+        Some(station) => operator::of_station(app, tenant.mode, &station.object).await?,
+        None => None,
+    };
+    row.begin_outward(app.now());
+    save(app, tenant, &mut row).await?;
+    let answer = match (network, request) {
+        (Some(network), Some(request)) => Some(network.reserve(&request).await?),
+        _ => None,
+    };
+    let (id, now) = (row.object.id.clone(), app.now());
+    let noted = match answer {
+        Some(Answer::Accepted) => {
+            row.accept_outward(None, now);
+            save(app, tenant, &mut row).await
+        }
+        Some(Answer::Pending { command, .. }) => {
+            row.await_outward(command, now);
+            save(app, tenant, &mut row).await
+        }
+        Some(Answer::Rejected(why)) => {
+            tracing::info!(object.id = %id, ?why, "a network refuses a reservation");
+            row.refuse_outward(now);
+            save(app, tenant, &mut row).await
+        }
+        None => {
+            tracing::info!(object.id = %id, "the network of a reservation is not connected");
+            row.refuse_outward(now);
+            save(app, tenant, &mut row).await
+        }
+    };
+    if !matches!(noted, Err(Error::Contended)) {
+        return noted;
+    }
+    // The reservation has changed meanwhile. If it has ended, its cancellation may have arrived before it did.
+    let present = app.store.find::<Reservation>(tenant, &id).await?;
+    let is_wanted = present.is_some_and(|row| {
+        let mut wanted = row.internal.outward.iter();
+        row.object.is_for(&outward.station) && wanted.any(|one| one.id == outward.id)
+    });
+    match is_wanted {
+        true => Err(Error::Contended),
+        false => cancel(app, tenant, &id, &outward.station, &outward.id).await,
+    }
+}
+
+/// What RESERVE_NOW says; none if the connector is not there any more.
+async fn request(
+    app: &App,
+    tenant: &Tenant,
+    row: &Stored<Reservation>,
+    outward: &OutwardReservation,
+    station: &ChargingStation,
+    driver: &Driver,
+) -> Result<Option<ReserveRequest>, Error> {
+    let named = row.object.connector.as_deref();
+    let mut connectors = station.connectors.iter();
+    let connector = connectors.find(|one| Some(one.id.as_str()) == named);
+    let Some(place) = connector.and_then(|connector| operator::place(station, connector)) else {
+        return Ok(None);
+    };
+    Ok(Some(ReserveRequest {
+        subject: Subject {
+            tenant: tenant.clone(),
+            id: row.object.id.clone(),
+        },
+        place,
+        token: charge_cards::app_token(app, tenant, driver).await?,
+        reservation_id: outward.id.clone(),
+        expires: outward.expires,
+    }))
+}
+
+/// Looks what became of RESERVE_NOW.
+async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Result<(), Error> {
+    let Some(outward) = row.outward() else {
+        return Ok(());
+    };
+    let (command, until) = match outward.state.clone() {
+        OutwardState::Due => return Ok(()),
+        OutwardState::Sent { command, until } => (command, Some(until)),
+        OutwardState::Accepted { command } => (command, None),
+    };
+    let sent = match &command {
+        Some(command) => app.store.command(tenant.mode, command).await?,
+        None => None,
+    };
+    let now = app.now();
+    match (result(sent.as_ref()), until) {
+        (Outcome::Kept, Some(_)) => row.accept_outward(command, now),
+        (Outcome::Refused, _) => row.refuse_outward(now),
+        // A result that is lost counts as a refusal; the relay cancels what the network may have kept.
+        (Outcome::Open, Some(until)) if until <= now => row.refuse_outward(now),
+        (Outcome::Open, _) | (Outcome::Kept, None) => return Ok(()),
+    }
+    save(app, tenant, &mut row).await
+}
+
+/// What the results of a RESERVE_NOW say.
+enum Outcome {
+    Open,
+    Kept,
+    Refused,
+}
+
+fn result(sent: Option<&SentCommand>) -> Outcome {
+    let Some(sent) = sent else {
+        return Outcome::Open;
+    };
+    // A network may end a reservation that it has kept.
+    let ended = |result: &ResultType| *result == ResultType::CanceledReservation;
+    if sent.results.iter().any(|one| ended(&one.result)) {
+        return Outcome::Refused;
+    }
+    match sent.result() {
+        None | Some(ResultType::Timeout) => Outcome::Open,
+        Some(ResultType::Accepted) => Outcome::Kept,
+        Some(_) => Outcome::Refused,
+    }
+}
+
+/// Sends CANCEL_RESERVATION. A network that does not know the reservation, or refuses, is not asked again: it expires by itself.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached: the message comes again.
+pub async fn cancel(
+    app: &App,
+    tenant: &Tenant,
+    reservation: &Id,
+    station: &Id,
+    outward: &str,
+) -> Result<(), Error> {
+    let station = app.store.find::<ChargingStation>(tenant, station).await?;
+    let Some(station) = station else {
+        return Ok(());
+    };
+    let network = operator::of_station(app, tenant.mode, &station.object).await?;
+    let Some(network) = network else {
+        return Ok(());
+    };
+    let request = CancelRequest {
+        subject: Subject {
+            tenant: tenant.clone(),
+            id: reservation.clone(),
+        },
+        reservation_id: outward.to_owned(),
+    };
+    let answer = network.cancel(&request).await?;
+    tracing::info!(object.id = %reservation, ?answer, "a reservation was cancelled at its network");
+    Ok(())
+}

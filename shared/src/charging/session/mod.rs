@@ -1,0 +1,364 @@
+//! Charging sessions as they come about: who and what takes part, what a simulated session has charged (`simulated`), and what follows
+//! from the reports and CDRs of a network (`network`). The life cycle is described in [`crate::models::charging_session`].
+
+mod network;
+mod simulated;
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroU32;
+
+use super::calendar::Entry;
+use super::tariff::{self, Line};
+use super::{opening_hours, simulation};
+use crate::error::{Code, Error, Result};
+use crate::id::{Id, Kind};
+use crate::models::charging_session::{
+    ChargingSession, CostSource, EndReason, Names, NetworkSession, NewChargingSession,
+    SessionCostLine, SessionInternal, SessionStatus, StartedBy,
+};
+use crate::models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
+use crate::models::driver::Driver;
+use crate::models::event_type::EventType;
+use crate::models::fleet::Fleet;
+use crate::models::payment_method::PaymentMethod;
+use crate::models::reservation::Reservation;
+use crate::models::stored::Stored;
+use crate::models::vehicle::Vehicle;
+use crate::money::Currency;
+use crate::operation::Operation;
+use crate::time::{DAY, SECOND, SignedDuration, Timestamp, millis, minutes};
+use crate::window::Window;
+
+pub use network::{CardSession, Outcome};
+
+/// How long before its reserved start a vehicle counts as come for its reservation.
+const EARLY: SignedDuration = minutes(15);
+
+/// The maximum duration of a session.
+pub const LONGEST: SignedDuration = DAY;
+
+/// By how much the hold of a parked vehicle is extended at a time: less than the half hour before its window
+/// at which a reservation is matched, so that a parked vehicle does not keep others from reserving its connector.
+pub const HOLD: SignedDuration = minutes(20);
+
+impl SessionCostLine {
+    pub(super) fn of(line: &Line) -> Self {
+        Self {
+            kind: line.kind,
+            description: line.description().to_owned(),
+            quantity: line.quantity.to_string(),
+            unit: line.unit().to_owned(),
+            unit_price: line.unit_price.to_string(),
+            tax_included: line.tax_included,
+            tax_percent: line.tax_percent.to_string(),
+            net: line.net,
+            tax: line.tax,
+            gross: line.gross,
+        }
+    }
+}
+
+/// The driver, the vehicle, the station and everything else that a session depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Parties<'a> {
+    pub station: &'a ChargingStation,
+    pub connector: &'a Connector,
+    pub driver: &'a Driver,
+    pub vehicle: &'a Vehicle,
+    pub fleet: &'a Fleet,
+    pub payment_method: Option<&'a PaymentMethod>,
+    /// The vehicle's state of charge in percent, if it was ever read.
+    pub battery_level: Option<f64>,
+    /// What is billed in where the station has prices in it.
+    pub currency: Currency,
+    /// What operates the station.
+    pub operation: Operation,
+}
+
+/// What the calendars of the EVSE and the vehicle hold, from the day a session begins.
+#[derive(Debug, Clone, Copy)]
+pub struct CalendarEntries<'a> {
+    pub evse: &'a [Entry],
+    pub vehicle: &'a [Entry],
+    /// The reservation that the session fulfils.
+    pub arriving: Option<&'a Reservation>,
+}
+
+/// The reservations by which this vehicle may be expected at a station now: from 15 minutes before their start.
+pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
+    let expected = vehicle.iter().filter(|entry| {
+        entry.holder.is(Kind::Reservation)
+            && entry.window.from.plus(-EARLY) <= now
+            && now < entry.window.until
+    });
+    let mut holders: Vec<Id> = expected.map(|entry| entry.holder.clone()).collect();
+    holders.dedup();
+    holders
+}
+
+impl Parties<'_> {
+    /// Checks that a session may start.
+    ///
+    /// # Errors
+    /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for a station
+    /// that nothing operates, or that is not open.
+    fn check(&self, now: Timestamp) -> Result<()> {
+        let Self {
+            station,
+            connector,
+            driver,
+            vehicle,
+            fleet,
+            payment_method,
+            operation,
+            ..
+        } = self;
+        if !driver.is_active() {
+            return Err(Error::invalid("driver", "the driver is not active"));
+        }
+        if !vehicle.is_active() {
+            return Err(Error::invalid("vehicle", "the vehicle is not active"));
+        }
+        if !fleet.is_active() {
+            return Err(Error::invalid(
+                "vehicle",
+                "the vehicle's fleet is not active",
+            ));
+        }
+        if !driver.may_drive(vehicle) {
+            let message = "The driver is neither one of the vehicle's nor in its fleet.";
+            return Err(Code::OwnerScopeInvalid.because(message).at("driver"));
+        }
+        if payment_method.is_some_and(|method| !self.may_pay_with(method)) {
+            let message = "The payment method belongs to another driver or fleet.";
+            return Err(Code::PaymentMethodScopeInvalid
+                .because(message)
+                .at("payment_method"));
+        }
+        if connector.connector_type() != Some(vehicle.charging_standard) {
+            return Err(Error::invalid(
+                "connector",
+                "the connector does not fit the vehicle's charging_standard",
+            ));
+        }
+        if !operation.is_operated() {
+            let message = match station.network {
+                Some(_) => "The station's charging network is not connected.",
+                None => {
+                    "The station is not connected to a charging network. In live mode a session can only be started at a \
+                     connected station; test mode simulates charging."
+                }
+            };
+            return Err(conflict("charging_station", message));
+        }
+        if station.status != StationStatus::Active {
+            return Err(conflict("charging_station", "The station is not active."));
+        }
+        let moment = Window {
+            from: now,
+            until: now.plus(millis(1)),
+        };
+        if !opening_hours::is_open(station, &moment) {
+            return Err(conflict("charging_station", "The station is closed now."));
+        }
+        Ok(())
+    }
+}
+
+impl Parties<'_> {
+    /// Whether the payment method is the driver's, the vehicle's fleet's or the account's.
+    fn may_pay_with(&self, method: &PaymentMethod) -> bool {
+        match (&method.driver, &method.fleet) {
+            (Some(owner), _) => *owner == self.driver.id,
+            (None, Some(owner)) => *owner == self.vehicle.fleet,
+            (None, None) => true,
+        }
+    }
+}
+
+impl CalendarEntries<'_> {
+    /// Until when the connector is free from now on; none if no later reservation exists.
+    ///
+    /// # Errors
+    /// `charging_session_conflict` when the connector is busy, out of order or another's now, or the vehicle charges.
+    fn free_until(&self, connector: &Connector, now: Timestamp) -> Result<Option<Timestamp>> {
+        // A session that began a moment after `now` has overtaken this one: its time counts as well.
+        let holds = |entry: &&Entry| {
+            let begun = entry.window.from <= now || entry.holder.is(Kind::ChargingSession);
+            begun && now < entry.window.until
+        };
+        let mut charging = self.vehicle.iter().filter(holds);
+        if charging.any(|entry| entry.holder.is(Kind::ChargingSession)) {
+            return Err(conflict("vehicle", "The vehicle is charging already."));
+        }
+        let is_ours = |entry: &&Entry| {
+            self.arriving
+                .is_some_and(|reservation| entry.holder == reservation.id)
+        };
+        let others = || self.evse.iter().filter(|entry| !is_ours(entry));
+        let ours = || self.evse.iter().filter(is_ours);
+        match connector.status {
+            ConnectorStatus::Available | ConnectorStatus::Reserved => {}
+            ConnectorStatus::Occupied => {
+                return Err(conflict("connector", "The connector's EVSE is occupied."));
+            }
+            ConnectorStatus::Unavailable | ConnectorStatus::Faulted | ConnectorStatus::Unknown => {
+                return Err(conflict("connector", "The connector is out of order."));
+            }
+        }
+        let set_aside = connector.status == ConnectorStatus::Reserved && ours().next().is_none();
+        if set_aside || others().any(|entry| holds(&entry)) {
+            return Err(conflict(
+                "connector",
+                "The connector is reserved for another vehicle.",
+            ));
+        }
+        let later = others().map(|entry| entry.window.from);
+        Ok(later.filter(|from| *from > now).min())
+    }
+}
+
+impl ChargingSession {
+    /// A session that begins now, or is asked for now where a network operates the station.
+    ///
+    /// # Errors
+    /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for what is not
+    /// free now, and for a station that nothing operates.
+    pub fn start(
+        new: NewChargingSession,
+        parties: &Parties<'_>,
+        entries: &CalendarEntries<'_>,
+        now: Timestamp,
+    ) -> Result<Stored<Self>> {
+        parties.check(now)?;
+        let free_until = entries.free_until(parties.connector, now)?;
+        let Parties {
+            station,
+            connector,
+            driver,
+            vehicle,
+            ..
+        } = parties;
+        let power = simulation::power(connector, vehicle);
+        let capacity = vehicle.battery_capacity;
+        let room = simulation::energy_between(capacity, parties.battery_level, 100.0);
+        let limit = new.session_limit.map(NonZeroU32::get);
+        let most_energy = room.min(limit.unwrap_or(u32::MAX));
+        let parks = limit.is_none_or(|limit| limit > room);
+        let charged = simulation::time_until(power, most_energy).unwrap_or(LONGEST);
+        let charged = now.plus(charged.clamp(SECOND, LONGEST));
+        let latest = now.plus(LONGEST);
+        let ends = [
+            (!parks).then_some((charged, EndReason::SessionLimit)),
+            opening_hours::closes(station, now, latest)
+                .map(|closes| (closes, EndReason::StationClosing)),
+            free_until.map(|until| (until, EndReason::Reservation)),
+        ];
+        let ends = ends.into_iter().flatten();
+        let (ends_by, reason) = ends
+            .min_by_key(|(at, _)| *at)
+            .filter(|(at, _)| *at < latest)
+            .unwrap_or((latest, EndReason::MaximumDuration));
+        let held_until = ends_by.min(charged);
+        let of_network =
+            network_session(station, connector).filter(|_| parties.operation == Operation::Network);
+        let pending = of_network.is_some();
+        let currency = tariff::currency(&connector.pricing, parties.currency);
+        let mut pricing = connector.pricing.clone();
+        pricing.retain(|price| price.currency == currency);
+        let reservation = entries.arriving.map(|reservation| reservation.id.clone());
+        let session = Self {
+            id: Id::new(Kind::ChargingSession, now),
+            object: Kind::ChargingSession,
+            amount_due: 0,
+            amount_paid: 0,
+            charging_ended: None,
+            charging_station: station.id.clone(),
+            connector: connector.id.clone(),
+            cost_breakdown: Vec::new(),
+            cost_source: (!pending).then_some(CostSource::Tariff),
+            country: station.address.country.clone(),
+            created: now,
+            currency,
+            driver: new.driver,
+            // A network ends its sessions itself.
+            ends_by: (!pending).then_some(ends_by),
+            ends_by_reason: (!pending).then_some(reason),
+            energy_consumed: 0,
+            failed_reason: None,
+            fleet: vehicle.fleet.clone(),
+            invoice: None,
+            net: 0,
+            payment_method: new.payment_method,
+            power: f64::from(power) / 1000.0,
+            price_check: None,
+            reservation: reservation.clone(),
+            session_ended: None,
+            session_limit: limit,
+            session_started: now,
+            started_by: StartedBy::Api,
+            status: match pending {
+                true => SessionStatus::Pending,
+                false => SessionStatus::Active,
+            },
+            tax: 0,
+            updated: now,
+            vehicle: new.vehicle,
+        };
+        let internal = SessionInternal {
+            reservation,
+            evse: Some(connector.evse.clone()),
+            pricing,
+            zone: Some(station.timezone.clone()),
+            power,
+            most_energy,
+            parks,
+            next_action_at: Some(held_until),
+            names: Names {
+                driver: driver.name.clone().into(),
+                registration_plate: vehicle.registration_plate.clone().into(),
+                station: station.name.clone(),
+            },
+            ..SessionInternal::default()
+        };
+        let mut session = Stored::with_internal(session, internal);
+        match of_network {
+            Some(network) => {
+                session.internal.network = Some(Box::new(NetworkSession {
+                    hold: Some(Window {
+                        from: now,
+                        until: held_until,
+                    }),
+                    ..network
+                }));
+                session.plan(now);
+            }
+            None => {
+                session.record(EventType::ChargingSessionStarted);
+                session.object = session.shown(parties.operation, now);
+            }
+        }
+        Ok(session)
+    }
+}
+
+/// What a network needs to know to operate a session at a connector of its station; none for a station without a network.
+pub fn network_session(station: &ChargingStation, connector: &Connector) -> Option<NetworkSession> {
+    let party = station.network.as_ref()?;
+    // `crate::ocpi::location` makes the id of a connector of those of its EVSE and its own.
+    let own = connector.id.strip_prefix(&connector.evse);
+    let own = own.and_then(|rest| rest.strip_prefix('-'));
+    Some(NetworkSession {
+        country_code: party.country_code.clone(),
+        party_id: party.party_id.clone(),
+        location_id: station.location_id.clone()?,
+        evse_uid: connector.evse.clone(),
+        connector_id: own.map(str::to_owned),
+        ..NetworkSession::default()
+    })
+}
+
+fn conflict(param: &str, message: &'static str) -> Error {
+    Code::ChargingSessionConflict.because(message).at(param)
+}

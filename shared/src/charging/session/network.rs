@@ -1,0 +1,436 @@
+//! What follows from the reports and CDRs of a network: the state of a session, its energy, its cost, and what is billed for it.
+
+use jiff::tz::TimeZone;
+
+use super::super::simulation;
+use super::super::tariff::{self, Cost, Course, Usage};
+use super::network_session;
+use crate::fields::text::ZoneName;
+use crate::id::{Id, Kind};
+use crate::models::charging_session::network::{
+    CdrReport, ReportedState, SessionReport, Times, Total, total_of,
+};
+use crate::models::charging_session::{
+    ChargingSession, CostSource, Names, NetworkSession, PriceCheck, SessionCostLine,
+    SessionFailedReason, SessionInternal, SessionStatus, StartedBy,
+};
+use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
+use crate::models::driver::Driver;
+use crate::models::event_type::EventType;
+use crate::models::stored::Stored;
+use crate::models::vehicle::Vehicle;
+use crate::money::Currency;
+use crate::time::{SignedDuration, Timestamp, days, whole_millis};
+
+/// How long after a session was created its price can become final so that invoices find the session. A price that
+/// becomes final later is billed as an adjustment.
+const FOUND: SignedDuration = days(6);
+
+/// What a CDR led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was taken in before.
+    Known,
+    /// It was noted, and nothing follows from it for the amounts.
+    Noted,
+    /// The price of the session is final now.
+    Priced,
+    /// The price was final before, and this is to be billed, or credited, in addition.
+    Adjusted(Total),
+    /// It bills in another currency than the one in which the session was billed. It was not taken in.
+    OtherCurrency,
+}
+
+/// Who and what takes part in a session that was started with a card.
+#[derive(Debug, Clone, Copy)]
+pub struct CardSession<'a> {
+    pub station: &'a ChargingStation,
+    pub connector: &'a Connector,
+    pub driver: &'a Driver,
+    pub vehicle: &'a Vehicle,
+    /// The reservation that the session fulfils.
+    pub reservation: Option<&'a Id>,
+    /// What is billed in until the network says otherwise.
+    pub currency: Currency,
+}
+
+impl ChargingSession {
+    /// A session that a network has reported, and that was started with a card there. It is pending until the report is taken in. None
+    /// for a station without a network.
+    pub fn by_card(card: &CardSession<'_>, now: Timestamp) -> Option<Stored<Self>> {
+        let CardSession {
+            station,
+            connector,
+            driver,
+            vehicle,
+            reservation,
+            currency,
+        } = *card;
+        let currency = tariff::currency(&connector.pricing, currency);
+        let mut pricing = connector.pricing.clone();
+        pricing.retain(|price| price.currency == currency);
+        let power = simulation::power(connector, vehicle);
+        let session = Self {
+            id: Id::new(Kind::ChargingSession, now),
+            object: Kind::ChargingSession,
+            amount_due: 0,
+            amount_paid: 0,
+            charging_ended: None,
+            charging_station: station.id.clone(),
+            connector: connector.id.clone(),
+            cost_breakdown: Vec::new(),
+            cost_source: None,
+            country: station.address.country.clone(),
+            created: now,
+            currency,
+            driver: driver.id.clone(),
+            ends_by: None,
+            ends_by_reason: None,
+            energy_consumed: 0,
+            failed_reason: None,
+            fleet: vehicle.fleet.clone(),
+            invoice: None,
+            net: 0,
+            payment_method: None,
+            power: f64::from(power) / 1000.0,
+            price_check: None,
+            reservation: reservation.cloned(),
+            session_ended: None,
+            session_limit: None,
+            session_started: now,
+            started_by: StartedBy::Card,
+            status: SessionStatus::Pending,
+            tax: 0,
+            updated: now,
+            vehicle: vehicle.id.clone(),
+        };
+        let network = NetworkSession {
+            start_sent: Some(now),
+            ..network_session(station, connector)?
+        };
+        let internal = SessionInternal {
+            reservation: reservation.cloned(),
+            evse: Some(connector.evse.clone()),
+            pricing,
+            zone: Some(station.timezone.clone()),
+            power,
+            names: Names {
+                driver: driver.name.clone().into(),
+                registration_plate: vehicle.registration_plate.clone().into(),
+                station: station.name.clone(),
+            },
+            network: Some(Box::new(network)),
+            ..SessionInternal::default()
+        };
+        Some(Stored::with_internal(session, internal))
+    }
+}
+
+impl Stored<ChargingSession> {
+    /// Applies a report of the network. `elsewhere` is whether the driver or the vehicle takes part in another session that has not ended: then a
+    /// session that was given up is not reopened but stopped. Returns whether anything changed.
+    pub fn take_report(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) -> bool {
+        let before = self.clone();
+        let Some(network) = self.internal.network.as_deref_mut() else {
+            return false;
+        };
+        let is_old = network
+            .reported
+            .is_some_and(|newest| report.last_updated < newest);
+        let is_another = network.session_id.as_deref();
+        let is_another = is_another.is_some_and(|id| !id.eq_ignore_ascii_case(&report.session_id));
+        if is_old || is_another {
+            return false;
+        }
+        network.session_id = Some(report.session_id.clone());
+        network.reported = Some(report.last_updated);
+        let priced = network.final_at.is_some();
+        if !priced {
+            self.follow(report, elsewhere, now);
+        }
+        let changed = self.object != before.object || self.internal != before.internal;
+        if changed {
+            self.object.updated = now;
+        }
+        changed
+    }
+
+    /// Brings a session whose price is not final to the state that the network reports.
+    fn follow(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) {
+        use SessionStatus::{Active, Cancelled, Completed, Failed, Pending};
+        let has_used = report.energy > 0 || report.total.is_some_and(|total| total.gross > 0);
+        match (self.object.status, report.state) {
+            (_, ReportedState::Waiting) | (Completed, ReportedState::Active) => return,
+            (Failed | Cancelled, ReportedState::Invalid) => return,
+            (_, ReportedState::Invalid) => return self.fail(SessionFailedReason::Other, now),
+            (Cancelled, ReportedState::Active) => {
+                self.ask_stop(now);
+                return;
+            }
+            (Failed, ReportedState::Active) if elsewhere => {
+                self.ask_stop(now);
+                return;
+            }
+            (Failed | Cancelled, ReportedState::Completed) if !has_used => return,
+            (Pending | Failed | Cancelled, _) => self.begin(report.started, now),
+            (Active | Completed, _) => {}
+        }
+        let begun = !self.events().is_empty();
+        let shown = (self.object.energy_consumed, self.object.amount_due);
+        let charging = self.object.charging_ended;
+        self.take_figures(report, now);
+        match report.state {
+            ReportedState::Completed if self.object.status == Active => {
+                let ended = report.ended.unwrap_or(report.last_updated);
+                self.complete(ended, now);
+                self.plan(now);
+            }
+            _ => {
+                let is = (self.object.energy_consumed, self.object.amount_due);
+                if !begun && (is != shown || charging != self.object.charging_ended) {
+                    self.record(EventType::ChargingSessionUpdated);
+                }
+                self.plan(now);
+                let limit = self.object.session_limit.map(i64::from);
+                if limit.is_some_and(|limit| self.object.energy_consumed >= limit) {
+                    self.ask_stop(now);
+                }
+            }
+        }
+    }
+
+    /// Makes the session active.
+    fn begin(&mut self, started: Timestamp, now: Timestamp) {
+        let session = &mut self.object;
+        session.status = SessionStatus::Active;
+        session.failed_reason = None;
+        session.session_started = started.min(now);
+        session.session_ended = None;
+        if let Some(network) = self.internal.network.as_deref_mut() {
+            network.stop = None;
+        }
+        self.record(EventType::ChargingSessionStarted);
+    }
+
+    /// Makes an active session completed.
+    fn complete(&mut self, ended: Timestamp, now: Timestamp) {
+        let session = &mut self.object;
+        let ended = ended.min(now).max(session.session_started);
+        session.status = SessionStatus::Completed;
+        session.session_ended = Some(ended);
+        let charging = session.charging_ended.unwrap_or(ended);
+        session.charging_ended = Some(charging.min(ended));
+        session.ends_by = None;
+        session.ends_by_reason = None;
+        if let Some(network) = self.internal.network.as_deref_mut() {
+            network.hold = None;
+            network.stop = None;
+        }
+        self.record(EventType::ChargingSessionCompleted);
+    }
+
+    /// Sets energy, times and cost to what the network reports.
+    fn take_figures(&mut self, report: &SessionReport, now: Timestamp) {
+        self.object.energy_consumed = report.energy;
+        self.object.charging_ended = report.charging_ended.map(|ended| ended.min(now));
+        self.object.session_started = report.started.min(now);
+        self.object.currency = report.currency;
+        if let Some(network) = self.internal.network.as_deref_mut() {
+            network.usage = report.times;
+            network.total = report.total;
+        }
+        let ours = self.price(&self.internal.pricing, report.energy, report.times);
+        let total = report.total.map(|total| Total {
+            net: total.net.max(0),
+            gross: total.gross.max(0),
+        });
+        match total {
+            Some(total) => self.set_cost(total, &ours, CostSource::NetworkSession),
+            None => self.set_cost(total_by(&ours), &ours, CostSource::Tariff),
+        }
+    }
+
+    /// What a session of so much energy and time costs at these prices.
+    fn price(&self, pricing: &[Price], energy: i64, times: Times) -> Cost {
+        let zone = self.internal.zone.as_ref().map(ZoneName::rules);
+        let course = Course {
+            began: self.object.session_started,
+            zone: &zone.unwrap_or(TimeZone::UTC),
+            usage: Usage {
+                energy: energy.max(0).unsigned_abs(),
+                charging: whole_millis(times.charging).max(0).unsigned_abs(),
+                parking: whole_millis(times.parking).max(0).unsigned_abs(),
+            },
+        };
+        tariff::cost(pricing, self.object.currency, course)
+    }
+
+    /// Sets the amounts. Where the tariff explains them, its lines do; else one line says what the network bills.
+    fn set_cost(&mut self, total: Total, ours: &Cost, source: CostSource) {
+        let session = &mut self.object;
+        session.amount_due = total.gross - session.amount_paid;
+        session.net = total.net;
+        session.tax = total.gross - total.net;
+        session.cost_source = Some(source);
+        let is_explained = total_by(ours) == total;
+        session.cost_breakdown = match is_explained {
+            true => ours.lines.iter().map(SessionCostLine::of).collect(),
+            false => vec![billed_line(total)],
+        };
+        self.internal.net = session.net;
+        self.internal.tax = session.tax;
+    }
+
+    /// Applies a CDR.
+    pub fn take_cdr(&mut self, cdr: &CdrReport, now: Timestamp) -> Outcome {
+        let Some(network) = self.internal.network.as_deref_mut() else {
+            return Outcome::Noted;
+        };
+        let id = &cdr.billed.id;
+        if network
+            .cdrs
+            .iter()
+            .any(|known| known.id.eq_ignore_ascii_case(id))
+        {
+            return Outcome::Known;
+        }
+        let is_final = network.final_at.is_some();
+        if is_final && cdr.currency != self.object.currency {
+            return Outcome::OtherCurrency;
+        }
+        network.cdrs.push(cdr.billed.clone());
+        if network.session_id.is_none() {
+            network.session_id.clone_from(&cdr.session_id);
+        }
+        let total = total_of(&network.cdrs);
+        self.object.updated = now;
+        match total {
+            None => Outcome::Noted,
+            Some(total) if is_final => self.adjust_to(total),
+            Some(total) => {
+                let ended_unbilled = matches!(
+                    self.object.status,
+                    SessionStatus::Failed | SessionStatus::Cancelled | SessionStatus::Pending
+                );
+                match ended_unbilled && total.gross == 0 && cdr.energy == 0 {
+                    true => Outcome::Noted,
+                    false => self.take_price(cdr, total, now),
+                }
+            }
+        }
+    }
+
+    /// Makes what the session costs in all so much, by an adjustment.
+    fn adjust_to(&mut self, total: Total) -> Outcome {
+        let billed = Total {
+            net: self.internal.net,
+            gross: self.object.amount_due + self.object.amount_paid,
+        };
+        let Some(network) = self.internal.network.as_deref_mut() else {
+            return Outcome::Noted;
+        };
+        let more = total.minus(billed.plus(network.adjusted));
+        if more == Total::default() {
+            return Outcome::Noted;
+        }
+        network.adjusted = network.adjusted.plus(more);
+        Outcome::Adjusted(more)
+    }
+
+    /// Ends the session with what the network bills.
+    fn take_price(&mut self, cdr: &CdrReport, total: Total, now: Timestamp) -> Outcome {
+        if self.object.status != SessionStatus::Active
+            && self.object.status != SessionStatus::Completed
+        {
+            self.begin(cdr.started, now);
+        }
+        self.object.session_started = cdr.started.min(now);
+        self.object.currency = cdr.currency;
+        self.object.energy_consumed = cdr.energy;
+        self.object.charging_ended = cdr.charging_ended;
+        match self.object.status {
+            SessionStatus::Active => self.complete(cdr.ended, now),
+            _ => {
+                let ended = cdr.ended.min(now).max(self.object.session_started);
+                self.object.session_ended = Some(ended);
+                let charging = self.object.charging_ended.unwrap_or(ended);
+                self.object.charging_ended = Some(charging.min(ended));
+                self.record(EventType::ChargingSessionUpdated);
+            }
+        }
+        let is_priced = |pricing: &[Price]| pricing.iter().any(|one| one.currency == cdr.currency);
+        let pricing = match is_priced(&self.internal.pricing) {
+            true => self.internal.pricing.clone(),
+            false => cdr.pricing.clone(),
+        };
+        let ours = self.price(&pricing, cdr.energy, cdr.times);
+        self.object.price_check =
+            is_priced(&pricing).then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
+        let is_late = now.since(self.object.created) > FOUND;
+        let own = if is_late { Total::default() } else { total };
+        self.set_cost(own, &ours, CostSource::Cdr);
+        if is_late {
+            self.object.cost_breakdown.clear();
+        }
+        self.finish(now);
+        match is_late {
+            true => self.adjust_to(total),
+            false => Outcome::Priced,
+        }
+    }
+
+    /// Makes the price of a completed session final whose CDR has not come: what the network has reported last, else the tariff's. Returns
+    /// whether it was waiting for one.
+    pub fn close_without_cdr(&mut self, now: Timestamp) -> bool {
+        let network = self.internal.network.as_ref();
+        let waits = network.is_some_and(|network| network.final_at.is_none());
+        if self.object.status != SessionStatus::Completed || !waits {
+            return false;
+        }
+        self.object.updated = now;
+        self.record(EventType::ChargingSessionUpdated);
+        self.finish(now);
+        true
+    }
+
+    /// Makes the price final. A session with a payment method is charged now.
+    fn finish(&mut self, now: Timestamp) {
+        if let Some(network) = self.internal.network.as_deref_mut() {
+            network.final_at = Some(now);
+            network.stop = None;
+        }
+        let charged = self.object.payment_method.is_some() && self.object.amount_due > 0;
+        self.internal.next_action_at = charged.then_some(now);
+    }
+}
+
+fn total_by(cost: &Cost) -> Total {
+    Total {
+        net: cost.net,
+        gross: cost.gross,
+    }
+}
+
+/// The line of an amount that the tariff does not explain.
+fn billed_line(total: Total) -> SessionCostLine {
+    use rust_decimal::Decimal;
+    let tax = total.gross - total.net;
+    let percent = Decimal::from(tax.max(0)) * Decimal::ONE_HUNDRED;
+    let percent = percent.checked_div(Decimal::from(total.net));
+    SessionCostLine {
+        kind: PriceType::Flat,
+        description: "Price of the charging network".to_owned(),
+        quantity: "1".to_owned(),
+        unit: "session".to_owned(),
+        unit_price: total.gross.to_string(),
+        tax_included: true,
+        tax_percent: percent
+            .unwrap_or_default()
+            .round_dp(2)
+            .normalize()
+            .to_string(),
+        net: total.net,
+        tax,
+        gross: total.gross,
+    }
+}

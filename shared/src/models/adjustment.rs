@@ -1,0 +1,70 @@
+//! Adjustments: what a charging network bills, or credits, for a session after the session's price was final.
+//!
+//! An adjustment is on the next invoice as a line of its own. It never changes, and is on at most one invoice that is not void.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::charging_session::ChargingSession;
+use super::charging_session::network::Total;
+use super::invoice::line_item::LineItem;
+use super::stored::{Object, Stored};
+use crate::id::{Id, Kind};
+use crate::money::Currency;
+use crate::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Adjustment {
+    pub id: Id,
+    pub object: Kind,
+    /// What the network calls the CDR.
+    pub cdr: String,
+    pub charging_session: Id,
+    pub created: Timestamp,
+    pub currency: Currency,
+    pub fleet: Id,
+    /// The line of the invoice that bills it; its amount is below zero for a credit.
+    pub line: LineItem,
+}
+
+/// The internal state of an adjustment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdjustmentInternal {
+    /// The invoice that has claimed it.
+    #[serde(default)]
+    pub invoice: Option<Id>,
+}
+
+impl Object for Adjustment {
+    type Internal = AdjustmentInternal;
+
+    const KIND: Kind = Kind::Adjustment;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+impl Adjustment {
+    /// What a CDR adds to the price of a session that has ended; none for one that has not.
+    pub fn of_session(
+        session: &Stored<ChargingSession>,
+        more: Total,
+        cdr: &str,
+        now: Timestamp,
+    ) -> Option<Stored<Self>> {
+        let id = Id::new(Kind::Adjustment, now);
+        let line = LineItem::of_adjustment(&id, session, more, cdr)?;
+        let session = &session.object;
+        Some(Stored::new(Self {
+            id,
+            object: Kind::Adjustment,
+            cdr: cdr.to_owned(),
+            charging_session: session.id.clone(),
+            created: now,
+            currency: session.currency,
+            fleet: session.fleet.clone(),
+            line,
+        }))
+    }
+}

@@ -1,0 +1,272 @@
+//! Sessions at the station of a charging network: what is asked of the network, and what it has said so far.
+//!
+//! Terms:
+//! - A *report* is what a network says of a session (an OCPI Session).
+//! - A *CDR* (charge detail record) is what a network bills. It never changes; a wrong one is credited by another.
+//! - The price is *final* when it may be invoiced. What a network bills after that becomes adjustments.
+//!
+//! Life cycle. A session that is started through the API is `pending`: START_SESSION is sent once, and the session waits for a report until
+//! its deadline. The report makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that
+//! flowed is billed. A session that is started with a card begins with its first report. An active session ends when the network reports
+//! that, or bills it. The service asks for the end with STOP_SESSION, when a driver does, when `session_limit` is reached and after 24
+//! hours; it repeats that four times, and never ends a session by itself.
+//!
+//! A completed session waits three days for its CDR. Without one it is billed what the last report says, else by the tariff.
+//!
+//! Every transition may be asked for twice, late, and in another order than things happened: `last_updated` orders reports, CDRs count by
+//! their ids and as a set. What each contradiction leads to is listed in `infra/networks.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::models::charging_station::Price;
+use crate::money::Currency;
+use crate::time::{DAY, SignedDuration, Timestamp, days, minutes};
+use crate::window::Window;
+
+/// How long a session waits for the network's report that it has begun.
+pub const START_PATIENCE: SignedDuration = minutes(5);
+
+/// How long after STOP_SESSION it is sent again, and how often it is sent.
+pub const STOP_PATIENCE: SignedDuration = minutes(5);
+pub const MAX_STOPS: u32 = 5;
+
+/// How long after the end of a session its CDR is waited for.
+pub const CDR_PATIENCE: SignedDuration = days(3);
+
+/// How long a session lasts before the service asks the network to end it.
+pub const LONGEST: SignedDuration = DAY;
+
+/// What is stored with a session at a network's station.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetworkSession {
+    /// The party that operates the station.
+    pub country_code: String,
+    pub party_id: String,
+    /// Where the session takes place, by the ids of the party.
+    pub location_id: String,
+    pub evse_uid: String,
+    #[serde(default)]
+    pub connector_id: Option<String>,
+    /// What the network calls the session, once it has reported it.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// The time that the calendars keep for the session.
+    #[serde(default)]
+    pub hold: Option<Window>,
+    /// When START_SESSION was sent.
+    #[serde(default)]
+    pub start_sent: Option<Timestamp>,
+    /// Whether the charging point has accepted the start.
+    #[serde(default)]
+    pub start_accepted: bool,
+    #[serde(default)]
+    pub stop: Option<Stop>,
+    /// `last_updated` of the newest report.
+    #[serde(default)]
+    pub reported: Option<Timestamp>,
+    /// What the newest report says about times and cost.
+    #[serde(default)]
+    pub usage: Times,
+    #[serde(default)]
+    pub total: Option<Total>,
+    /// The CDRs so far.
+    #[serde(default)]
+    pub cdrs: Vec<Billed>,
+    /// Since when the price is final.
+    #[serde(default)]
+    pub final_at: Option<Timestamp>,
+    /// What the adjustments so far add to the final price.
+    #[serde(default)]
+    pub adjusted: Total,
+}
+
+/// The end of a session that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// How often STOP_SESSION was sent.
+    pub sent: u32,
+    /// When it is sent the next time.
+    pub next: Option<Timestamp>,
+}
+
+/// How long a vehicle charged and was parked. Rows hold whole milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    #[serde(with = "crate::time::as_millis")]
+    pub charging: SignedDuration,
+    #[serde(with = "crate::time::as_millis")]
+    pub parking: SignedDuration,
+}
+
+/// An amount in minor units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Total {
+    pub net: i64,
+    /// With tax.
+    pub gross: i64,
+}
+
+impl Total {
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            net: self.net.saturating_add(other.net),
+            gross: self.gross.saturating_add(other.gross),
+        }
+    }
+
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            net: self.net.saturating_sub(other.net),
+            gross: self.gross.saturating_sub(other.gross),
+        }
+    }
+}
+
+/// A CDR, as far as the sum of several depends on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Billed {
+    pub id: String,
+    pub total: Total,
+    /// Whether it credits another CDR: its total is negative.
+    pub credit: bool,
+    /// The CDR that it credits, if it says so.
+    pub credits: Option<String>,
+    pub last_updated: Timestamp,
+}
+
+/// What a network says of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionReport {
+    pub session_id: String,
+    pub state: ReportedState,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+    /// When the vehicle stopped drawing energy, if it has.
+    pub charging_ended: Option<Timestamp>,
+    /// Wh
+    pub energy: i64,
+    pub times: Times,
+    pub currency: Currency,
+    /// The cost so far, if the network says it.
+    pub total: Option<Total>,
+    pub last_updated: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportedState {
+    /// It has not begun.
+    Waiting,
+    Active,
+    Completed,
+    /// It will not be billed.
+    Invalid,
+}
+
+/// What a network bills for a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CdrReport {
+    pub billed: Billed,
+    pub session_id: Option<String>,
+    pub started: Timestamp,
+    pub ended: Timestamp,
+    pub charging_ended: Option<Timestamp>,
+    /// Wh
+    pub energy: i64,
+    pub times: Times,
+    pub currency: Currency,
+    /// The prices that the CDR itself names.
+    pub pricing: Vec<Price>,
+}
+
+/// What several CDRs of one session amount to; none before the session was billed. The order in which they arrive does not matter.
+///
+/// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a session
+/// again without crediting the first CDR has corrected it. A session never costs less than nothing.
+pub fn total_of(cdrs: &[Billed]) -> Option<Total> {
+    let credits = || cdrs.iter().filter(|one| one.credit);
+    let is_credited = |one: &Billed| {
+        let named = |credit: &Billed| {
+            let credited = credit.credits.as_deref();
+            credited.is_some_and(|id| id.eq_ignore_ascii_case(&one.id))
+        };
+        credits().any(named)
+    };
+    let bills = || cdrs.iter().filter(|one| !one.credit);
+    bills().next()?;
+    let open = bills().filter(|one| !is_credited(one));
+    let newest = open.max_by(|a, b| (a.last_updated, &a.id).cmp(&(b.last_updated, &b.id)));
+    let credited = bills().filter(|one| is_credited(one)).chain(newest);
+    let sum = credited.fold(Total::default(), |sum, one| sum.plus(one.total));
+    let sum = credits().fold(sum, |sum, one| {
+        // Some networks send the amount of a credit as a positive number.
+        sum.minus(Total {
+            net: one.total.net.saturating_abs(),
+            gross: one.total.gross.saturating_abs(),
+        })
+    });
+    Some(Total {
+        net: sum.net.max(0),
+        gross: sum.gross.max(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cdr(id: &str, gross: i64, credits: Option<&str>, minute: i64) -> Billed {
+        Billed {
+            id: id.into(),
+            total: Total {
+                net: gross / 2,
+                gross,
+            },
+            credit: credits.is_some(),
+            credits: credits.filter(|id| !id.is_empty()).map(Into::into),
+            last_updated: Timestamp::EPOCH.plus(minutes(minute)),
+        }
+    }
+
+    /// The total, in whatever order the CDRs arrive.
+    #[track_caller]
+    fn total(cdrs: &[Billed]) -> Option<i64> {
+        let sum = total_of(cdrs).map(|total| total.gross);
+        let mut turned = cdrs.to_vec();
+        for _ in cdrs {
+            turned.rotate_left(1);
+            assert_eq!(total_of(&turned).map(|total| total.gross), sum);
+        }
+        turned.reverse();
+        assert_eq!(total_of(&turned).map(|total| total.gross), sum);
+        sum
+    }
+
+    #[test]
+    fn credits_are_subtracted_and_of_several_bills_the_newest_counts_in_any_order() {
+        let bill = cdr("C1", 500, None, 1);
+        assert_eq!(total(&[]), None);
+        assert_eq!(total(std::slice::from_ref(&bill)), Some(500));
+        // A credit alone says nothing about the price.
+        assert_eq!(total(&[cdr("X", -500, Some("C1"), 2)]), None);
+        let credit = cdr("X", -500, Some("c1"), 2);
+        assert_eq!(total(&[bill.clone(), credit.clone()]), Some(0));
+        let corrected = cdr("C2", 450, None, 2);
+        assert_eq!(
+            total(&[bill.clone(), credit.clone(), corrected.clone()]),
+            Some(450)
+        );
+        // Without a credit the session is still billed once.
+        assert_eq!(total(&[bill.clone(), corrected]), Some(450));
+        let partial = cdr("X", -100, Some("C1"), 2);
+        assert_eq!(total(&[bill.clone(), partial]), Some(400));
+        let unnamed = cdr("X", -100, Some(""), 2);
+        assert_eq!(total(&[bill.clone(), unnamed]), Some(400));
+        let positive = cdr("X", 500, Some("C1"), 2);
+        assert_eq!(total(&[bill.clone(), positive]), Some(0));
+        let excessive = cdr("X", -900, Some("C1"), 2);
+        assert_eq!(total(&[bill, excessive]), Some(0));
+        assert_eq!(total(&[cdr("C1", -300, None, 1)]), Some(0));
+    }
+}

@@ -1,0 +1,248 @@
+//! The lines of an invoice: a charging session, the fee of a reservation or an adjustment each.
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::id::{Id, Kind};
+use crate::models::charging_session::network::Total;
+use crate::models::charging_session::{ChargingSession, Names, PriceCheck, SessionInternal};
+use crate::models::charging_station::PriceType;
+use crate::models::reservation::{Fee, Reservation};
+use crate::models::stored::Stored;
+use crate::time::Timestamp;
+
+/// One entry of an invoice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LineItem {
+    /// The number of the session, the reservation or the adjustment that the line bills.
+    pub id: Id,
+    /// Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
+    /// `cost_breakdown`; an adjustment is below zero where a charging network has credited something.
+    pub amount: i64,
+    /// Null for the fee of a reservation.
+    pub charging_session: Option<Id>,
+    #[serde(default)]
+    #[schema(required)]
+    pub charging_station: Option<Id>,
+    /// The connector within the station.
+    #[serde(default)]
+    #[schema(required, example = "1")]
+    pub connector: Option<String>,
+    #[schema(
+        example = "AB12 CDE, Ada Byron: 11.010 kWh at Depot, connector 1, 2026-03-01 08:00 to 08:30 (Europe/London)"
+    )]
+    pub description: String,
+    #[serde(default)]
+    #[schema(required)]
+    pub driver: Option<Id>,
+    /// What the driver was called when the session started; null for a fee.
+    #[serde(default)]
+    #[schema(required, example = "Ada Byron")]
+    pub driver_name: Option<String>,
+    /// Seconds from `started` to `ended`.
+    #[serde(default)]
+    #[schema(required, example = 1802)]
+    pub duration_seconds: Option<i64>,
+    /// When the session ended; the end of the reserved window for a fee.
+    #[serde(default)]
+    #[schema(required)]
+    pub ended: Option<Timestamp>,
+    pub energy_wh: i64,
+    /// Whether the session was free of charge: `amount` is 0.
+    #[serde(default)]
+    #[schema(required)]
+    pub free: bool,
+    /// Minor units without tax.
+    pub net: i64,
+    /// Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several energy prices
+    /// applied.
+    #[serde(default)]
+    #[schema(required, example = "45")]
+    pub price_per_kwh: Option<String>,
+    /// What a charging network bills for the session, compared with the price by its tariff, as in the session; null for everything
+    /// else.
+    #[serde(default)]
+    #[schema(required)]
+    pub price_check: Option<PriceCheck>,
+    pub quantity: u32,
+    /// The vehicle's plate when the session started; null for a fee.
+    #[serde(default)]
+    #[schema(required, example = "AB12 CDE")]
+    pub registration_plate: Option<String>,
+    /// The reservation whose fee this is.
+    pub reservation: Option<Id>,
+    /// When the session started; the start of the reserved window for a fee.
+    #[serde(default)]
+    #[schema(required)]
+    pub started: Option<Timestamp>,
+    /// What the station was called when the session started; null for a fee.
+    #[serde(default)]
+    #[schema(required, example = "Depot")]
+    pub station_name: Option<String>,
+    /// Minor units of tax.
+    pub tax: i64,
+    #[serde(rename = "type")]
+    pub kind: LineType,
+    /// Minor units, tax included.
+    pub unit_amount: i64,
+    #[serde(default)]
+    #[schema(required)]
+    pub vehicle: Option<Id>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LineType {
+    EnergySession,
+    ReservationFee,
+    /// What a charging network billed or credited for a session after the session's price was final.
+    Adjustment,
+}
+
+impl LineItem {
+    pub(super) fn of(
+        session: &ChargingSession,
+        internal: &SessionInternal,
+        ended: Timestamp,
+    ) -> Self {
+        let gross = session.amount_due + session.amount_paid;
+        let Names {
+            driver,
+            registration_plate,
+            station,
+        } = &internal.names;
+        let started = session.session_started;
+        Self {
+            id: session.id.as_kind(Kind::LineItem),
+            amount: gross,
+            charging_session: Some(session.id.clone()),
+            charging_station: Some(session.charging_station.clone()),
+            connector: Some(session.connector.clone()),
+            description: describe(session, internal, ended),
+            driver: Some(session.driver.clone()),
+            driver_name: some(driver),
+            duration_seconds: Some(ended.since(started).as_secs()),
+            ended: Some(ended),
+            energy_wh: session.energy_consumed,
+            free: gross == 0,
+            net: internal.net,
+            price_per_kwh: price_per_kwh(session),
+            price_check: session.price_check,
+            quantity: 1,
+            registration_plate: some(registration_plate),
+            // A reservation here is one whose fee is billed.
+            reservation: None,
+            started: Some(started),
+            station_name: some(station),
+            tax: internal.tax,
+            kind: LineType::EnergySession,
+            unit_amount: gross,
+            vehicle: Some(session.vehicle.clone()),
+        }
+    }
+
+    /// The line of what a network bills for a session after its price was final; none for a session that has not ended.
+    pub(in crate::models) fn of_adjustment(
+        id: &Id,
+        stored: &Stored<ChargingSession>,
+        more: Total,
+        cdr: &str,
+    ) -> Option<Self> {
+        let ended = stored.object.session_ended?;
+        let session = Self::of(&stored.object, &stored.internal, ended);
+        Some(Self {
+            id: id.as_kind(Kind::LineItem),
+            amount: more.gross,
+            description: format!("Adjustment by CDR {cdr}: {}", session.description),
+            energy_wh: 0,
+            free: false,
+            kind: LineType::Adjustment,
+            net: more.net,
+            price_check: None,
+            price_per_kwh: None,
+            tax: more.gross - more.net,
+            unit_amount: more.gross,
+            ..session
+        })
+    }
+
+    /// Fees carry no tax: no tax rate is known for them.
+    pub(super) fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
+        let (from, until) = (reservation.reserved_start, reservation.reserved_end);
+        let lasts = |from: Timestamp| until.map(|until| until.since(from).as_secs());
+        Self {
+            id: reservation.id.as_kind(Kind::LineItem),
+            amount: fee.amount,
+            charging_session: None,
+            charging_station: reservation.charging_station.clone(),
+            connector: reservation.connector.clone(),
+            description: reservation.fee_description(),
+            driver: Some(reservation.driver.clone()),
+            driver_name: None,
+            duration_seconds: from.and_then(lasts),
+            ended: until,
+            energy_wh: 0,
+            free: false,
+            net: fee.amount,
+            price_per_kwh: None,
+            price_check: None,
+            quantity: 1,
+            registration_plate: None,
+            reservation: Some(reservation.id.clone()),
+            started: from,
+            station_name: None,
+            tax: 0,
+            kind: LineType::ReservationFee,
+            unit_amount: fee.amount,
+            vehicle: Some(reservation.vehicle.clone()),
+        }
+    }
+}
+
+fn some(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The price of a kWh, where one price applied.
+fn price_per_kwh(session: &ChargingSession) -> Option<String> {
+    let lines = session.cost_breakdown.iter();
+    let mut energy = lines.filter(|line| line.kind == PriceType::Energy);
+    match (energy.next(), energy.next()) {
+        (Some(line), None) => Some(line.unit_price.clone()),
+        _ => None,
+    }
+}
+
+/// A session in words: who charged how much, where and when, in the station's local time.
+fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timestamp) -> String {
+    let wh = session.energy_consumed;
+    let energy = format!("{}.{:03} kWh", wh / 1000, wh % 1000);
+    let free = match session.amount_due + session.amount_paid {
+        0 => ", free of charge",
+        _ => "",
+    };
+    let (names, connector) = (&internal.names, &session.connector);
+    if *names == Names::default() {
+        return format!("Charging, {energy}, ended {ended}{free}");
+    }
+    let (zone, name) = match &internal.zone {
+        Some(zone) => (zone.rules(), zone.as_str()),
+        None => (TimeZone::UTC, "UTC"),
+    };
+    let local = |moment: Timestamp| moment.civil_in(&zone);
+    let (from, until) = (local(session.session_started), local(ended));
+    let last = match from.date() == until.date() {
+        true => "%H:%M",
+        false => "%Y-%m-%d %H:%M",
+    };
+    let (from, until) = (from.strftime("%Y-%m-%d %H:%M"), until.strftime(last));
+    let Names {
+        driver,
+        registration_plate,
+        station,
+    } = names;
+    format!(
+        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {from} to {until} ({name}){free}"
+    )
+}

@@ -1,0 +1,191 @@
+//! The transitions of an invoice: each checks its condition, changes the invoice and its internal state, and records the event.
+
+use super::{Attempt, Concern, Invoice, InvoiceChange, InvoiceStatus, LEASE};
+use crate::error::{Code, Result};
+use crate::fields::patch::Change;
+use crate::id::{Id, Kind};
+use crate::models::check_size;
+use crate::models::event_type::EventType;
+use crate::models::payment_method::{PaymentMethod, PaymentMethodInternal};
+use crate::models::stored::Stored;
+use crate::models::transaction::{Transaction, TransactionStatus};
+use crate::time::{Timestamp, millis};
+
+impl Stored<Invoice> {
+    /// Applies an update to a draft or open invoice; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// `invoice_update_invalid_state` in any other state.
+    pub fn update(&mut self, change: InvoiceChange) -> Result<()> {
+        if !matches!(
+            self.object.status,
+            InvoiceStatus::Draft | InvoiceStatus::Open
+        ) {
+            return Err(Code::InvoiceUpdateInvalidState
+                .because("Only a draft or an open invoice can be updated."));
+        }
+        let InvoiceChange {
+            description,
+            due_date,
+            metadata,
+        } = change;
+        description.apply(&mut self.object.description);
+        self.internal.overdue_notified &= due_date == Change::Keep;
+        due_date.apply(&mut self.object.due_date);
+        self.object
+            .metadata
+            .merge(metadata)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        check_size(&self.object)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        self.schedule();
+        Ok(())
+    }
+
+    /// Updates the time of the next action.
+    fn schedule(&mut self) {
+        let attempt = self.internal.attempt.as_ref();
+        let lost = attempt.map(|attempt| attempt.begun.plus(LEASE));
+        let overdue = self.object.due_date.plus(millis(1));
+        let overdue = (!self.internal.overdue_notified).then_some(overdue);
+        self.internal.next_action_at = match self.object.status {
+            InvoiceStatus::Draft => self.internal.finalize_at,
+            InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
+            InvoiceStatus::Paid if self.internal.sessions_unpaid => self.object.paid_at,
+            _ => None,
+        };
+    }
+
+    /// What has to be done about the invoice now.
+    pub fn concern(&self, now: Timestamp) -> Option<Concern> {
+        let lost = |attempt: &Attempt| attempt.begun.plus(LEASE) <= now;
+        if self.object.status == InvoiceStatus::Draft {
+            self.internal
+                .finalize_at
+                .filter(|at| *at <= now)
+                .map(|_| Concern::Final)
+        } else if self.object.status == InvoiceStatus::Paid && self.internal.sessions_unpaid {
+            Some(Concern::UnpaidSessions)
+        } else if self.object.status != InvoiceStatus::Open {
+            None
+        } else if self.internal.attempt.as_ref().is_some_and(lost) {
+            Some(Concern::LostPayment)
+        } else {
+            (self.object.due_date < now && !self.internal.overdue_notified)
+                .then_some(Concern::Overdue)
+        }
+    }
+
+    /// Records that the invoice is overdue.
+    pub fn mark_overdue(&mut self) {
+        self.record(EventType::InvoiceOverdue);
+        self.internal.overdue_notified = true;
+        self.schedule();
+    }
+
+    /// Schedules the finalization of a draft.
+    pub fn finalize_later(&mut self, at: Timestamp) {
+        self.internal.finalize_at = Some(at);
+        self.schedule();
+    }
+
+    /// Records that all sessions and fees of the paid invoice are marked as paid.
+    pub fn mark_lines_paid(&mut self) {
+        self.internal.sessions_unpaid = false;
+        self.schedule();
+    }
+
+    /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
+    ///
+    /// # Errors
+    /// `invoice_finalize_invalid_state` unless it is a draft.
+    pub fn finalize(&mut self, now: Timestamp) -> Result<()> {
+        if self.object.status != InvoiceStatus::Draft {
+            return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
+        }
+        self.object.status = InvoiceStatus::Open;
+        self.record(EventType::InvoiceFinalized);
+        if self.object.amount_due == 0 {
+            self.settle(None, now);
+        }
+        self.schedule();
+        Ok(())
+    }
+
+    fn settle(&mut self, method: Option<Id>, now: Timestamp) {
+        self.internal.sessions_unpaid = self.object.amount_due > 0;
+        self.object.amount_paid =
+            Some(self.object.amount_paid.unwrap_or(0) + self.object.amount_due);
+        self.object.amount_due = 0;
+        self.object.paid_at = Some(now);
+        self.object.payment_method = method;
+        self.object.status = InvoiceStatus::Paid;
+        self.record(EventType::InvoicePaid);
+    }
+
+    /// Voids the invoice, so that its sessions can be billed by another.
+    ///
+    /// # Errors
+    /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is in progress.
+    pub fn void(&mut self) -> Result<()> {
+        let refuse = |why: &'static str| Err(Code::InvoiceVoidInvalidState.because(why));
+        if !matches!(
+            self.object.status,
+            InvoiceStatus::Open | InvoiceStatus::Uncollectible
+        ) {
+            return refuse("Only an open or uncollectible invoice can be voided.");
+        }
+        if self.internal.attempt.is_some() {
+            return refuse("A payment of the invoice is in progress.");
+        }
+        self.object.status = InvoiceStatus::Void;
+        self.record(EventType::InvoiceVoided);
+        self.schedule();
+        Ok(())
+    }
+
+    /// Starts an attempt to pay, and returns the pending transaction of its charge.
+    pub fn begin_payment(
+        &mut self,
+        method: PaymentMethod,
+        method_internal: PaymentMethodInternal,
+        now: Timestamp,
+    ) -> Transaction {
+        self.internal.attempts += 1;
+        let attempt = Attempt {
+            number: self.internal.attempts,
+            method,
+            method_internal,
+            begun: now,
+            transaction: Id::new(Kind::Transaction, now),
+        };
+        let transaction = self
+            .object
+            .transaction(&attempt, TransactionStatus::Pending);
+        self.internal.attempt = Some(attempt);
+        self.schedule();
+        transaction
+    }
+
+    /// Ends an attempt to pay, and returns the transaction of its charge with the outcome.
+    pub fn end_payment(
+        &mut self,
+        attempt: &Attempt,
+        succeeded: bool,
+        now: Timestamp,
+    ) -> Transaction {
+        let status = match succeeded {
+            true => TransactionStatus::Succeeded,
+            false => TransactionStatus::Failed,
+        };
+        let transaction = self.object.transaction(attempt, status);
+        self.internal.attempt = None;
+        if succeeded {
+            self.settle(Some(attempt.method.id.clone()), now);
+        } else {
+            self.record(EventType::InvoicePaymentFailed);
+        }
+        self.schedule();
+        transaction
+    }
+}

@@ -1,0 +1,823 @@
+//! Charging sessions at the station of a network: commands, their results, what the network reports and bills, and every contradiction of
+//! these that `infra/networks.md` lists.
+
+use functions::stream::sweep;
+use serde_json::{Value, json};
+use shared::Timestamp;
+use shared::time::{days, minutes, seconds};
+use tests::platform::{Connected, Received, fixture, manage, send};
+use tests::{Answer, Crew, TestApp, with};
+
+const PATH: &str = "/v1/charging_sessions";
+
+/// A connected network with one station, and a crew whose vehicle fits its first connector.
+struct Scene {
+    app: TestApp,
+    cpo: Connected,
+    crew: Crew,
+    station: String,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let app = TestApp::start().await;
+        let cpo = Connected::with(&app, |behaviour| {
+            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
+            behaviour
+                .lists
+                .insert("locations", vec![fixture("location")]);
+        });
+        let cpo = cpo.await;
+        // Everything is pulled from it.
+        app.drain().await;
+        let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
+        let station = app.alice.get(near).await.expect(200).ids().remove(0);
+        let crew = app.crew(&app.alice).await;
+        Self {
+            app,
+            cpo,
+            crew,
+            station,
+        }
+    }
+
+    fn body(&self, change: Value) -> Value {
+        let body = json!({"charging_station": self.station, "connector": "E1-1", "driver": self.crew.driver,
+            "vehicle": self.crew.vehicle});
+        with(body, change)
+    }
+
+    /// Starts a session, and has the network be asked.
+    async fn start(&self) -> Value {
+        self.start_with(json!({})).await
+    }
+
+    async fn start_with(&self, change: Value) -> Value {
+        let answer = self.app.alice.post(PATH, self.body(change)).await;
+        let session = answer.expect(200).body;
+        self.app.drain().await;
+        session
+    }
+
+    async fn shown(&self, session: &Value) -> Value {
+        let id = session["id"].as_str().expect("an id");
+        self.app
+            .alice
+            .get(&format!("{PATH}/{id}"))
+            .await
+            .expect(200)
+            .body
+    }
+
+    /// The status of a session, and why it failed.
+    async fn status(&self, session: &Value) -> (String, Option<String>) {
+        let shown = self.shown(session).await;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        (
+            text(&shown["status"]).expect("a status"),
+            text(&shown["failed_reason"]),
+        )
+    }
+
+    async fn stop(&self, session: &Value) -> Answer {
+        let id = session["id"].as_str().expect("an id");
+        let answer = self
+            .app
+            .alice
+            .post(&format!("{PATH}/{id}/stop"), json!({}))
+            .await;
+        self.app.drain().await;
+        answer
+    }
+
+    fn commands(&self, name: &str) -> Vec<Received> {
+        let path = format!("/2.2.1/commands/{name}");
+        self.cpo.platform.received("POST", &path)
+    }
+
+    /// The last START_SESSION.
+    fn asked(&self) -> Value {
+        self.commands("START_SESSION")
+            .pop()
+            .expect("a command")
+            .body
+    }
+
+    /// Sends the result of the last START_SESSION.
+    async fn result(&self, result: &str) {
+        let asked = self.asked();
+        let url = asked["response_url"].as_str().expect("a URL");
+        let body = json!({"result": result});
+        let answer = send(&self.app, &self.cpo.token, "POST", url, Some(&body), &[]).await;
+        assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        self.app.drain().await;
+    }
+
+    fn text(moment: Timestamp) -> Value {
+        json!(moment.to_string())
+    }
+
+    /// An OCPI session of the last START_SESSION as it is now.
+    fn session(&self, change: Value) -> Value {
+        let asked = self.asked();
+        let token = &asked["token"];
+        let now = Self::text(self.app.now());
+        let session = with(
+            fixture("session"),
+            json!({"id": "S1", "start_date_time": now, "kwh": 0, "charging_periods": [], "total_cost": null,
+                "cdr_token": {"country_code": token["country_code"], "party_id": token["party_id"], "uid": token["uid"],
+                    "type": token["type"], "contract_id": token["contract_id"]},
+                "auth_method": "COMMAND", "authorization_reference": asked["authorization_reference"],
+                "evse_uid": asked["evse_uid"], "connector_id": asked["connector_id"], "last_updated": now}),
+        );
+        with(session, change)
+    }
+
+    /// Sends a session.
+    async fn report(&self, session: &Value) {
+        let path = format!(
+            "/sessions/NL/EXA/{}",
+            session["id"].as_str().expect("an id")
+        );
+        self.cpo.put(&self.app, &path, session).await;
+        self.app.drain().await;
+    }
+
+    /// A session that has begun.
+    async fn active(&self) -> (Value, Value) {
+        let session = self.start().await;
+        self.result("ACCEPTED").await;
+        let theirs = self.session(json!({}));
+        self.report(&theirs).await;
+        assert_eq!(self.status(&session).await.0, "active");
+        (session, theirs)
+    }
+
+    /// The CDR of an OCPI session that ends now: 20 kWh for 9.68 EUR.
+    fn cdr(&self, session: &Value, change: Value) -> Value {
+        let now = Self::text(self.app.now());
+        let period = json!({"start_date_time": session["start_date_time"],
+            "dimensions": [{"type": "ENERGY", "volume": 20.0}], "tariff_id": "DAY"});
+        let cdr = with(
+            fixture("cdr"),
+            json!({"id": "C1", "session_id": session["id"], "start_date_time": session["start_date_time"],
+                "end_date_time": now, "cdr_token": session["cdr_token"], "charging_periods": [period],
+                "authorization_reference": session["authorization_reference"], "last_updated": now}),
+        );
+        with(cdr, change)
+    }
+
+    /// Sends a CDR.
+    async fn bill(&self, cdr: &Value) {
+        let answer = self.cpo.send(&self.app, "POST", "/cdrs", Some(cdr)).await;
+        assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        self.app.drain().await;
+    }
+
+    /// Ends an OCPI session now.
+    async fn complete(&self, session: &Value) {
+        let now = Self::text(self.app.now());
+        let end = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now, "last_updated": now,
+            "total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}});
+        self.report(&with(session.clone(), end)).await;
+    }
+
+    /// A session that was billed by its CDR.
+    async fn billed(&self) -> (Value, Value) {
+        let (session, theirs) = self.active().await;
+        self.app.advance(3600).await;
+        self.complete(&theirs).await;
+        self.bill(&self.cdr(&theirs, json!({}))).await;
+        (session, theirs)
+    }
+
+    /// The lines of an invoice of everything until now: type and amount, in the order of time.
+    async fn invoice(&self) -> (Value, Vec<(String, i64)>) {
+        self.app.advance(1).await;
+        let now = self.app.now();
+        let body =
+            json!({"period_start": now.plus(days(-30)), "period_end": now, "currency": "eur"});
+        let invoice = self
+            .app
+            .alice
+            .post("/v1/invoices", body)
+            .await
+            .expect(200)
+            .body;
+        let lines = invoice["line_items"]
+            .as_array()
+            .expect("lines")
+            .iter()
+            .rev();
+        let lines = lines.map(|line| {
+            let kind = line["type"].as_str().expect("a type").to_owned();
+            (kind, line["amount"].as_i64().expect("an amount"))
+        });
+        let lines = lines.collect();
+        (invoice, lines)
+    }
+
+    /// The types of the events of sessions, sorted: events of one change have no order.
+    async fn events(&self) -> Vec<String> {
+        let events = self.app.alice.get("/v1/events?limit=100").await.expect(200);
+        let events = events.body["data"].as_array().expect("events").clone();
+        let types = events.iter();
+        let types = types.map(|event| event["type"].as_str().expect("a type").to_owned());
+        let mut types: Vec<String> = types
+            .filter(|one| one.starts_with("charging_session."))
+            .map(|one| one["charging_session.".len()..].to_owned())
+            .collect();
+        types.sort();
+        types
+    }
+
+    async fn unmatched(&self) -> usize {
+        let listed = manage(&self.app, json!({"action": "list_unmatched"})).await;
+        listed.expect("a list")["data"]
+            .as_array()
+            .expect("a list")
+            .len()
+    }
+}
+
+fn failed(reason: &str) -> (String, Option<String>) {
+    ("failed".into(), Some(reason.into()))
+}
+
+fn is(status: &str) -> (String, Option<String>) {
+    (status.into(), None)
+}
+
+fn energy(gross: i64) -> (String, i64) {
+    ("energy_session".into(), gross)
+}
+
+fn adjustment(gross: i64) -> (String, i64) {
+    ("adjustment".into(), gross)
+}
+
+mod start {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_is_pending_until_the_network_reports_it_grows_and_is_billed_by_its_cdr() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        assert_eq!(session["status"], "pending");
+        assert_eq!(
+            (
+                &session["started_by"],
+                &session["cost_source"],
+                &session["ends_by"]
+            ),
+            (&json!("api"), &Value::Null, &Value::Null)
+        );
+        let asked = scene.asked();
+        assert_eq!(
+            (
+                &asked["location_id"],
+                &asked["evse_uid"],
+                &asked["connector_id"]
+            ),
+            (&json!("AMS-1"), &json!("E1"), &json!("1"))
+        );
+        assert_eq!(
+            (&asked["token"]["type"], &asked["token"]["valid"]),
+            (&json!("APP_USER"), &json!(true))
+        );
+        scene.result("ACCEPTED").await;
+        assert_eq!(scene.status(&session).await, is("pending"));
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        let active = scene.shown(&session).await;
+        assert_eq!(
+            (&active["status"], &active["session_started"]),
+            (&json!("active"), &theirs["start_date_time"])
+        );
+        scene.app.advance(1800).await;
+        let now = scene.app.now();
+        let period = json!({"start_date_time": theirs["start_date_time"], "dimensions": [{"type": "ENERGY", "volume": 10}]});
+        let parked = json!({"start_date_time": now.plus(minutes(-10)), "dimensions": [{"type": "PARKING_TIME", "volume": 0.1667}]});
+        let patch = json!({"kwh": 10, "charging_periods": [period, parked], "last_updated": now});
+        for _ in 0..2 {
+            let path = "/sessions/NL/EXA/S1";
+            let answer = scene
+                .cpo
+                .send(&scene.app, "PATCH", path, Some(&patch))
+                .await;
+            assert_eq!(answer.body["status_code"], 1000);
+            scene.app.drain().await;
+        }
+        let grown = scene.shown(&session).await;
+        // 10 kWh at 0.40 and ten minutes at 3.00 an hour, with 21 % tax.
+        assert_eq!(
+            (
+                &grown["energy_consumed"],
+                &grown["amount_due"],
+                &grown["cost_source"]
+            ),
+            (&json!(10_000), &json!(484 + 61), &json!("tariff"))
+        );
+        assert_eq!(grown["charging_ended"], json!(now.plus(minutes(-10))));
+        let stopped = scene.stop(&session).await.expect(200).body;
+        assert_eq!(stopped["status"], "active");
+        let stop = scene.commands("STOP_SESSION").pop().expect("a command");
+        assert_eq!(stop.body["session_id"], "S1");
+        scene.complete(&theirs).await;
+        let ended = scene.shown(&session).await;
+        assert_eq!(
+            (
+                &ended["status"],
+                &ended["amount_due"],
+                &ended["cost_source"]
+            ),
+            (&json!("completed"), &json!(968), &json!("network_session"))
+        );
+        // It is not billed before the CDR.
+        assert_eq!(scene.invoice().await.1, []);
+        let cdr = scene.cdr(&theirs, json!({}));
+        scene.bill(&cdr).await;
+        let billed = scene.shown(&session).await;
+        assert_eq!(
+            (
+                &billed["amount_due"],
+                &billed["cost_source"],
+                &billed["energy_consumed"]
+            ),
+            (&json!(968), &json!("cdr"), &json!(20_000))
+        );
+        let check = json!({"network": 968, "ours": 968, "difference": 0});
+        assert_eq!(billed["price_check"], check);
+        assert_eq!(billed["cost_breakdown"][0]["type"], "ENERGY");
+        let (invoice, lines) = scene.invoice().await;
+        assert_eq!(lines, [energy(968)]);
+        assert_eq!(invoice["line_items"][0]["price_check"], check);
+        assert_eq!(invoice["amount_due"], 968);
+        assert_eq!(
+            scene.events().await,
+            ["completed", "started", "updated", "updated"]
+        );
+        assert_eq!(scene.unmatched().await, 0);
+        let fleet = format!("/v1/fleets/{}", scene.crew.fleet);
+        let fleet = scene.app.alice.get(&fleet).await.body;
+        assert_eq!(
+            (
+                &fleet["total_sessions"],
+                &fleet["total_energy_consumed_kwh"]
+            ),
+            (&json!(1), &json!(20.0))
+        );
+    }
+
+    #[tokio::test]
+    async fn a_network_that_refuses_or_fails_ends_the_session_at_once() {
+        for (answer, reason) in [
+            (
+                json!({"result": "REJECTED", "timeout": 0}),
+                "network_rejected",
+            ),
+            (
+                json!({"result": "NOT_SUPPORTED", "timeout": 0}),
+                "network_rejected",
+            ),
+            (
+                json!({"result": "UNKNOWN_SESSION", "timeout": 0}),
+                "network_rejected",
+            ),
+        ] {
+            let scene = Scene::new().await;
+            scene.cpo.platform.behaviour().command = answer;
+            let session = scene.start().await;
+            assert_eq!(scene.status(&session).await, failed(reason));
+            assert_eq!(scene.events().await, ["failed"]);
+        }
+        let scene = Scene::new().await;
+        scene.cpo.platform.behaviour().fail = vec![500];
+        let session = scene.start().await;
+        assert_eq!(scene.status(&session).await, failed("other"));
+        // The command was not repeated, nothing is billed, and the connector is free again.
+        scene.app.advance(600).await;
+        assert_eq!(scene.commands("START_SESSION").len(), 1);
+        assert_eq!(scene.invoice().await.1, []);
+        assert_eq!(scene.start().await["status"], "pending");
+    }
+
+    #[tokio::test]
+    async fn the_stations_result_decides_whether_the_session_may_still_begin() {
+        for (result, reason) in [
+            ("REJECTED", "network_rejected"),
+            ("EVSE_OCCUPIED", "network_rejected"),
+            ("EVSE_INOPERATIVE", "out_of_order"),
+            ("FAILED", "other"),
+            ("SOMETHING_NEW", "network_rejected"),
+        ] {
+            let scene = Scene::new().await;
+            let session = scene.start().await;
+            scene.result(result).await;
+            assert_eq!(scene.status(&session).await, failed(reason), "{result}");
+            // A second result changes nothing.
+            scene.result("ACCEPTED").await;
+            assert_eq!(scene.status(&session).await, failed(reason), "{result}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_a_report_the_session_fails_after_five_minutes() {
+        let scene = Scene::new().await;
+        let silent = scene.start().await;
+        // The clock also runs by itself.
+        scene.app.advance(240).await;
+        assert_eq!(scene.status(&silent).await, is("pending"));
+        scene.app.advance(60).await;
+        assert_eq!(scene.status(&silent).await, failed("network_timeout"));
+        let timed_out = scene.start().await;
+        scene.result("TIMEOUT").await;
+        scene.app.advance(300).await;
+        assert_eq!(scene.status(&timed_out).await, failed("network_timeout"));
+        let no_vehicle = scene.start().await;
+        scene.result("ACCEPTED").await;
+        scene.app.advance(300).await;
+        assert_eq!(scene.status(&no_vehicle).await, failed("not_plugged_in"));
+        assert_eq!(scene.invoice().await.1, []);
+        assert_eq!(scene.commands("START_SESSION").len(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_deadline_whose_message_was_lost_is_found_by_the_sweeper() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        scene.app.running().lose_triggers().await.expect("lost");
+        scene.app.advance(300).await;
+        assert_eq!(scene.status(&session).await, is("pending"));
+        scene.app.advance(150).await;
+        sweep::handle(scene.app.app()).await.expect("swept");
+        scene.app.drain().await;
+        assert_eq!(scene.status(&session).await, failed("network_timeout"));
+    }
+
+    #[tokio::test]
+    async fn a_timeout_that_is_followed_by_a_session_and_results_that_come_twice_change_nothing() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        scene.result("TIMEOUT").await;
+        scene.report(&scene.session(json!({}))).await;
+        for result in ["ACCEPTED", "ACCEPTED", "FAILED"] {
+            scene.result(result).await;
+            assert_eq!(scene.status(&session).await, is("active"));
+        }
+        assert_eq!(scene.events().await, ["started"]);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_begins_after_it_was_given_up_is_reopened() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        scene.app.advance(300).await;
+        assert_eq!(scene.status(&session).await, failed("network_timeout"));
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        assert_eq!(scene.status(&session).await, is("active"));
+        assert_eq!(scene.shown(&session).await["session_ended"], Value::Null);
+        assert!(scene.commands("STOP_SESSION").is_empty());
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(scene.events().await, ["completed", "failed", "started"]);
+    }
+
+    #[tokio::test]
+    async fn a_late_session_is_stopped_at_once_if_the_driver_charges_elsewhere_and_still_billed() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        let theirs = scene.session(json!({}));
+        scene.app.advance(300).await;
+        let depot = scene.app.station(json!({})).await;
+        let elsewhere = scene.app.session(&scene.crew, &depot);
+        scene.app.alice.post(PATH, elsewhere).await.expect(200);
+        let late = with(theirs, json!({"last_updated": scene.app.now()}));
+        scene.report(&late).await;
+        assert_eq!(scene.status(&session).await, failed("network_timeout"));
+        assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+        // What has flowed until then is billed.
+        let cost = json!({"total_energy": 1, "total_cost": {"excl_vat": 0.4, "incl_vat": 0.484}});
+        scene.bill(&scene.cdr(&late, cost)).await;
+        assert_eq!(scene.status(&session).await.0, "completed");
+        assert_eq!(scene.invoice().await.1, [energy(48)]);
+    }
+
+    #[tokio::test]
+    async fn a_pending_session_is_cancelled_and_stopped_if_it_begins() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        let cancelled = scene.stop(&session).await.expect(200).body;
+        assert_eq!(cancelled["status"], "cancelled");
+        assert!(scene.commands("STOP_SESSION").is_empty());
+        assert_eq!(scene.stop(&session).await.status, 409);
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        assert_eq!(scene.status(&session).await, is("cancelled"));
+        assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+        // The network ends it without energy.
+        let nothing =
+            json!({"status": "COMPLETED", "last_updated": scene.app.now().plus(seconds(1))});
+        scene.report(&with(theirs.clone(), nothing)).await;
+        let free = json!({"total_energy": 0, "total_cost": {"excl_vat": 0, "incl_vat": 0}});
+        scene.bill(&scene.cdr(&theirs, free)).await;
+        assert_eq!(scene.status(&session).await, is("cancelled"));
+        assert_eq!(scene.events().await, ["cancelled"]);
+        assert_eq!(scene.invoice().await.1, []);
+    }
+
+    #[tokio::test]
+    async fn a_station_whose_network_is_suspended_is_not_started() {
+        let scene = Scene::new().await;
+        let suspend = json!({"action": "suspend", "network": scene.cpo.network});
+        manage(&scene.app, suspend).await.expect("suspended");
+        let refused = scene.app.alice.post(PATH, scene.body(json!({}))).await;
+        assert_eq!(
+            refused.error(),
+            (
+                409,
+                "invalid_request_error",
+                Some("charging_session_conflict"),
+                Some("charging_station")
+            )
+        );
+        assert!(scene.commands("START_SESSION").is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_driver_or_vehicle_starts_one_session_at_a_time() {
+        let scene = Scene::new().await;
+        scene.start().await;
+        let again = scene.app.alice.post(PATH, scene.body(json!({}))).await;
+        assert_eq!(again.status, 409);
+        let detach = format!("/v1/drivers/{}/detach", scene.crew.driver);
+        let detach = scene
+            .app
+            .alice
+            .post(&detach, json!({"fleet": scene.crew.fleet}));
+        assert_eq!(detach.await.status, 409);
+    }
+}
+
+mod stop {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stop_that_is_not_confirmed_is_sent_five_times_and_the_session_goes_on() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.stop(&session).await.expect(200);
+        scene.stop(&session).await.expect(200);
+        assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+        scene.app.advance(300).await;
+        assert_eq!(scene.commands("STOP_SESSION").len(), 2);
+        scene.app.advance(3600).await;
+        assert_eq!(scene.commands("STOP_SESSION").len(), 5);
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (
+                &shown["status"],
+                &shown["session_ended"],
+                &shown["energy_consumed"]
+            ),
+            (&json!("active"), &Value::Null, &json!(0))
+        );
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        assert_eq!(scene.status(&session).await, is("completed"));
+    }
+
+    #[tokio::test]
+    async fn a_session_at_its_limit_or_after_a_day_is_stopped() {
+        let scene = Scene::new().await;
+        let session = scene.start_with(json!({"session_limit": 5_000})).await;
+        let theirs = scene.session(json!({"kwh": 4.9}));
+        scene.report(&theirs).await;
+        assert!(scene.commands("STOP_SESSION").is_empty());
+        scene.app.advance(60).await;
+        let more = json!({"kwh": 5.1, "last_updated": scene.app.now()});
+        scene.report(&with(theirs, more)).await;
+        assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+        assert_eq!(scene.status(&session).await, is("active"));
+        let scene = Scene::new().await;
+        let (session, _) = scene.active().await;
+        scene.app.advance(86_400 - 900).await;
+        assert!(scene.commands("STOP_SESSION").is_empty());
+        scene.app.advance(960).await;
+        assert_eq!(scene.commands("STOP_SESSION").len(), 1);
+        assert_eq!(scene.status(&session).await, is("active"));
+    }
+
+    #[tokio::test]
+    async fn a_report_that_is_late_or_invalid_does_not_create_energy() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(600).await;
+        let now = scene.app.now();
+        scene
+            .report(&with(
+                theirs.clone(),
+                json!({"kwh": 3, "last_updated": now}),
+            ))
+            .await;
+        let older = json!({"kwh": 9, "last_updated": now.plus(minutes(-1))});
+        scene.report(&with(theirs.clone(), older)).await;
+        assert_eq!(scene.shown(&session).await["energy_consumed"], 3_000);
+        let absurd = json!({"kwh": 1e9, "last_updated": now.plus(seconds(1))});
+        scene.report(&with(theirs.clone(), absurd)).await;
+        assert_eq!(scene.shown(&session).await["energy_consumed"], 3_000);
+        let invalid = json!({"status": "INVALID", "kwh": 3, "last_updated": now.plus(seconds(2))});
+        scene.report(&with(theirs, invalid)).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (
+                &shown["status"],
+                &shown["failed_reason"],
+                &shown["amount_due"]
+            ),
+            (&json!("failed"), &json!("other"), &json!(0))
+        );
+        assert_eq!(scene.invoice().await.1, []);
+    }
+}
+
+mod billing {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_price_that_the_tariff_does_not_explain_is_billed_and_shown() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        let dear = json!({"total_cost": {"excl_vat": 10.0, "incl_vat": 12.1}});
+        scene.bill(&scene.cdr(&theirs, dear)).await;
+        let check = json!({"network": 1210, "ours": 968, "difference": 242});
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (&shown["status"], &shown["price_check"]),
+            (&json!("completed"), &check)
+        );
+        let line = json!({"type": "FLAT", "description": "Price of the charging network", "quantity": "1",
+            "unit": "session", "unit_price": "1210", "tax_included": true, "tax_percent": "21", "net": 1000, "tax": 210,
+            "gross": 1210});
+        assert_eq!(shown["cost_breakdown"], json!([line]));
+        let (invoice, lines) = scene.invoice().await;
+        assert_eq!(lines, [energy(1210)]);
+        assert_eq!(invoice["line_items"][0]["price_check"], check);
+    }
+
+    #[tokio::test]
+    async fn without_a_cdr_the_last_report_is_billed_after_three_days_and_the_cdr_adjusts_it() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        scene.complete(&theirs).await;
+        scene.app.advance(3 * 86_400 - 60).await;
+        assert_eq!(scene.invoice().await.1, []);
+        scene.app.advance(60).await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(
+            scene.shown(&session).await["cost_source"],
+            "network_session"
+        );
+        let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
+        let cdr = scene.cdr(&theirs, cost);
+        scene.bill(&cdr).await;
+        scene.bill(&cdr).await;
+        let (invoice, lines) = scene.invoice().await;
+        assert_eq!(lines, [adjustment(121)]);
+        assert_eq!(invoice["line_items"][0]["charging_session"], session["id"]);
+        assert_eq!(scene.shown(&session).await["amount_due"], 968);
+        assert_eq!(scene.invoice().await.1, []);
+    }
+
+    #[tokio::test]
+    async fn without_a_cdr_and_a_reported_price_the_tariff_counts() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        let now = scene.app.now();
+        let end =
+            json!({"status": "COMPLETED", "kwh": 5, "end_date_time": now, "last_updated": now});
+        scene.report(&with(theirs, end)).await;
+        scene.app.advance(3 * 86_400).await;
+        assert_eq!(scene.shown(&session).await["cost_source"], "tariff");
+        assert_eq!(scene.invoice().await.1, [energy(242)]);
+    }
+
+    #[tokio::test]
+    async fn a_credit_and_a_corrected_cdr_become_adjustments_in_any_order() {
+        let credit = |scene: &Scene, theirs: &Value| {
+            scene.cdr(
+                theirs,
+                json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1",
+                "total_cost": {"excl_vat": -8.0, "incl_vat": -9.68}}),
+            )
+        };
+        let corrected = |scene: &Scene, theirs: &Value| {
+            let cost = json!({"id": "C2", "total_cost": {"excl_vat": 7.0, "incl_vat": 8.47}});
+            scene.cdr(theirs, cost)
+        };
+        for credit_first in [true, false] {
+            let scene = Scene::new().await;
+            let (_, theirs) = scene.billed().await;
+            assert_eq!(scene.invoice().await.1, [energy(968)]);
+            scene.app.advance(60).await;
+            let mut sent = [credit(&scene, &theirs), corrected(&scene, &theirs)];
+            if !credit_first {
+                sent.reverse();
+            }
+            for cdr in &sent {
+                scene.bill(cdr).await;
+            }
+            // A credit of more than there is to pay waits for an invoice that has room for it.
+            assert_eq!(
+                scene
+                    .invoice()
+                    .await
+                    .1
+                    .iter()
+                    .map(|line| line.1)
+                    .sum::<i64>(),
+                0
+            );
+            scene.app.advance(60).await;
+            let depot = json!({"total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}, "id": "C3", "session_id": "S2"});
+            let other = scene.start().await;
+            let next = scene.session(json!({"id": "S2"}));
+            scene.report(&next).await;
+            scene.bill(&scene.cdr(&next, depot)).await;
+            assert_eq!(scene.status(&other).await, is("completed"));
+            let (invoice, lines) = scene.invoice().await;
+            assert_eq!(invoice["amount_due"], 968 - 121, "{lines:?}");
+            assert_eq!(scene.invoice().await.1, []);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cdr_that_comes_before_its_session_and_twice_is_billed_once() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        let theirs = scene.session(json!({}));
+        scene.app.advance(120).await;
+        let cdr = scene.cdr(&theirs, json!({}));
+        scene.bill(&cdr).await;
+        scene.bill(&cdr).await;
+        assert_eq!(scene.status(&session).await, is("completed"));
+        scene.report(&theirs).await;
+        scene.complete(&theirs).await;
+        assert_eq!(scene.events().await, ["completed", "started"]);
+        assert_eq!(scene.unmatched().await, 0);
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_not_referred_to_is_found_by_token_place_and_time() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        let theirs = scene.session(json!({"authorization_reference": null}));
+        scene.report(&theirs).await;
+        assert_eq!(scene.status(&session).await, is("active"));
+        scene.app.advance(3600).await;
+        let cdr = scene.cdr(&theirs, json!({"session_id": null}));
+        scene.bill(&cdr).await;
+        assert_eq!(scene.status(&session).await, is("completed"));
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+    }
+
+    #[tokio::test]
+    async fn what_belongs_to_nothing_is_listed_and_not_billed() {
+        let scene = Scene::new().await;
+        scene.start().await;
+        let token = json!({"uid": "04FFFFFF", "type": "RFID", "contract_id": "NL-XXX-1"});
+        let strange = scene
+            .session(json!({"id": "S9", "cdr_token": token, "authorization_reference": "cmd_1"}));
+        scene.report(&strange).await;
+        scene.bill(&scene.cdr(&strange, json!({"id": "C9"}))).await;
+        assert_eq!(scene.unmatched().await, 2);
+        let other = json!({"id": "C8", "currency": "XXXX"});
+        scene.bill(&scene.cdr(&strange, other)).await;
+        assert_eq!(scene.unmatched().await, 3);
+        assert_eq!(scene.invoice().await.1, []);
+        assert!(scene.events().await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_session_with_a_payment_method_is_charged_when_its_price_is_final() {
+        let scene = Scene::new().await;
+        let method = scene.app.payment_method("tok_success", json!({})).await;
+        let session = scene.start_with(json!({"payment_method": method})).await;
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        scene.app.advance(3600).await;
+        scene.complete(&theirs).await;
+        assert_eq!(scene.shown(&session).await["amount_paid"], 0);
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        let paid = scene.shown(&session).await;
+        assert_eq!(
+            (&paid["amount_paid"], &paid["amount_due"]),
+            (&json!(968), &json!(0))
+        );
+        assert_eq!(scene.app.transactions(&scene.app.alice).await.len(), 1);
+    }
+}
