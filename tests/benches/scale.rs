@@ -1,7 +1,7 @@
 //! `cargo bench --workspace --bench scale`: plays a day of ten million reservations at one thousandth, with many accounts and a
 //! giant that makes three of ten reservations. Counts the units that each partition key of the table and of its indexes takes, and
 //! computes at how many reservations a second the first key reaches the limit of a partition: 1,000 write units or 3,000 read
-//! units a second. Figures for finding hot keys; nothing is asserted about them.
+//! units a second. Also says at how many the quota of the whole table is used up. Nothing is asserted.
 //!
 //! A reservation is created, confirmed, charged and paid by card, its session is put on the invoice of its fleet, and six events are
 //! delivered to the one endpoint of its account. Instances are as busy as at full scale: what they remember of keys, accounts and
@@ -48,6 +48,9 @@ const MOST: Units = Units {
     read: 3_000.0,
     written: 1_000.0,
 };
+
+/// How many units a table can take in a second on demand, and each index, written and read, until the quota is raised.
+const QUOTA: f64 = 40_000.0;
 
 /// The goals, in reservations a second: of one account, and of all.
 const GOAL_ONE: f64 = 300.0;
@@ -378,7 +381,7 @@ impl Hot {
                 "spread over several partitions in `shards`, `shared/src/store/keys.rs`, or pay with several methods"
             }
             ("table", pattern) if pattern.ends_with("<fleet>") => {
-                "several fleets: its totals are one row"
+                "several fleets: its totals are one row, for which transactions contend before it is full"
             }
             ("table", _) => "one row: it cannot be spread",
             _ => "spread over several partitions in `shards`, `shared/src/store/keys.rs`",
@@ -476,20 +479,7 @@ fn report(player: &Player, crews: &[Crew], completed: &[u64]) {
     let hottest = hottest(player, all, &endpoints, &shares);
     let scale = FULL / all;
 
-    let mut counted = Units::default();
-    for (_, totals) in player.usage.totals() {
-        counted.read += totals.all.read;
-        counted.written += totals.all.written;
-    }
-    let consumed = player.usage.consumed;
-    println!("\n{all} complete reservations, {giant} of them of the giant.");
-    println!(
-        "One takes {:.1} WCU and {:.1} RCU. The table itself counts {:.1} and {:.1}.\n",
-        counted.written / all,
-        counted.read / all,
-        consumed.written / all,
-        consumed.read / all
-    );
+    places(player, all, giant);
     println!(
         "| Place | Key | Of | Keys | WCU each | RCU each | Full at reservations/s | At the goal | Day on average | Busiest minute | Busiest second here |"
     );
@@ -556,6 +546,42 @@ fn report(player: &Player, crews: &[Crew], completed: &[u64]) {
         }
     }
     bursts(player, &shares);
+}
+
+/// Prints what a reservation takes of the table and of each index.
+fn places(player: &Player, all: f64, giant: f64) {
+    let mut places: BTreeMap<&str, Units> = BTreeMap::new();
+    for ((place, _), totals) in player.usage.totals() {
+        let sum = places.entry(place).or_default();
+        sum.read += totals.all.read / all;
+        sum.written += totals.all.written / all;
+    }
+    println!("\n{all} complete reservations, {giant} of them of the giant. What one takes:\n");
+    println!("| Place | WCU | RCU | Quota used up at reservations/s |");
+    println!("|---|---|---|---|");
+    let limit = |units: &Units| QUOTA / units.written.max(units.read);
+    for (place, each) in &places {
+        let (written, read) = (each.written, each.read);
+        println!(
+            "| {place} | {written:.1} | {read:.1} | {:.0} |",
+            limit(each)
+        );
+    }
+    let sum = |of: fn(&Units) -> f64| places.values().map(of).sum::<f64>();
+    let (written, read) = (sum(|each| each.written), sum(|each| each.read));
+    println!("| together | {written:.1} | {read:.1} | – |");
+    let consumed = player.usage.consumed;
+    let (written, read) = (consumed.written / all, consumed.read / all);
+    println!("| as the table itself counts | {written:.1} | {read:.1} | – |\n");
+    let least = |a: &&Units, b: &&Units| limit(a).total_cmp(&limit(b));
+    let first = places.values().min_by(least).expect("the table");
+    println!(
+        "{:.0} reservations/s, then the table's quota of {QUOTA:.0} units a second is used up. To raise: the quota, to {:.0} write units \
+         and {:.0} read units for the goal of {GOAL_ALL:.0}/s.\n",
+        limit(first),
+        first.written * GOAL_ALL,
+        first.read * GOAL_ALL
+    );
 }
 
 /// The webhook endpoints of the giant.
