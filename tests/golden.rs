@@ -5,15 +5,20 @@ use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::Client;
 use serde_json::{Value, json};
+use shared::ocpi::object::Module;
 use shared::store::client;
 use shared::store::layout::VERSION;
 use shared::{Id, Kind};
 
+use crate::platform::{Connected, fixture};
 use crate::samples::one_of_each;
-use crate::{Receiver, SLACK, TestApp, fleet};
+use crate::{Receiver, SLACK, TestApp, fleet, with};
 
 /// The folder of the versions, relative to the repository.
 const FOLDER: &str = "tests/golden";
+
+/// How many lines an invoice has that are rows of their own.
+const LINES: usize = 101;
 
 /// A client of a test's table, without the service.
 pub fn table(test: &TestApp) -> Client {
@@ -73,14 +78,82 @@ pub async fn written() -> BTreeMap<String, Value> {
     made.await.expect(200);
     one_of_each(&app, &app.alice).await;
     app.advance(95 * 60).await;
-    rows(&app).await
+    let mut rows = of_network().await;
+    rows.extend(kinds(all_rows(&app).await));
+    rows
 }
 
-/// A row of each kind that is in a table.
+/// The rows of a charging network and of what is done at its stations, and what few accounts have: an account below another, a
+/// deleted payment method, and an invoice whose lines are rows of their own. Kinds that others have as well have the prefix `special-`.
+async fn of_network() -> BTreeMap<String, Value> {
+    let app = TestApp::start().await;
+    let place = json!({"latitude": "52.500000", "longitude": "4.900000"});
+    let other = with(
+        fixture("location"),
+        json!({"id": "AMS-2", "coordinates": place}),
+    );
+    let connected = Connected::with(&app, |behaviour| {
+        let locations = vec![fixture("location"), other];
+        behaviour.lists.insert("locations", locations);
+        for (module, one) in [
+            ("tariffs", "tariff"),
+            ("sessions", "session"),
+            ("cdrs", "cdr"),
+        ] {
+            behaviour.lists.insert(module, vec![fixture(one)]);
+        }
+    });
+    let _connected = connected.await;
+    app.drain().await;
+    let alice = &app.alice;
+    let crew = app.crew(alice).await;
+    let location = json!({"latitude": 52.5, "longitude": 4.9, "radius": 500});
+    let body = with(app.reservation(&crew, 120), json!({"location": location}));
+    let reservation = alice.post("/v1/reservations", body).await.id();
+    // The network is asked fifteen minutes before the start, and has a minute to send the result.
+    app.advance(105 * 60 + 5).await;
+    let crew = app.crew(alice).await;
+    let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
+    let station = alice.get(near).await.expect(200).ids().remove(0);
+    let body = with(app.session(&crew, &station), json!({"connector": "E1-1"}));
+    let session = alice.post("/v1/charging_sessions", body).await.id();
+
+    let child = json!({"name": "Depot", "email": "depot@fleet.example", "type": "business"});
+    alice.post("/v1/accounts", child).await.expect(200);
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let reading = json!({"battery": {"level": 50}});
+    alice.post(&telemetry, reading).await.expect(200);
+    let token = json!({"type": "card", "token": "tok_success"});
+    let method = alice.post("/v1/payment_methods", token).await.id();
+    let method = format!("/v1/payment_methods/{method}");
+    alice.delete(&method).await.expect(200);
+    for _ in 0..LINES {
+        app.completed_session(&crew, json!({})).await;
+    }
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
+    alice.post("/v1/invoices", window).await.expect(200);
+    app.drain().await;
+
+    let all = all_rows(&app).await;
+    let mut special = BTreeMap::new();
+    for id in [reservation, station, session] {
+        let found = all.iter().find(|((pk, sk), _)| {
+            let (_, last) = pk.rsplit_once('#').unwrap_or_default();
+            last == id && sk == "#"
+        });
+        let ((pk, sk), row) = found.expect("a row");
+        special.insert(format!("special-{}", kind_of(pk, sk)), row.clone());
+    }
+    let mut rows = kinds(all);
+    rows.extend(special);
+    rows
+}
+
+/// All rows of a table, by their keys.
 ///
 /// # Panics
 /// The table cannot be read.
-pub async fn rows(app: &TestApp) -> BTreeMap<String, Value> {
+async fn all_rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
     let pages = table(app).scan().table_name(&app.running().table);
     let mut pages = pages.into_paginator().items().send();
     let mut all = BTreeMap::new();
@@ -89,6 +162,11 @@ pub async fn rows(app: &TestApp) -> BTreeMap<String, Value> {
         let key = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
         all.insert((key("pk"), key("sk")), row);
     }
+    all
+}
+
+/// The first row of each kind.
+fn kinds(all: BTreeMap<(String, String), Value>) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
     for ((pk, sk), row) in all {
         rows.entry(kind_of(&pk, &sk)).or_insert(row);
@@ -104,6 +182,7 @@ fn kind_of(pk: &str, sk: &str) -> String {
         match id.kind() {
             Some(kind_of_id) => kind.push(kind_of_id.name().to_owned()),
             None if part == "test" || part == "live" => kind.push("mode".to_owned()),
+            None if Module::from_name(part).is_some() => kind.push(part.to_owned()),
             None if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_uppercase()) => {
                 kind.push(part.to_lowercase());
             }

@@ -5,12 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::Request;
+use axum::http::{HeaderMap, Request};
+use functions::stream::relay::StreamRecord;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use shared::error::Result;
+use shared::http::auth;
+use shared::models::webhook_endpoint::WebhookEndpoint;
 use shared::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
 use shared::settings::Settings;
+use shared::store::{Store, keys};
 use shared::{App, Timestamp};
 use tower::ServiceExt as _;
 
@@ -119,6 +123,8 @@ pub struct Player {
     calls: Vec<Call>,
     records: Records,
     taken: Vec<(&'static str, Taken)>,
+    /// The table without the meter, from which instances are kept up to date that are busy.
+    unmetered: Option<Store>,
 }
 
 impl Player {
@@ -152,6 +158,47 @@ impl Player {
             calls: Vec::new(),
             records: Records::of(test).await,
             taken: Vec::new(),
+            unmetered: None,
+        }
+    }
+
+    /// Plays instances that are busy: they remember keys, accounts and webhook endpoints, which they read again after seconds or a minute
+    /// however many requests there are. That is not counted from now on.
+    pub fn stay_busy(&mut self, test: &TestApp) {
+        self.unmetered = Some(test.app().store.clone());
+    }
+
+    /// Remembers what authenticates a request.
+    async fn remember_key(&self, headers: &HeaderMap) {
+        if let Some(store) = &self.unmetered {
+            let (keys, now) = (&self.app.edge.keys, self.app.now());
+            let known = auth::authenticate(store, keys, headers, now).await;
+            known.expect("a key");
+        }
+    }
+
+    /// Remembers the account of a change.
+    async fn remember_account(&self, change: &StreamRecord) {
+        let (pk, _) = change.key();
+        if let (Some(store), Some((tenant, _))) = (&self.unmetered, keys::parse_object(pk)) {
+            let known = self.app.edge.keys.version(store, &tenant, self.app.now());
+            known.await.expect("an account");
+        }
+    }
+
+    /// Remembers the webhook endpoint that a message is about.
+    async fn remember_endpoint(&self, message: &Message) {
+        let Message::Deliver {
+            tenant, endpoint, ..
+        } = message
+        else {
+            return;
+        };
+        if let Some(store) = &self.unmetered {
+            let known = store.load::<WebhookEndpoint>(tenant, endpoint).await;
+            let place = (tenant.clone(), endpoint.clone());
+            let endpoints = &self.app.webhook_endpoints;
+            endpoints.insert(place, known.expect("an endpoint"), self.app.now());
         }
     }
 
@@ -172,11 +219,9 @@ impl Player {
             .header("content-type", "application/json")
             .header("host", "api.example.com")
             .body(Body::from(body.to_string()));
-        let answer = self
-            .router
-            .clone()
-            .oneshot(request.expect("a request"))
-            .await;
+        let request = request.expect("a request");
+        self.remember_key(request.headers()).await;
+        let answer = self.router.clone().oneshot(request).await;
         let answer = answer.expect("an answer");
         let status = answer.status();
         let bytes = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
@@ -191,18 +236,23 @@ impl Player {
         loop {
             let changes = self.records.read().await;
             let due = self.take_due();
+            let calls = std::mem::take(&mut self.calls);
+            let second = self.clock.now().unix_seconds();
+            self.usage.note(&calls, &changes, second);
+            if changes.is_empty() {
+                self.usage.settle(second);
+            }
             if changes.is_empty() && due.is_empty() {
                 return;
             }
-            let calls = std::mem::take(&mut self.calls);
-            self.usage
-                .note(&calls, &changes, self.clock.now().unix_seconds());
             for change in &changes {
+                self.remember_account(change).await;
                 let relayed = functions::stream::relay::handle(&self.app, change).await;
                 relayed.expect("a change is relayed");
                 self.note("relay-stream");
             }
             for message in due {
+                self.remember_endpoint(&message).await;
                 let done = functions::work(&self.app, &message).await;
                 done.expect("a message is worked on");
                 self.note(message.work().function());

@@ -2,9 +2,10 @@
 //!
 //! What a read takes is in the table's answer. What a write takes of each partition follows from the row before and after it, as
 //! the table's stream has them, by the published rules: a unit for each kilobyte of the larger image, twice as many for the table
-//! in a transaction; an entry of an index is written only if it changes, and one whose key changes is written twice.
+//! in a transaction; an entry of an index is written only if it changes, and one whose key changes is written twice. A write that
+//! changes nothing, or whose condition fails, has no change in the stream and counts as one of a kilobyte.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use functions::stream::relay::StreamRecord;
 use serde_dynamo::{AttributeValue, Item};
@@ -26,47 +27,84 @@ pub struct Units {
     pub written: f64,
 }
 
+/// Units of a partition in all, and the most that it had in one second and in one minute of virtual time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    pub all: Units,
+    pub second: Units,
+    pub minute: Units,
+}
+
+/// The key of a row: its `pk` and `sk`.
+type RowKey = (String, String);
+
 /// Units by partition and second of virtual time.
 #[derive(Debug, Default)]
-pub struct Usage(HashMap<Partition, BTreeMap<i64, Units>>);
+pub struct Usage {
+    partitions: HashMap<Partition, BTreeMap<i64, Units>>,
+    /// Writes whose changes have not been seen: by what factor each counts, in the order in which they were made.
+    writes: HashMap<RowKey, VecDeque<f64>>,
+    /// What the table itself has counted.
+    pub consumed: Units,
+}
 
 impl Usage {
     fn add(&mut self, partition: Partition, second: i64, units: Units) {
-        let seconds = self.0.entry(partition).or_default();
+        let seconds = self.partitions.entry(partition).or_default();
         let sum = seconds.entry(second).or_default();
         sum.read += units.read;
         sum.written += units.written;
     }
 
-    /// Adds calls and the changes that they led to.
+    /// Adds calls, and changes that these or earlier calls led to.
     pub fn note(&mut self, calls: &[Call], changes: &[StreamRecord], second: i64) {
-        let mut transactions: HashMap<(String, String), usize> = HashMap::new();
-        for call in calls.iter().filter(|call| call.succeeded) {
-            if call.is_read() {
-                self.note_read(call, second);
-            }
-            if call.operation == "TransactWriteItems" {
-                for key in keys_of_transaction(&call.request) {
-                    *transactions.entry(key).or_default() += 1;
+        for call in calls {
+            match (call.is_read(), call.succeeded) {
+                (true, true) => {
+                    self.consumed.read += call.capacity;
+                    self.note_read(call, second);
+                }
+                (true, false) => {}
+                (false, true) => {
+                    self.consumed.written += call.capacity;
+                    for key in written_keys(&call.request) {
+                        let writes = self.writes.entry(key).or_default();
+                        writes.push_back(factor(call));
+                    }
+                }
+                (false, false) => {
+                    for (pk, _) in written_keys(&call.request) {
+                        self.note_unchanged(pk, factor(call), second);
+                    }
                 }
             }
         }
         for change in changes {
-            let key = change.key();
-            let key = (key.0.to_owned(), key.1.to_owned());
-            let in_transaction = transactions.get_mut(&key).filter(|left| **left > 0);
-            let factor = match in_transaction {
-                Some(left) => {
-                    *left -= 1;
-                    2.0
-                }
-                None => 1.0,
-            };
+            let (pk, sk) = change.key();
+            let writes = self.writes.get_mut(&(pk.to_owned(), sk.to_owned()));
+            let factor = writes.and_then(VecDeque::pop_front).unwrap_or(1.0);
             for (partition, written) in written_by(change, factor) {
                 let units = Units { read: 0.0, written };
                 self.add(partition, second, units);
             }
         }
+    }
+
+    /// Counts the writes of which all changes have been seen as writes that have changed nothing.
+    pub fn settle(&mut self, second: i64) {
+        for ((pk, _), factors) in std::mem::take(&mut self.writes) {
+            for factor in factors {
+                self.note_unchanged(pk.clone(), factor, second);
+            }
+        }
+    }
+
+    fn note_unchanged(&mut self, pk: String, factor: f64, second: i64) {
+        let units = Units {
+            read: 0.0,
+            written: factor,
+        };
+        self.add((TABLE.to_owned(), pk), second, units);
     }
 
     fn note_read(&mut self, call: &Call, second: i64) {
@@ -100,34 +138,60 @@ impl Usage {
         }
     }
 
-    /// The units of each partition in all, and the most in a second.
-    pub fn totals(&self) -> Vec<(&Partition, Units, Units)> {
-        let sums = self.0.iter().map(|(partition, seconds)| {
-            let (mut total, mut most) = (Units::default(), Units::default());
-            for units in seconds.values() {
-                total.read += units.read;
-                total.written += units.written;
-                most.read = most.read.max(units.read);
-                most.written = most.written.max(units.written);
+    /// The units of each partition.
+    pub fn totals(&self) -> impl Iterator<Item = (&Partition, Totals)> {
+        self.partitions.iter().map(|(partition, seconds)| {
+            let mut totals = Totals::default();
+            let mut minute = (i64::MIN, Units::default());
+            for (second, units) in seconds {
+                if second.div_euclid(60) != minute.0 {
+                    minute = (second.div_euclid(60), Units::default());
+                }
+                minute.1.read += units.read;
+                minute.1.written += units.written;
+                totals.all.read += units.read;
+                totals.all.written += units.written;
+                totals.second = totals.second.most(*units);
+                totals.minute = totals.minute.most(minute.1);
             }
-            (partition, total, most)
-        });
-        sums.collect()
+            (partition, totals)
+        })
     }
 }
 
-/// The keys of the rows that a transaction writes.
-fn keys_of_transaction(request: &Value) -> Vec<(String, String)> {
-    let items = request["TransactItems"].as_array().into_iter().flatten();
-    let writes = items.filter_map(|item| {
-        let (_, write) = item.as_object()?.iter().next()?;
+impl Units {
+    fn most(self, other: Self) -> Self {
+        Self {
+            read: self.read.max(other.read),
+            written: self.written.max(other.written),
+        }
+    }
+}
+
+/// By what a write of a call is multiplied in the table.
+fn factor(call: &Call) -> f64 {
+    match call.operation.as_str() {
+        "TransactWriteItems" => 2.0,
+        _ => 1.0,
+    }
+}
+
+/// The keys of the rows that a call writes or, in a transaction, checks.
+fn written_keys(request: &Value) -> Vec<RowKey> {
+    let in_transaction = request["TransactItems"].as_array().into_iter().flatten();
+    let tables = request["RequestItems"].as_object().into_iter().flatten();
+    let in_batch = tables.flat_map(|(_, items)| items.as_array().into_iter().flatten());
+    let together = in_transaction
+        .chain(in_batch)
+        .filter_map(|item| item.as_object()?.values().next());
+    let key = |write: &Value| {
         let row = [&write["Key"], &write["Item"]]
             .into_iter()
             .find(|row| row.is_object())?;
         let text = |name: &str| Some(row[name]["S"].as_str()?.to_owned());
         Some((text("pk")?, text("sk")?))
-    });
-    writes.collect()
+    };
+    together.chain([request]).filter_map(key).collect()
 }
 
 /// What a change wrote to each partition.

@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Map, Value, json};
+use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
+use shared::models::invoice::Invoice;
 use shared::models::stored::Stored;
-use shared::store::Item;
-use shared::store::Store;
+use shared::ocpi::party::PartyId;
 use shared::store::layout::{Layout, VERSION};
+use shared::store::list::PageRequest;
+use shared::store::networks::operators;
 use shared::store::scan::Pass;
-use shared::{Id, Kind, Origin};
+use shared::store::{Item, Store, keys};
+use shared::{Id, Kind, Mode, Origin, Timestamp};
 use tests::golden::{is_object, recorded, table, written};
 use tests::{TestApp, driver};
 
@@ -206,4 +210,102 @@ async fn two_releases_run_side_by_side_on_one_table() {
     );
     let listed = app.alice.get("/v1/drivers").await.expect(200).body;
     assert_eq!(listed["data"][0]["name"], "Jean");
+}
+
+/// The state of a row that is JSON in a text.
+fn state_of(row: &Value) -> Value {
+    let text = row["state"].as_str().expect("a state");
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[tokio::test]
+async fn rows_of_networks_of_every_version_are_read() {
+    for version in 1..=VERSION {
+        let app = TestApp::start().await;
+        let (golden, client) = (recorded(version), table(&app));
+        for row in golden.values() {
+            let item: Item = serde_dynamo::to_item(row).expect("an item");
+            let put = client.put_item().table_name(&app.running().table);
+            put.set_item(Some(item)).send().await.expect("a row");
+        }
+        let (store, mode) = (&app.app().store, Mode::Test);
+        let mut read = BTreeSet::new();
+        for (name, row) in &golden {
+            let (pk, sk) = (text(row, "pk"), text(row, "sk"));
+            let of_network = pk.split_once("#OCPI#").map(|(_, rest)| rest);
+            if let Some((mode, network)) = keys::parse_network(pk) {
+                if sk == "#" {
+                    let networks = store.networks(mode).await.expect("networks");
+                    let shown = serde_json::to_value(&networks[0].object).expect("JSON");
+                    assert_eq!(plain(&shown), plain(&row["object"]), "{name}");
+                } else if sk == "PULL" {
+                    let pull = store.pull(mode, &network).await.expect("a pull");
+                    let shown = serde_json::to_value(pull).expect("JSON");
+                    assert_eq!(shown, state_of(row), "{name}");
+                } else {
+                    let state = state_of(row);
+                    let started = Timestamp::parse(state[0].as_str().expect("a time"));
+                    let started = started.expect("a time");
+                    let pulled = store.pulled(mode, &network, started).await;
+                    let shown = serde_json::to_value(pulled.expect("ids")).expect("JSON");
+                    assert_eq!(shown, state[1], "{name}");
+                }
+            } else if let Some((mode, object)) = keys::parse_ocpi_object(pk) {
+                if let Some(location) = sk.strip_prefix("LOCATION#") {
+                    let found = store.locations_with_tariff(mode, &object, None, 2).await;
+                    assert_eq!(found.expect("locations"), [location], "{name}");
+                } else {
+                    let found = store.received(mode, &object).await.expect("an object");
+                    let found = found.expect("an object");
+                    assert_eq!(found.object.to_string(), text(row, "raw"), "{name}");
+                    assert_eq!(found.network.as_str(), text(row, "network"), "{name}");
+                }
+            } else if let Some((mode, command)) = keys::parse_network_command(pk) {
+                let command = store.command(mode, &command).await.expect("a command");
+                let shown = serde_json::to_value(command).expect("JSON");
+                assert_eq!(shown, state_of(row), "{name}");
+            } else if let Some((mode, uid)) = keys::parse_charge_token(pk) {
+                let token = store.card_token(mode, &uid).await.expect("a token");
+                let shown = serde_json::to_value(token.expect("a token").token);
+                assert_eq!(
+                    plain(&shown.expect("JSON")),
+                    plain(&state_of(row)),
+                    "{name}"
+                );
+            } else if let Some(hash) = of_network.and_then(|rest| rest.strip_prefix("TOKEN#")) {
+                let network = store.network_of_token(mode, hash).await.expect("a network");
+                let network = network.expect("a network").object.id;
+                assert_eq!(network.as_str(), text(row, "network"), "{name}");
+            } else if let Some(party) = of_network.and_then(|rest| rest.strip_prefix("PARTY#")) {
+                let (country, party) = party.split_once('*').expect("a party");
+                let party = PartyId::new(country, party).expect("a party");
+                let network = store.network_of_party(mode, &party).await;
+                let network = network.expect("a network").expect("a network").object.id;
+                assert_eq!(network.as_str(), text(row, "network"), "{name}");
+            } else if let Some((mode, station)) = keys::parse_station(pk) {
+                let tenant = operators(mode);
+                let station = store.load::<ChargingStation>(&tenant, &station).await;
+                let station = station.expect("a station").object;
+                let shown = serde_json::to_value(station).expect("JSON");
+                assert_eq!(shown["name"], row["object"]["name"], "{name}");
+            } else if sk.starts_with(Kind::LineItem.prefix()) {
+                let (tenant, id) = keys::parse_object(pk).expect("an invoice");
+                let invoice = golden["account-mode-invoice"]["object"].clone();
+                let mut invoice: Invoice = serde_json::from_value(invoice).expect("an invoice");
+                (invoice.id, invoice.line_items_has_more) = (id, true);
+                let page = PageRequest::first(10);
+                let lines = store.lines(&tenant, &invoice, &page).await.expect("lines");
+                let ids: Vec<&str> = lines.rows.iter().map(|line| line.id.as_str()).collect();
+                assert_eq!(ids, [sk], "{name}");
+            } else {
+                continue;
+            }
+            read.insert(name);
+        }
+        assert!(read.len() > 14, "version {version}: {read:?}");
+    }
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or_default()
 }
