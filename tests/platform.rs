@@ -1,7 +1,7 @@
 //! The platform of a charge point operator on this machine: it has versions, credentials, and lists with pages, takes commands and
 //! tokens, and remembers every request. It answers as the test says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::Router;
@@ -54,9 +54,26 @@ pub struct Behaviour {
     pub page: usize,
     /// What it answers to a command.
     pub command: Value,
+    /// How it reacts to the next commands instead.
+    pub reactions: VecDeque<Reaction>,
     /// HTTP statuses of the next answers.
     pub fail: Vec<u16>,
     pub requests: Vec<Received>,
+}
+
+/// How a platform reacts to a command that has reached it.
+#[derive(Debug, Clone)]
+pub enum Reaction {
+    /// It responds with this data.
+    Responds(Value),
+    /// With this HTTP status, and nothing else.
+    Fails(u16),
+    /// With this text in place of the envelope.
+    Says(&'static str),
+    /// It closes the connection.
+    Closes,
+    /// It never responds.
+    Hangs,
 }
 
 /// A request that a platform was sent.
@@ -200,7 +217,57 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
+    let (response, reaction) = react(&state, &method, &uri, &headers, &body);
+    match reaction {
+        // The task of the connection ends without a word, and the connection with it.
+        Some(Reaction::Closes) => std::panic::resume_unwind(Box::new("closed")),
+        Some(Reaction::Hangs) => std::future::pending().await,
+        _ => response,
+    }
+}
+
+/// Takes a request. Gives the response, and the reaction to a command.
+fn react(
+    state: &Mutex<Behaviour>,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> (Response, Option<Reaction>) {
     let mut behaviour = state.lock().expect("the platform");
+    let is_command = *method == Method::POST && uri.path().contains("/commands/");
+    let reaction = match is_command {
+        true => behaviour.reactions.pop_front(),
+        false => None,
+    };
+    let response = respond(&mut behaviour, method, uri, headers, body);
+    let response = match &reaction {
+        Some(Reaction::Responds(data)) => enveloped(data),
+        Some(Reaction::Fails(status)) => status_of(*status),
+        Some(Reaction::Says(text)) => (*text).into_response(),
+        Some(Reaction::Closes | Reaction::Hangs) | None => response,
+    };
+    (response, reaction)
+}
+
+fn status_of(status: u16) -> Response {
+    StatusCode::from_u16(status)
+        .expect("a status")
+        .into_response()
+}
+
+fn enveloped(data: &Value) -> Response {
+    let envelope = json!({"data": data, "status_code": 1000, "timestamp": "2026-01-01T00:00:00Z"});
+    axum::Json(envelope).into_response()
+}
+
+fn respond(
+    behaviour: &mut Behaviour,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Response {
     let path = uri
         .path_and_query()
         .map(|path| path.as_str())
@@ -209,13 +276,10 @@ async fn answer(
         method: method.to_string(),
         path: path.to_owned(),
         headers: headers.clone(),
-        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+        body: serde_json::from_slice(body).unwrap_or(Value::Null),
     });
     if !behaviour.fail.is_empty() {
-        let status = behaviour.fail.remove(0);
-        return StatusCode::from_u16(status)
-            .expect("a status")
-            .into_response();
+        return status_of(behaviour.fail.remove(0));
     }
     let accepted = [TOKEN, TOKEN_A].map(|token| format!("Token {}", STANDARD.encode(token)));
     let sent = headers
@@ -224,11 +288,10 @@ async fn answer(
     if !sent.is_some_and(|sent| accepted.iter().any(|one| one == sent)) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let Some((data, next)) = behaviour.data(&method, &uri) else {
+    let Some((data, next)) = behaviour.data(method, uri) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let envelope = json!({"data": data, "status_code": 1000, "timestamp": "2026-01-01T00:00:00Z"});
-    let mut response = axum::Json(envelope).into_response();
+    let mut response = enveloped(&data);
     if let Some(next) = next {
         let link = HeaderValue::from_str(&format!("<{next}>; rel=\"next\"")).expect("a header");
         response.headers_mut().insert("link", link);

@@ -22,7 +22,9 @@ impl Records {
     pub async fn of(test: &TestApp) -> Self {
         let mut settings = aws_sdk_dynamodbstreams::config::Builder::from(&shared::aws::config());
         settings.set_endpoint_url(Some(test.running().store_url.clone()));
-        let patient = TimeoutConfig::builder().operation_timeout(PATIENCE);
+        let patient = TimeoutConfig::builder()
+            .operation_timeout(PATIENCE)
+            .operation_attempt_timeout(PATIENCE);
         settings.set_timeout_config(Some(patient.build()));
         let client = Client::from_conf(settings.build());
         let stream = test.app().store.stream().await.expect("a stream");

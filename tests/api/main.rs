@@ -21,6 +21,7 @@ mod invoices;
 mod layout;
 mod layout_versions;
 mod money;
+mod network_faults;
 mod network_reservations;
 mod network_sessions;
 mod ocpi;

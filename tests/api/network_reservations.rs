@@ -3,19 +3,20 @@
 use serde_json::{Value, json};
 use shared::time::minutes;
 use tests::platform::{Connected, Received, fixture, send};
-use tests::{Answer, TestApp, with};
+use tests::{Answer, Crew, TestApp, with};
 
-const RESERVE: &str = "/2.2.1/commands/RESERVE_NOW";
-const CANCEL: &str = "/2.2.1/commands/CANCEL_RESERVATION";
+pub const RESERVE: &str = "/2.2.1/commands/RESERVE_NOW";
+pub const CANCEL: &str = "/2.2.1/commands/CANCEL_RESERVATION";
 const LOCATION: &str = "/locations/NL/EXA/AMS-1";
 
 /// How many minutes ahead the reservation of [`reserved`] is.
 const AHEAD: i64 = 120;
 
 /// A service, a network with a location of two EVSEs that fit the vehicle, and a pending reservation there.
-struct Stage {
-    app: TestApp,
-    cpo: Connected,
+pub struct Stage {
+    pub app: TestApp,
+    pub cpo: Connected,
+    crew: Crew,
     path: String,
 }
 
@@ -29,22 +30,41 @@ fn location() -> Value {
     location
 }
 
-async fn reserved() -> Stage {
+pub async fn reserved() -> Stage {
     let app = TestApp::start().await;
     let cpo = Connected::to(&app).await;
     let crew = app.crew(&app.alice).await;
     app.drain().await;
     cpo.put(&app, LOCATION, &location()).await;
-    let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
-    let body = with(app.reservation(&crew, AHEAD), json!({"location": place}));
-    let made = app.alice.post("/v1/reservations", body).await.expect(200);
-    let path = format!("/v1/reservations/{}", made.id());
-    Stage { app, cpo, path }
+    let mut stage = Stage {
+        app,
+        cpo,
+        crew,
+        path: String::new(),
+    };
+    stage.reserve().await;
+    stage
 }
 
 impl Stage {
+    /// Makes a reservation, which is the one from now on.
+    pub async fn reserve(&mut self) {
+        let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
+        let body = self.app.reservation(&self.crew, AHEAD);
+        let body = with(body, json!({"location": place}));
+        let made = self.app.alice.post("/v1/reservations", body).await;
+        self.path = format!("/v1/reservations/{}", made.expect(200).id());
+    }
+
+    /// Cancels it.
+    pub async fn cancel(&self) {
+        let cancel = format!("{}/cancel", self.path);
+        self.app.alice.post(&cancel, json!({})).await.expect(200);
+        self.app.drain().await;
+    }
+
     /// Moves the time to so many minutes before the start of the reservation, and a few seconds on: queues wait for whole seconds.
-    async fn until(&self, minutes_before: i64) {
+    pub async fn until(&self, minutes_before: i64) {
         let reservation = self.reservation().await;
         let start = reservation["ideal_start"].as_str().expect("a time");
         let start = shared::Timestamp::parse(start).expect("a time");
@@ -54,11 +74,11 @@ impl Stage {
             .await;
     }
 
-    async fn reservation(&self) -> Value {
+    pub async fn reservation(&self) -> Value {
         self.app.alice.get(&self.path).await.expect(200).body
     }
 
-    fn sent(&self, command: &str) -> Vec<Received> {
+    pub fn sent(&self, command: &str) -> Vec<Received> {
         self.cpo.platform.received("POST", command)
     }
 
@@ -67,7 +87,7 @@ impl Stage {
     }
 
     /// The network sends the result of a command.
-    async fn result(&self, command: &Received, result: &str) -> Answer {
+    pub async fn result(&self, command: &Received, result: &str) -> Answer {
         let url = command.body["response_url"].as_str().expect("an address");
         let body = json!({"result": result});
         let answer = send(&self.app, &self.cpo.token, "POST", url, Some(&body), &[]).await;

@@ -11,15 +11,15 @@ use tests::{Answer, Crew, TestApp, with};
 const PATH: &str = "/v1/charging_sessions";
 
 /// A connected network with one station, and a crew whose vehicle fits its first connector.
-struct Scene {
-    app: TestApp,
-    cpo: Connected,
+pub struct Scene {
+    pub app: TestApp,
+    pub cpo: Connected,
     crew: Crew,
     station: String,
 }
 
 impl Scene {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let app = TestApp::start().await;
         let cpo = Connected::with(&app, |behaviour| {
             behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
@@ -65,7 +65,7 @@ impl Scene {
     }
 
     /// Starts a session, and has the network be asked.
-    async fn start(&self) -> Value {
+    pub async fn start(&self) -> Value {
         self.start_with(json!({})).await
     }
 
@@ -87,7 +87,7 @@ impl Scene {
     }
 
     /// The status of a session, and why it failed.
-    async fn status(&self, session: &Value) -> (String, Option<String>) {
+    pub async fn status(&self, session: &Value) -> (String, Option<String>) {
         let shown = self.shown(session).await;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         (
@@ -96,7 +96,7 @@ impl Scene {
         )
     }
 
-    async fn stop(&self, session: &Value) -> Answer {
+    pub async fn stop(&self, session: &Value) -> Answer {
         let id = session["id"].as_str().expect("an id");
         let answer = self
             .app
@@ -107,7 +107,7 @@ impl Scene {
         answer
     }
 
-    fn commands(&self, name: &str) -> Vec<Received> {
+    pub fn commands(&self, name: &str) -> Vec<Received> {
         let path = format!("/2.2.1/commands/{name}");
         self.cpo.platform.received("POST", &path)
     }
@@ -121,7 +121,7 @@ impl Scene {
     }
 
     /// Sends the result of the last START_SESSION.
-    async fn result(&self, result: &str) {
+    pub async fn result(&self, result: &str) {
         self.took("START_SESSION", result).await;
     }
 
@@ -140,7 +140,7 @@ impl Scene {
     }
 
     /// An OCPI session of the last START_SESSION as it is now.
-    fn session(&self, change: Value) -> Value {
+    pub fn session(&self, change: Value) -> Value {
         let asked = self.asked();
         let token = &asked["token"];
         let now = Self::text(self.app.now());
@@ -156,7 +156,7 @@ impl Scene {
     }
 
     /// Sends a session.
-    async fn report(&self, session: &Value) {
+    pub async fn report(&self, session: &Value) {
         let path = format!(
             "/sessions/NL/EXA/{}",
             session["id"].as_str().expect("an id")
@@ -176,7 +176,7 @@ impl Scene {
     }
 
     /// The CDR of an OCPI session that ends now: 20 kWh for 9.68 EUR.
-    fn cdr(&self, session: &Value, change: Value) -> Value {
+    pub fn cdr(&self, session: &Value, change: Value) -> Value {
         let now = Self::text(self.app.now());
         let period = json!({"start_date_time": session["start_date_time"],
             "dimensions": [{"type": "ENERGY", "volume": 20.0}], "tariff_id": "DAY"});
@@ -190,14 +190,14 @@ impl Scene {
     }
 
     /// Sends a CDR.
-    async fn bill(&self, cdr: &Value) {
+    pub async fn bill(&self, cdr: &Value) {
         let answer = self.cpo.send(&self.app, "POST", "/cdrs", Some(cdr)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         self.app.drain().await;
     }
 
     /// Ends an OCPI session now.
-    async fn complete(&self, session: &Value) {
+    pub async fn complete(&self, session: &Value) {
         let now = Self::text(self.app.now());
         let end = json!({"status": "COMPLETED", "kwh": 20, "end_date_time": now, "last_updated": now,
             "total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}});
@@ -214,7 +214,7 @@ impl Scene {
     }
 
     /// The lines of an invoice of everything until now: type and amount, in the order of time.
-    async fn invoice(&self) -> (Value, Vec<(String, i64)>) {
+    pub async fn invoice(&self) -> (Value, Vec<(String, i64)>) {
         self.app.advance(1).await;
         let now = self.app.now();
         let body =
@@ -262,15 +262,15 @@ impl Scene {
     }
 }
 
-fn failed(reason: &str) -> (String, Option<String>) {
+pub fn failed(reason: &str) -> (String, Option<String>) {
     ("failed".into(), Some(reason.into()))
 }
 
-fn is(status: &str) -> (String, Option<String>) {
+pub fn is(status: &str) -> (String, Option<String>) {
     (status.into(), None)
 }
 
-fn energy(gross: i64) -> (String, i64) {
+pub fn energy(gross: i64) -> (String, i64) {
     ("energy_session".into(), gross)
 }
 
@@ -860,6 +860,127 @@ mod billing {
             (&json!(968), &json!(0))
         );
         assert_eq!(scene.app.transactions(&scene.app.alice).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_credit_on_an_invoice_that_counts_no_longer_waits_again_for_one_with_room() {
+        let scene = Scene::new().await;
+        let (_, theirs) = scene.billed().await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        let credit = json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1",
+            "total_cost": {"excl_vat": -8.0, "incl_vat": -9.68}});
+        scene.bill(&scene.cdr(&theirs, credit)).await;
+        scene.app.advance(60).await;
+        let between = scene.app.now();
+        scene.app.advance(60).await;
+        let other = scene.start().await;
+        let next = scene.session(json!({"id": "S2"}));
+        scene.report(&next).await;
+        scene.bill(&scene.cdr(&next, json!({"id": "C2"}))).await;
+        let (both, lines) = scene.invoice().await;
+        assert_eq!(lines.iter().map(|line| line.1).sum::<i64>(), 0);
+        assert_eq!(lines.len(), 2);
+        let path = format!("/v1/invoices/{}", both["id"].as_str().expect("an id"));
+        scene.app.alice.delete(&path).await.expect(200);
+        // Here there is nothing but the credit.
+        let body = json!({"period_start": between.plus(days(-1)), "period_end": between, "currency": "eur"});
+        let empty = scene.app.alice.post("/v1/invoices", body).await.expect(200);
+        assert_eq!(
+            (&empty.body["amount_due"], &empty.body["line_items"]),
+            (&json!(0), &json!([]))
+        );
+        // Where the credit pays for everything, the session is paid.
+        let (both, lines) = scene.invoice().await;
+        assert_eq!(lines.len(), 2);
+        let path = format!("/v1/invoices/{}", both["id"].as_str().expect("an id"));
+        let finalize = format!("{path}/finalize");
+        let paid = scene.app.alice.post(&finalize, json!({})).await.expect(200);
+        assert_eq!(paid.body["status"], "paid");
+        scene.app.drain().await;
+        let shown = scene.shown(&other).await;
+        assert_eq!(
+            (&shown["amount_due"], &shown["amount_paid"]),
+            (&json!(0), &json!(968))
+        );
+    }
+
+    #[tokio::test]
+    async fn a_cdr_of_nothing_that_came_before_the_session_began_is_what_it_costs() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        let theirs = scene.session(json!({}));
+        let free = json!({"total_energy": 0, "total_cost": {"excl_vat": 0, "incl_vat": 0}});
+        scene.bill(&scene.cdr(&theirs, free)).await;
+        assert_eq!(scene.status(&session).await, is("pending"));
+        scene.app.advance(60).await;
+        let begun = json!({"last_updated": scene.app.now()});
+        scene.report(&with(theirs.clone(), begun)).await;
+        scene.complete(&theirs).await;
+        assert_eq!(scene.shown(&session).await["amount_due"], 968);
+        scene.app.advance(3 * 86_400).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (&shown["amount_due"], &shown["cost_source"]),
+            (&json!(0), &json!("cdr"))
+        );
+        assert_eq!(scene.invoice().await.1, [energy(0)]);
+    }
+
+    #[tokio::test]
+    async fn amounts_in_another_currency_are_not_subtracted_and_the_tariff_has_its_own() {
+        let scene = Scene::new().await;
+        let session = scene.start().await;
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        let credit = json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1", "currency": "USD",
+            "total_cost": {"excl_vat": -8.0, "incl_vat": -9.68}});
+        scene.bill(&scene.cdr(&theirs, credit)).await;
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        assert_eq!(scene.shown(&session).await["amount_due"], 968);
+        // A report in another currency that names no cost.
+        let session = scene.start().await;
+        let theirs = scene.session(json!({"id": "S2", "currency": "USD"}));
+        scene.report(&theirs).await;
+        let now = scene.app.now();
+        let end =
+            json!({"status": "COMPLETED", "kwh": 5, "end_date_time": now, "last_updated": now});
+        scene.report(&with(theirs, end)).await;
+        scene.app.advance(3 * 86_400).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (
+                &shown["currency"],
+                &shown["amount_due"],
+                &shown["cost_source"]
+            ),
+            (&json!("eur"), &json!(242), &json!("tariff"))
+        );
+    }
+
+    #[tokio::test]
+    async fn a_completed_session_that_becomes_invalid_is_taken_back_from_its_fleet() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        let path = format!("/v1/fleets/{}", scene.crew.fleet);
+        let totals = async || {
+            let fleet = scene.app.alice.get(&path).await.expect(200).body;
+            (
+                fleet["total_sessions"].as_i64(),
+                fleet["total_energy_consumed_kwh"].as_f64(),
+            )
+        };
+        scene.complete(&theirs).await;
+        assert_eq!(totals().await, (Some(1), Some(20.0)));
+        let invalid =
+            json!({"status": "INVALID", "last_updated": scene.app.now().plus(seconds(1))});
+        scene.report(&with(theirs.clone(), invalid)).await;
+        assert_eq!(scene.status(&session).await, failed("other"));
+        assert_eq!(totals().await, (Some(0), Some(0.0)));
+        // It is billed all the same, and counts once.
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        assert_eq!(scene.status(&session).await, is("completed"));
+        assert_eq!(totals().await, (Some(1), Some(20.0)));
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
     }
 }
 

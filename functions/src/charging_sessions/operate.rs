@@ -5,7 +5,8 @@
 //! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
 
 use shared::charging::calendar::CalendarOwner;
-use shared::charging::session::HOLD;
+use shared::charging::session::{HOLD, Outcome};
+use shared::models::adjustment::Adjustment;
 use shared::models::charging_session::network::{LONGEST, START_PATIENCE};
 use shared::models::charging_session::{
     ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
@@ -46,6 +47,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     };
     let before = row.clone();
+    let mut adjustment = None;
     if network
         .stop
         .and_then(|stop| stop.next)
@@ -62,11 +64,16 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
             }
         }
         SessionStatus::Completed => {
-            row.close_without_cdr(origin.now);
+            if let Outcome::Adjusted(more) = row.close_without_cdr(origin.now) {
+                adjustment = Adjustment::of_session(&row, more, None, origin.now);
+            }
         }
         SessionStatus::Cancelled | SessionStatus::Failed => row.plan(origin.now),
     }
-    let tx = change(app, &origin, &before, &mut row).await?;
+    let mut tx = change(app, &origin, &before, &mut row).await?;
+    if let Some(adjustment) = &mut adjustment {
+        tx.create(adjustment)?;
+    }
     tx.commit_without_response().await
 }
 
@@ -275,6 +282,9 @@ pub async fn change<'a>(
             }
         }
         (_, Completed) => tx.add_session(&row.object.fleet, row.object.energy_consumed)?,
+        (Some(Completed), _) => {
+            tx.take_session_back(&row.object.fleet, before.object.energy_consumed)?;
+        }
         _ => {}
     }
     match before.version {

@@ -314,7 +314,7 @@ async fn apply(
                     return unusable(app, object, why);
                 }
                 Outcome::Adjusted(more) => {
-                    adjustment = Adjustment::of_session(&row, more, &report.billed.id, now);
+                    adjustment = Adjustment::of_session(&row, more, Some(&report.billed.id), now);
                 }
                 Outcome::Priced | Outcome::Noted | Outcome::Known => {}
             }

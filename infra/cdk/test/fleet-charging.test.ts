@@ -195,7 +195,8 @@ test("grants name the aliases of functions, the table and the files", () => {
 });
 
 test("nothing is deployed without an executable", () => {
-  const build = () => new FleetCharging(new Stack(new App(), "Test"), "Service", { executable: os.tmpdir() });
+  const empty = fs.mkdtempSync(path.join(os.tmpdir(), "fleet-empty-"));
+  const build = () => new FleetCharging(new Stack(new App(), "Test"), "Service", { executable: empty });
   assert.throws(build, /holds no bootstrap/);
 });
 

@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 pub struct Adjustment {
     pub id: Id,
     pub object: Kind,
-    /// What the network calls the CDR.
+    /// What the network calls the CDR; empty for a session that is billed without one.
     pub cdr: String,
     pub charging_session: Id,
     pub created: Timestamp,
@@ -46,11 +46,11 @@ impl Object for Adjustment {
 }
 
 impl Adjustment {
-    /// What a CDR adds to the price of a session that has ended; none for one that has not.
+    /// What a CDR, or that there is none, adds to the price of a session that has ended; none for one that has not.
     pub fn of_session(
         session: &Stored<ChargingSession>,
         more: Total,
-        cdr: &str,
+        cdr: Option<&str>,
         now: Timestamp,
     ) -> Option<Stored<Self>> {
         let id = Id::new(Kind::Adjustment, now);
@@ -59,7 +59,7 @@ impl Adjustment {
         Some(Stored::new(Self {
             id,
             object: Kind::Adjustment,
-            cdr: cdr.to_owned(),
+            cdr: cdr.unwrap_or_default().to_owned(),
             charging_session: session.id.clone(),
             created: now,
             currency: session.currency,

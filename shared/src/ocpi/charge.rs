@@ -77,6 +77,7 @@ impl Cdr {
                 credit: self.credit,
                 credits: self.credit_reference_id.clone(),
                 last_updated: self.last_updated,
+                currency: Some(currency),
             },
             session_id: self.session_id.clone(),
             started,

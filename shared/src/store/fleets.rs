@@ -79,6 +79,14 @@ impl UnitOfWork<'_> {
         self.add_to_totals(fleet, 1, energy)
     }
 
+    /// Takes back a session that a fleet was added: the network says that it is not one.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn take_session_back(&mut self, fleet: &Id, energy: i64) -> Result<()> {
+        self.add_to_totals(fleet, -1, -energy)
+    }
+
     /// Corrects a fleet's total energy by so many Wh, which may be less than zero.
     ///
     /// # Errors
@@ -87,7 +95,7 @@ impl UnitOfWork<'_> {
         self.add_to_totals(fleet, 0, energy)
     }
 
-    fn add_to_totals(&mut self, fleet: &Id, sessions: u32, energy: i64) -> Result<()> {
+    fn add_to_totals(&mut self, fleet: &Id, sessions: i64, energy: i64) -> Result<()> {
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {

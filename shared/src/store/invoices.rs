@@ -134,6 +134,13 @@ impl Store {
             let claimed_by = one.claimed_by.as_ref();
             claimed_by.is_none_or(|claimant| !valid.contains(claimant))
         });
+        let ours = making.as_ref().map(|making| &making.invoice);
+        for one in &mut billed {
+            // A claim by an invoice that is void or was deleted counts for nothing.
+            if one.claimed_by.as_ref() != ours {
+                one.claimed_by = None;
+            }
+        }
         leave_credits(&mut billed);
         let (invoice, begun) = match &making {
             Some(making) => (making.invoice.clone(), making.begun),

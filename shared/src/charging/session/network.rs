@@ -234,7 +234,12 @@ impl Stored<ChargingSession> {
         self.object.energy_consumed = report.energy;
         self.object.charging_ended = report.charging_ended.map(|ended| ended.min(now));
         self.object.session_started = report.started.min(now);
-        self.object.currency = report.currency;
+        let of_tariff = self.internal.pricing.first().map(|price| price.currency);
+        self.object.currency = match (report.total, of_tariff) {
+            // The tariff says what it costs.
+            (None, Some(currency)) => currency,
+            _ => report.currency,
+        };
         if let Some(network) = self.internal.network.as_deref_mut() {
             network.usage = report.times;
             network.total = report.total;
@@ -302,7 +307,7 @@ impl Stored<ChargingSession> {
         if network.session_id.is_none() {
             network.session_id.clone_from(&cdr.session_id);
         }
-        let total = total_of(&network.cdrs);
+        let total = total_of(&network.cdrs, cdr.currency);
         self.object.updated = now;
         match total {
             None => Outcome::Noted,
@@ -366,41 +371,57 @@ impl Stored<ChargingSession> {
         let ours = self.price(&pricing, cdr.energy, cdr.times);
         self.object.price_check =
             is_priced(&pricing).then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
+        self.finish(total, &ours, CostSource::Cdr, now)
+    }
+
+    /// Makes the price of a completed session final whose CDR has not come: what the network has reported last, else the tariff's. A CDR
+    /// that came before the session began, and had nothing to bill, counts for more. Nothing happens to a session that waits for no CDR.
+    pub fn close_without_cdr(&mut self, now: Timestamp) -> Outcome {
+        let network = self.internal.network.as_ref();
+        let waits = network.filter(|network| network.final_at.is_none());
+        let Some(network) = waits.filter(|_| self.object.status == SessionStatus::Completed) else {
+            return Outcome::Noted;
+        };
+        let ours = self.price(
+            &self.internal.pricing,
+            self.object.energy_consumed,
+            network.usage,
+        );
+        let (total, source) = match total_of(&network.cdrs, self.object.currency) {
+            Some(total) => (total, CostSource::Cdr),
+            None => {
+                let total = Total {
+                    net: self.internal.net,
+                    gross: self.object.amount_due + self.object.amount_paid,
+                };
+                let source = self.object.cost_source.unwrap_or(CostSource::Tariff);
+                (total, source)
+            }
+        };
+        self.object.updated = now;
+        self.record(EventType::ChargingSessionUpdated);
+        self.finish(total, &ours, source, now)
+    }
+
+    /// Makes the price final. A session that was created so long ago that no invoice finds it costs nothing by itself, and is billed by
+    /// an adjustment. Any other one with a payment method is charged now.
+    fn finish(&mut self, total: Total, ours: &Cost, source: CostSource, now: Timestamp) -> Outcome {
         let is_late = now.since(self.object.created) > FOUND;
         let own = if is_late { Total::default() } else { total };
-        self.set_cost(own, &ours, CostSource::Cdr);
+        self.set_cost(own, ours, source);
         if is_late {
             self.object.cost_breakdown.clear();
         }
-        self.finish(now);
-        match is_late {
-            true => self.adjust_to(total),
-            false => Outcome::Priced,
-        }
-    }
-
-    /// Makes the price of a completed session final whose CDR has not come: what the network has reported last, else the tariff's. Returns
-    /// whether it was waiting for one.
-    pub fn close_without_cdr(&mut self, now: Timestamp) -> bool {
-        let network = self.internal.network.as_ref();
-        let waits = network.is_some_and(|network| network.final_at.is_none());
-        if self.object.status != SessionStatus::Completed || !waits {
-            return false;
-        }
-        self.object.updated = now;
-        self.record(EventType::ChargingSessionUpdated);
-        self.finish(now);
-        true
-    }
-
-    /// Makes the price final. A session with a payment method is charged now.
-    fn finish(&mut self, now: Timestamp) {
         if let Some(network) = self.internal.network.as_deref_mut() {
             network.final_at = Some(now);
             network.stop = None;
         }
         let charged = self.object.payment_method.is_some() && self.object.amount_due > 0;
         self.internal.next_action_at = charged.then_some(now);
+        match is_late {
+            true => self.adjust_to(total),
+            false => Outcome::Priced,
+        }
     }
 }
 

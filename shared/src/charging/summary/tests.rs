@@ -99,7 +99,7 @@ fn credit(created: &str) -> Stored<Adjustment> {
         net: -100,
         gross: -119,
     };
-    Adjustment::of_session(&session, total, "CREDIT", at(created)).expect("it has ended")
+    Adjustment::of_session(&session, total, Some("CREDIT"), at(created)).expect("it has ended")
 }
 
 #[test]

@@ -134,6 +134,9 @@ pub struct Billed {
     /// The CDR that it credits, if it says so.
     pub credits: Option<String>,
     pub last_updated: Timestamp,
+    /// None in rows of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<Currency>,
 }
 
 /// What a network says of a session.
@@ -180,12 +183,15 @@ pub struct CdrReport {
     pub pricing: Vec<Price>,
 }
 
-/// What several CDRs of one session amount to; none before the session was billed. The order in which they arrive does not matter.
+/// What several CDRs of one session amount to in a currency; none before the session was billed in it. The order in which they
+/// arrive does not matter.
 ///
 /// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a session
 /// again without crediting the first CDR has corrected it. A session never costs less than nothing.
-pub fn total_of(cdrs: &[Billed]) -> Option<Total> {
-    let credits = || cdrs.iter().filter(|one| one.credit);
+pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
+    let of_currency = move |one: &&Billed| one.currency.is_none_or(|own| own == currency);
+    let cdrs = || cdrs.iter().filter(of_currency);
+    let credits = || cdrs().filter(|one| one.credit);
     let is_credited = |one: &Billed| {
         let named = |credit: &Billed| {
             let credited = credit.credits.as_deref();
@@ -193,7 +199,7 @@ pub fn total_of(cdrs: &[Billed]) -> Option<Total> {
         };
         credits().any(named)
     };
-    let bills = || cdrs.iter().filter(|one| !one.credit);
+    let bills = || cdrs().filter(|one| !one.credit);
     bills().next()?;
     let open = bills().filter(|one| !is_credited(one));
     let newest = open.max_by(|a, b| (a.last_updated, &a.id).cmp(&(b.last_updated, &b.id)));
@@ -216,6 +222,10 @@ pub fn total_of(cdrs: &[Billed]) -> Option<Total> {
 mod tests {
     use super::*;
 
+    fn eur() -> Currency {
+        Currency::from_code("eur").unwrap()
+    }
+
     fn cdr(id: &str, gross: i64, credits: Option<&str>, minute: i64) -> Billed {
         Billed {
             id: id.into(),
@@ -226,12 +236,14 @@ mod tests {
             credit: credits.is_some(),
             credits: credits.filter(|id| !id.is_empty()).map(Into::into),
             last_updated: Timestamp::EPOCH.plus(minutes(minute)),
+            currency: Some(eur()),
         }
     }
 
     /// The total, in whatever order the CDRs arrive.
     #[track_caller]
     fn total(cdrs: &[Billed]) -> Option<i64> {
+        let total_of = |cdrs: &[Billed]| super::total_of(cdrs, eur());
         let sum = total_of(cdrs).map(|total| total.gross);
         let mut turned = cdrs.to_vec();
         for _ in cdrs {
@@ -268,5 +280,15 @@ mod tests {
         let excessive = cdr("X", -900, Some("C1"), 2);
         assert_eq!(total(&[bill, excessive]), Some(0));
         assert_eq!(total(&[cdr("C1", -300, None, 1)]), Some(0));
+        let elsewhere = Billed {
+            currency: Some(Currency::USD),
+            ..credit
+        };
+        let of_before = Billed {
+            currency: None,
+            ..cdr("X", -200, Some("C1"), 2)
+        };
+        assert_eq!(total(&[cdr("C1", 500, None, 1), elsewhere]), Some(500));
+        assert_eq!(total(&[cdr("C1", 500, None, 1), of_before]), Some(300));
     }
 }

@@ -147,14 +147,18 @@ impl LineItem {
         id: &Id,
         stored: &Stored<ChargingSession>,
         more: Total,
-        cdr: &str,
+        cdr: Option<&str>,
     ) -> Option<Self> {
         let ended = stored.object.session_ended?;
         let session = Self::of(&stored.object, &stored.internal, ended);
+        let why = match cdr {
+            Some(cdr) => format!("Adjustment by CDR {cdr}"),
+            None => "Adjustment without a CDR".to_owned(),
+        };
         Some(Self {
             id: id.as_kind(Kind::LineItem),
             amount: more.gross,
-            description: format!("Adjustment by CDR {cdr}: {}", session.description),
+            description: format!("{why}: {}", session.description),
             energy_wh: 0,
             free: false,
             kind: LineType::Adjustment,

@@ -1,6 +1,6 @@
 //! The transitions of an invoice: each checks its condition, changes the invoice and its internal state, and records the event.
 
-use super::{Attempt, Concern, Invoice, InvoiceChange, InvoiceStatus, LEASE};
+use super::{Attempt, Concern, Invoice, InvoiceChange, InvoiceStatus, LEASE, LineType};
 use crate::error::{Code, Result};
 use crate::fields::patch::Change;
 use crate::id::{Id, Kind};
@@ -113,7 +113,11 @@ impl Stored<Invoice> {
     }
 
     fn settle(&mut self, method: Option<Id>, now: Timestamp) {
-        self.internal.sessions_unpaid = self.object.amount_due > 0;
+        let mut shown = self.object.line_items.iter();
+        // Where nothing is due, a session may be paid by a credit.
+        let is_credited =
+            self.object.line_items_has_more || shown.any(|line| line.kind == LineType::Adjustment);
+        self.internal.sessions_unpaid = self.object.amount_due > 0 || is_credited;
         self.object.amount_paid =
             Some(self.object.amount_paid.unwrap_or(0) + self.object.amount_due);
         self.object.amount_due = 0;

@@ -1,0 +1,158 @@
+//! START_SESSION and CANCEL_RESERVATION, and each way in which they go wrong: the response is lost, never comes, is an error or cannot be read; the
+//! station's result comes too late, twice, or in another order than things happened. Each ends in one state, in time, with nothing
+//! billed or reserved twice.
+
+use serde_json::{Value, json};
+use shared::time::days;
+use tests::TestApp;
+use tests::platform::{Connected, Reaction, Received, send};
+
+use crate::network_reservations::{CANCEL, RESERVE, reserved};
+use crate::network_sessions::{Scene, energy, failed, is};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Lost,
+    Fails(u16),
+    Hangs,
+    Malformed(&'static str),
+    Late,
+    Twice,
+    Reordered,
+}
+
+use Fault::{Fails, Hangs, Late, Lost, Malformed, Reordered, Twice};
+
+const FAULTS: [Fault; 9] = [
+    Lost,
+    Fails(500),
+    Fails(503),
+    Hangs,
+    Malformed("<html>"),
+    Malformed("{\"status_code\": 1000, \"timestamp\": \"2026-01-01T00:00:00Z\"}"),
+    Late,
+    Twice,
+    Reordered,
+];
+
+/// What the network does when the next command reaches it.
+fn prepare(cpo: &Connected, fault: Fault) {
+    let reaction = match fault {
+        Lost => Reaction::Closes,
+        Fails(status) => Reaction::Fails(status),
+        Hangs => Reaction::Hangs,
+        Malformed(text) => Reaction::Says(text),
+        Late | Twice | Reordered => return,
+    };
+    cpo.platform.behaviour().reactions.push_back(reaction);
+}
+
+/// The network sends the result of a command.
+async fn result(app: &TestApp, cpo: &Connected, command: &Received, result: &str) {
+    let url = command.body["response_url"].as_str().expect("a URL");
+    let body = json!({"result": result});
+    let answer = send(app, &cpo.token, "POST", url, Some(&body), &[]).await;
+    assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+    app.drain().await;
+}
+
+/// The last command of a name.
+fn last(scene: &Scene, name: &str) -> Received {
+    scene.commands(name).pop().expect("a command")
+}
+
+#[tokio::test]
+async fn a_start_that_goes_wrong_fails_in_time_and_is_billed_once_if_it_had_its_effect() {
+    let scene = Scene::new().await;
+    let start = "START_SESSION";
+    for (place, fault) in FAULTS.into_iter().enumerate() {
+        prepare(&scene.cpo, fault);
+        let session = scene.start().await;
+        let asked = last(&scene, start);
+        let soon = match fault {
+            Fails(_) => failed("other"),
+            _ => is("pending"),
+        };
+        assert_eq!(scene.status(&session).await, soon, "{fault:?}");
+        let (app, cpo) = (&scene.app, &scene.cpo);
+        if fault == Twice {
+            result(app, cpo, &asked, "ACCEPTED").await;
+            result(app, cpo, &asked, "ACCEPTED").await;
+        }
+        if fault != Reordered {
+            scene.app.advance(300).await;
+            let late = match fault {
+                Fails(_) => failed("other"),
+                Twice => failed("not_plugged_in"),
+                _ => failed("network_timeout"),
+            };
+            assert_eq!(scene.status(&session).await, late, "{fault:?}");
+            if fault == Late {
+                result(app, cpo, &asked, "ACCEPTED").await;
+                assert_eq!(scene.status(&session).await, late, "{fault:?}");
+            }
+            assert_eq!(scene.invoice().await.1, [], "{fault:?}");
+        }
+        // The command had its effect all the same.
+        let theirs = scene.session(json!({"id": format!("S{place}")}));
+        scene.report(&theirs).await;
+        assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
+        if fault == Reordered {
+            result(app, cpo, &asked, "REJECTED").await;
+            assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
+        }
+        scene.app.advance(600).await;
+        scene.complete(&theirs).await;
+        let cdr = scene.cdr(&theirs, json!({"id": format!("C{place}")}));
+        scene.bill(&cdr).await;
+        assert_eq!(scene.status(&session).await, is("completed"), "{fault:?}");
+        assert_eq!(scene.invoice().await.1, [energy(968)], "{fault:?}");
+        assert_eq!(scene.commands(start).len(), place + 1, "{fault:?}");
+    }
+    assert!(scene.commands("STOP_SESSION").is_empty());
+}
+
+/// What all invoices would bill.
+async fn lines(app: &TestApp) -> Value {
+    let now = app.now();
+    let body = json!({"period_start": now.plus(days(-30)), "period_end": now, "currency": "eur"});
+    let invoice = app.alice.post("/v1/invoices", body).await.expect(200);
+    invoice.body["line_items"].clone()
+}
+
+#[tokio::test]
+async fn a_cancellation_that_goes_wrong_cancels_and_is_not_repeated() {
+    let mut stage = reserved().await;
+    for (place, fault) in FAULTS.into_iter().enumerate() {
+        if place > 0 {
+            stage.reserve().await;
+        }
+        stage.until(15).await;
+        let kept = stage.sent(RESERVE).pop().expect("a command");
+        stage.result(&kept, "ACCEPTED").await;
+        let (reserved, before) = (stage.sent(RESERVE).len(), stage.sent(CANCEL).len());
+        prepare(&stage.cpo, fault);
+        stage.cancel().await;
+        assert_eq!(stage.reservation().await["status"], "cancelled");
+        let asked = stage.sent(CANCEL).pop().expect("a command");
+        assert_eq!(asked.body["reservation_id"], kept.body["reservation_id"]);
+        let (app, cpo) = (&stage.app, &stage.cpo);
+        match fault {
+            Late => {
+                stage.app.advance(600).await;
+                result(app, cpo, &asked, "UNKNOWN_RESERVATION").await;
+            }
+            Twice => {
+                result(app, cpo, &asked, "ACCEPTED").await;
+                result(app, cpo, &asked, "FAILED").await;
+            }
+            Reordered => result(app, cpo, &kept, "ACCEPTED").await,
+            _ => {}
+        }
+        stage.app.advance(3600).await;
+        assert_eq!(stage.reservation().await["status"], "cancelled");
+        assert_eq!(stage.sent(CANCEL).len(), before + 1, "{fault:?}");
+        assert_eq!(stage.sent(RESERVE).len(), reserved, "{fault:?}");
+    }
+    assert_eq!(lines(&stage.app).await, json!([]));
+}

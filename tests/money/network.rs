@@ -1,0 +1,806 @@
+//! A charging network that lies about energy, prices and times.
+//!
+//! It is connected over OCPI, takes the service's commands, and sends sessions and CDRs. Results come late, twice, contradict what
+//! follows, or never come. Sessions begin although they were refused, jump, go backwards, name no price or one in another currency, come
+//! too late to count, end before they began, or never end. CDRs come before their sessions, without one, days later, twice, with absurd,
+//! negative or no amounts; they are corrected and credited, before and after, by too much, or in another currency.
+//!
+//! It keeps every report and CDR that counts, so that in the end it can say what each session costs: what `infra/networks.md` says, and
+//! nothing else.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shared::models::adjustment::Adjustment;
+use shared::models::stored::Stored;
+use shared::money::Currency;
+use shared::time::{SignedDuration, days, hours, minutes};
+use shared::{Id, Mode, Timestamp};
+use tests::faulty::Dice;
+use tests::platform::{Connected, Reaction, Received, fixture, manage};
+use tests::stage::Stage;
+use tests::{TestApp, with};
+
+/// Minor units for a kWh without tax, of which there are 21 percent.
+const PRICE: i64 = 40;
+
+const COMMANDS: &str = "/2.2.1/commands";
+
+pub struct Network {
+    cpo: Connected,
+    party: String,
+    pub station: String,
+    /// The currency of its tariff, and the one in which it bills by mistake.
+    pub currencies: [Currency; 2],
+    /// Drivers with their vehicles, one pair for each EVSE.
+    crews: Vec<(String, String)>,
+    charges: Vec<Charge>,
+    /// How many commands it has looked at.
+    starts: usize,
+    stops: usize,
+    /// What it will do, about which charge.
+    agenda: Vec<(Timestamp, usize, Act)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Result(&'static str),
+    Begin,
+    Grow,
+    End,
+    /// Sends a CDR; a second one corrects the first.
+    Bill,
+    /// Sends a CDR again.
+    Repeat,
+    /// Sends another CDR under the id of one that was sent.
+    Forge,
+    Credit,
+}
+
+/// What follows from a START_SESSION.
+struct Charge {
+    session: String,
+    command: Value,
+    id: String,
+    began: Timestamp,
+    /// `last_updated` of the newest report.
+    sent: Option<Timestamp>,
+    is_over: bool,
+    /// The reports that can be used and are not older than others.
+    reports: Vec<Report>,
+    /// Every CDR, whether it can be used or not.
+    cdrs: Vec<Cdr>,
+}
+
+struct Report {
+    is_completed: bool,
+    wh: i64,
+    /// Minor units.
+    gross: Option<i64>,
+    currency: Currency,
+}
+
+struct Cdr {
+    id: String,
+    body: Value,
+    sent: Timestamp,
+    is_usable: bool,
+    wh: i64,
+    gross: i64,
+    currency: Currency,
+    is_credit: bool,
+    /// The CDR that it credits.
+    credits: Option<String>,
+}
+
+/// An amount in tenths of minor units, as OCPI writes it.
+fn decimal(tenths: i64, currency: Currency) -> String {
+    let digits = usize::from(currency.exponent()) + 1;
+    let unit = 10i64.pow(digits as u32);
+    let sign = if tenths < 0 { "-" } else { "" };
+    let (whole, rest) = (tenths.abs() / unit, tenths.abs() % unit);
+    format!("{sign}{whole}.{rest:0digits$}")
+}
+
+/// Tenths of minor units in minor units, half away from zero.
+fn rounded(tenths: i64) -> i64 {
+    tenths.signum() * ((tenths.abs() + 5) / 10)
+}
+
+/// What the tariff makes of so much energy, in minor units with tax.
+fn by_tariff(wh: i64) -> i64 {
+    (wh * PRICE * 121 + 50_000) / 100_000
+}
+
+fn kwh(wh: i64) -> String {
+    let sign = if wh < 0 { "-" } else { "" };
+    format!("{sign}{}.{:03}", wh.abs() / 1000, wh.abs() % 1000)
+}
+
+fn code(currency: Currency) -> String {
+    currency.as_str().to_uppercase()
+}
+
+impl Network {
+    /// Connects a network with one station of two charging points, and makes two drivers with vehicles.
+    pub async fn connect(test: &TestApp, stage: &mut Stage, fleet: &str, currency: &str) -> Self {
+        let seed = stage.seed;
+        let party = format!("{:03}", seed % 1000);
+        let own = if seed / 3 % 2 == 0 { currency } else { "eur" };
+        let other = if own == "eur" { "usd" } else { "eur" };
+        let currencies = [own, other].map(|code| Currency::from_code(code).expect("a currency"));
+        let roles = json!([{"role": "CPO", "country_code": "NL", "party_id": party,
+            "business_details": {"name": "Liars"}}]);
+        let cpo = Connected::with(test, |behaviour| {
+            behaviour.roles = roles;
+            // There is nothing to pull but its location: it pushes everything.
+            behaviour.missing = vec!["tariffs", "sessions", "cdrs"];
+        });
+        let cpo = Box::pin(cpo).await;
+        let price = decimal(PRICE * 10, currencies[0]);
+        let element = json!({"price_components": [{"type": "ENERGY", "price": price, "vat": 21, "step_size": 1}]});
+        let tariff =
+            json!({"party_id": party, "currency": code(currencies[0]), "elements": [element]});
+        let tariff = with(fixture("tariff"), tariff);
+        cpo.put(test, &format!("/tariffs/NL/{party}/DAY"), &tariff)
+            .await;
+        let latitude = format!("{}.{:06}", 40 + seed / 50 % 30, seed % 50 * 20_000);
+        let mut location = fixture("location");
+        let mut second = location["evses"][0].clone();
+        (second["uid"], second["evse_id"]) = (json!("E2"), json!("NL*EXA*E2"));
+        location["evses"][1] = second;
+        let place = json!({"latitude": latitude, "longitude": "4.852000"});
+        let location = with(location, json!({"party_id": party, "coordinates": place}));
+        cpo.put(test, &format!("/locations/NL/{party}/AMS-1"), &location)
+            .await;
+        let mut behaviour = cpo.platform.behaviour();
+        behaviour.lists.insert("locations", vec![location]);
+        drop(behaviour);
+        let mut crews = Vec::new();
+        for _ in 0..2 {
+            let driver = stage.make("/v1/drivers", tests::driver()).await;
+            let attach = format!("/v1/drivers/{driver}/attach");
+            stage.make(&attach, json!({"fleet": fleet})).await;
+            let vehicle = stage.make("/v1/vehicles", tests::vehicle(fleet)).await;
+            crews.push((driver, vehicle));
+        }
+        let near = format!("/v1/charging_stations?latitude={latitude}&longitude=4.852&radius=500");
+        let found = stage.get(&near).await;
+        let station = found["data"][0]["id"].as_str().expect("a station");
+        let mut network = Self {
+            station: station.to_owned(),
+            cpo,
+            party,
+            currencies,
+            crews,
+            charges: Vec::new(),
+            starts: 0,
+            stops: 0,
+            agenda: Vec::new(),
+        };
+        network.prepare_reactions(&stage.dice);
+        network
+    }
+
+    /// Leaves the networks of later simulations to themselves.
+    pub async fn leave(&self, test: &TestApp) {
+        let suspend = json!({"action": "suspend", "network": self.cpo.network});
+        Box::pin(manage(test, suspend))
+            .await
+            .expect("it is suspended");
+    }
+
+    /// Asks the service for a session. It may be refused, because one has not ended.
+    pub async fn ask(&self, stage: &mut Stage, method: Option<String>) {
+        let place = stage.dice.below(2) as usize;
+        let (driver, vehicle) = &self.crews[place];
+        let body = json!({"charging_station": self.station, "connector": (["E1-1", "E2-1"][place]), "driver": driver,
+            "vehicle": vehicle, "payment_method": method});
+        stage.post("/v1/charging_sessions", body).await;
+    }
+
+    /// Whether there is something that it will still do.
+    pub fn is_busy(&self) -> bool {
+        !self.agenda.is_empty()
+    }
+
+    /// Looks at new commands, and does what is due.
+    pub async fn act(&mut self, stage: &Stage) {
+        self.prepare_reactions(&stage.dice);
+        let starts = self.commands("START_SESSION", self.starts);
+        self.starts += starts.len();
+        for start in starts {
+            self.plan(stage, start.body).await;
+        }
+        let stops = self.commands("STOP_SESSION", self.stops);
+        self.stops += stops.len();
+        for stop in stops {
+            let asked = |one: &Charge| stop.body["session_id"] == json!(one.id);
+            let place = self.charges.iter().position(asked);
+            let place = place.expect("a session that it has reported");
+            if stage.dice.percent(60) {
+                let at = stage.app.now().plus(minutes(1));
+                self.agenda.push((at, place, Act::End));
+            }
+        }
+        while let Some(next) = self.due(stage.app.now()) {
+            let (_, place, act) = self.agenda.remove(next);
+            self.perform(stage, place, act).await;
+        }
+    }
+
+    fn commands(&self, name: &str, from: usize) -> Vec<Received> {
+        let all = self
+            .cpo
+            .platform
+            .received("POST", &format!("{COMMANDS}/{name}"));
+        all.into_iter().skip(from).collect()
+    }
+
+    /// How it responds to the next commands. What it does then may be something else.
+    fn prepare_reactions(&mut self, dice: &Dice) {
+        let mut behaviour = self.cpo.platform.behaviour();
+        while behaviour.reactions.len() < 6 {
+            let responds =
+                |result: &str| Reaction::Responds(json!({"result": result, "timeout": 30}));
+            behaviour.reactions.push_back(match dice.below(20) {
+                0 => responds("REJECTED"),
+                1 => Reaction::Fails(500),
+                2 => Reaction::Closes,
+                3 => Reaction::Says("<html>"),
+                4 => Reaction::Says("{}"),
+                _ => responds("ACCEPTED"),
+            });
+        }
+    }
+
+    fn due(&self, now: Timestamp) -> Option<usize> {
+        let due = self.agenda.iter().enumerate();
+        let due = due.filter(|(_, (at, ..))| *at <= now);
+        due.min_by_key(|(place, (at, ..))| (*at, *place))
+            .map(|(place, _)| place)
+    }
+
+    /// Decides what follows from a START_SESSION.
+    async fn plan(&mut self, stage: &Stage, command: Value) {
+        let now = stage.app.now();
+        let reference = command["authorization_reference"].as_str().expect("an id");
+        let reference = Id::from(reference);
+        let stored = stage.app.store.command(Mode::Test, &reference);
+        let stored = stored.await.expect("the table").expect("the command");
+        let session = stored.subject.id.to_string();
+        let is_new = self.charges.iter().all(|one| one.session != session);
+        assert!(is_new, "seed {}: {session} is started twice", stage.seed);
+        let place = self.charges.len();
+        let dice = &stage.dice;
+        let mut plan = |at: Timestamp, act| self.agenda.push((at, place, act));
+        // From so many minutes to so many.
+        let between = |low: u64, high: u64| minutes((low + dice.below(high - low)) as i64);
+        for percent in [80, 15] {
+            if dice.percent(percent) {
+                let result = match dice.below(8) {
+                    0 => "REJECTED",
+                    1 => "FAILED",
+                    2 => "TIMEOUT",
+                    3 => "EVSE_OCCUPIED",
+                    _ => "ACCEPTED",
+                };
+                plan(now.plus(between(0, 4)), Act::Result(result));
+            }
+        }
+        let begins = dice.percent(80);
+        let mut began = now;
+        if begins {
+            began = now.plus(match dice.percent(70) {
+                true => between(0, 4),
+                false => between(4, 15),
+            });
+            plan(began, Act::Begin);
+            for _ in 0..dice.below(4) {
+                plan(began.plus(between(1, 300)), Act::Grow);
+            }
+        }
+        let ended = began.plus(match dice.percent(85) {
+            true => between(10, 600),
+            // Nobody stops it for days.
+            false => between(2 * 24 * 60, 6 * 24 * 60),
+        });
+        if begins && dice.percent(88) {
+            plan(ended, Act::End);
+        }
+        if dice.percent(if begins { 80 } else { 20 }) {
+            let billed = ended.plus(match dice.below(10) {
+                0..=5 => between(0, 120),
+                6 | 7 => between(60, 48 * 60),
+                _ => between(73 * 60, 200 * 60),
+            });
+            plan(billed, Act::Bill);
+            for (percent, act) in [
+                (20, Act::Repeat),
+                (10, Act::Forge),
+                (25, Act::Bill),
+                (25, Act::Credit),
+                (10, Act::Credit),
+            ] {
+                if dice.percent(percent) {
+                    plan(billed.plus(between(0, 90 * 60) - hours(3)), act);
+                }
+            }
+        }
+        self.charges.push(Charge {
+            session,
+            id: format!("S{place}"),
+            command,
+            began: now,
+            sent: None,
+            is_over: false,
+            reports: Vec::new(),
+            cdrs: Vec::new(),
+        });
+    }
+
+    async fn perform(&mut self, stage: &Stage, place: usize, act: Act) {
+        let is_over = self.charges[place].is_over;
+        match act {
+            Act::Result(result) => self.give_result(stage, place, result).await,
+            Act::Begin if !is_over => {
+                self.charges[place].began = stage.app.now();
+                self.report(stage, place, "ACTIVE").await;
+            }
+            Act::Grow if !is_over && self.charges[place].sent.is_some() => {
+                self.grow(stage, place).await;
+            }
+            Act::End if !is_over => self.end(stage, place).await,
+            Act::Bill => self.bill(stage, place).await,
+            Act::Repeat | Act::Forge => self.bill_again(stage, place, act).await,
+            Act::Credit => self.credit(stage, place).await,
+            Act::Begin | Act::Grow | Act::End => {}
+        }
+    }
+
+    async fn give_result(&self, stage: &Stage, place: usize, result: &str) {
+        let url = self.charges[place].command["response_url"].as_str();
+        let url = url.expect("a URL");
+        let path = &url[url.find("/ocpi/").expect("a path")..];
+        let body = json!({"result": result});
+        self.send(stage, "POST", path, &body, 1000).await;
+    }
+
+    /// Sends something until it is answered, with this status code.
+    async fn send(&self, stage: &Stage, method: &str, path: &str, body: &Value, code: u64) {
+        let sent = stage.send_ocpi(&self.cpo.token, method, path, body).await;
+        assert_eq!(sent, code, "seed {}: {method} {path}: {body}", stage.seed);
+    }
+
+    /// Sends more of a session, or less.
+    async fn grow(&mut self, stage: &Stage, place: usize) {
+        match stage.dice.below(10) {
+            0 => {
+                let mut mistaken = self.session(stage, place, "ACTIVE").0;
+                match stage.dice.below(4) {
+                    0 => mistaken["kwh"] = json!(-1),
+                    1 => mistaken["kwh"] = json!(1e9),
+                    2 => mistaken["currency"] = json!("XXXX"),
+                    _ => mistaken["total_cost"] = json!({"excl_vat": 1e12}),
+                }
+                self.put(stage, place, &mistaken).await;
+            }
+            1 | 2 => return self.put_older(stage, place).await,
+            _ => {}
+        }
+        self.report(stage, place, "ACTIVE").await;
+    }
+
+    /// Sends a report that is older than the newest one.
+    async fn put_older(&self, stage: &Stage, place: usize) {
+        let sent = self.charges[place].sent.expect("a report");
+        let mut older = self.session(stage, place, "COMPLETED").0;
+        let age = minutes(1 + stage.dice.below(90) as i64);
+        older["last_updated"] = json!(sent.plus(-age));
+        self.put(stage, place, &older).await;
+    }
+
+    async fn end(&mut self, stage: &Stage, place: usize) {
+        let status = match stage.dice.below(10) {
+            0 => "INVALID",
+            _ => "COMPLETED",
+        };
+        self.report(stage, place, status).await;
+        self.charges[place].is_over = true;
+        match stage.dice.below(12) {
+            0 => self.report(stage, place, "INVALID").await,
+            1 | 2 if status == "COMPLETED" => self.report(stage, place, status).await,
+            3 => self.put_older(stage, place).await,
+            _ => {}
+        }
+    }
+
+    /// Reports a session in a state, with whatever energy and price.
+    async fn report(&mut self, stage: &Stage, place: usize, status: &str) {
+        let (session, report) = self.session(stage, place, status);
+        if self.charges[place].sent.is_some() && stage.dice.percent(25) {
+            let members = [
+                "kwh",
+                "total_cost",
+                "currency",
+                "status",
+                "start_date_time",
+                "end_date_time",
+                "last_updated",
+            ];
+            let patch: serde_json::Map<String, Value> = members
+                .into_iter()
+                .map(|name| (name.to_owned(), session[name].clone()))
+                .collect();
+            let path = self.path(place);
+            self.send(stage, "PATCH", &path, &Value::Object(patch), 1000)
+                .await;
+        } else {
+            self.put(stage, place, &session).await;
+        }
+        let charge = &mut self.charges[place];
+        charge.sent = Some(stage.app.now());
+        match status {
+            "INVALID" => charge.reports.clear(),
+            _ => charge.reports.push(report),
+        }
+    }
+
+    fn path(&self, place: usize) -> String {
+        let (party, id) = (&self.party, &self.charges[place].id);
+        format!("/ocpi/2.2.1/sessions/NL/{party}/{id}")
+    }
+
+    async fn put(&self, stage: &Stage, place: usize, session: &Value) {
+        let path = self.path(place);
+        self.send(stage, "PUT", &path, session, 1000).await;
+    }
+
+    fn currency(&self, dice: &Dice) -> Currency {
+        self.currencies[usize::from(dice.percent(12))]
+    }
+
+    /// A session as it may be reported now.
+    fn session(&self, stage: &Stage, place: usize, status: &str) -> (Value, Report) {
+        let (dice, now, charge) = (&stage.dice, stage.app.now(), &self.charges[place]);
+        let wh = match dice.percent(20) {
+            true => 0,
+            false => dice.below(60_000) as i64,
+        };
+        let currency = self.currency(dice);
+        let tenths = match dice.below(10) {
+            0..=2 => None,
+            3 => Some(0),
+            4 => Some(-(dice.below(9_000) as i64)),
+            5 | 6 => Some(dice.below(200_000) as i64),
+            _ => Some(by_tariff(wh) * 10),
+        };
+        let (cost, gross) = match tenths {
+            None => (Value::Null, None),
+            Some(tenths) => {
+                let (cost, gross) = cost(dice, tenths, currency);
+                (cost, Some(gross))
+            }
+        };
+        let ended = match (status, dice.below(10)) {
+            ("ACTIVE", _) => Value::Null,
+            (_, 0) => json!(charge.began.plus(hours(-1))),
+            (_, 1) => json!(now.plus(hours(2))),
+            _ => json!(now),
+        };
+        let started = match dice.below(12) {
+            0 => now.plus(hours(1)),
+            1 => charge.began.plus(hours(-5)),
+            _ => charge.began,
+        };
+        let (token, command) = (&charge.command["token"], &charge.command);
+        let session = with(
+            fixture("session"),
+            json!({"party_id": self.party, "id": charge.id, "start_date_time": started, "end_date_time": ended,
+                "kwh": kwh(wh), "charging_periods": [], "total_cost": cost, "currency": code(currency), "status": status,
+                "cdr_token": self.token(token), "auth_method": "COMMAND",
+                "authorization_reference": command["authorization_reference"],
+                "evse_uid": command["evse_uid"], "connector_id": command["connector_id"], "last_updated": now}),
+        );
+        let report = Report {
+            is_completed: status == "COMPLETED",
+            wh,
+            gross,
+            currency,
+        };
+        (session, report)
+    }
+
+    fn token(&self, token: &Value) -> Value {
+        let members = ["country_code", "party_id", "uid", "type", "contract_id"];
+        let members = members.map(|name| (name.to_owned(), token[name].clone()));
+        Value::Object(members.into_iter().collect())
+    }
+
+    /// Bills a session, or bills it anew.
+    async fn bill(&mut self, stage: &Stage, place: usize) {
+        let dice = &stage.dice;
+        let wh = match dice.below(12) {
+            0 => 0,
+            1 => -5,
+            _ => dice.below(60_000) as i64,
+        };
+        let tenths = match dice.below(16) {
+            0 => 0,
+            1 => -(dice.below(9_000) as i64),
+            // More than anybody can pay.
+            2 => 1_000_000_000_000_000,
+            3..=8 => dice.below(200_000) as i64,
+            _ => by_tariff(wh.max(0)) * 10,
+        };
+        let currency = self.currency(dice);
+        let id = {
+            let charge = &self.charges[place];
+            let bills = charge.cdrs.iter().filter(|one| !one.is_credit).count();
+            format!("{}-{}", charge.id, bills + 1)
+        };
+        self.send_cdr(stage, place, (id, tenths, currency, wh), None)
+            .await;
+    }
+
+    /// Credits what was billed, or what will be.
+    async fn credit(&mut self, stage: &Stage, place: usize) {
+        let (dice, charge) = (&stage.dice, &self.charges[place]);
+        let bills = || charge.cdrs.iter().filter(|one| !one.is_credit);
+        let last = bills().last();
+        let billed = last.map_or(700, |one| one.gross.clamp(0, 1_000_000));
+        let tenths = match dice.below(8) {
+            0 => billed * 10,
+            1 => -billed * 25,
+            2 | 3 => -billed * 4,
+            _ => -billed * 10,
+        };
+        let currency = last.map_or(self.currencies[0], |one| one.currency);
+        let currency = match dice.percent(10) {
+            true => self.currency(dice),
+            false => currency,
+        };
+        let credited = last.map_or_else(|| format!("{}-1", charge.id), |one| one.id.clone());
+        let credited = dice.percent(80).then_some(credited);
+        let id = format!("{}-X{}", charge.id, charge.cdrs.len());
+        self.send_cdr(stage, place, (id, tenths, currency, 0), Some(credited))
+            .await;
+    }
+
+    /// Sends a CDR: its id, its amount, its currency and its energy. A credit has what it credits.
+    async fn send_cdr(
+        &mut self,
+        stage: &Stage,
+        place: usize,
+        (id, tenths, currency, wh): (String, i64, Currency, i64),
+        credit: Option<Option<String>>,
+    ) {
+        let (dice, now) = (&stage.dice, stage.app.now());
+        let (cost, gross) = cost(dice, tenths, currency);
+        let charge = &self.charges[place];
+        let own = format!("/v1/charging_sessions/{}", charge.session);
+        let own = stage.get(&own).await["status"].clone();
+        // Where the session is known, it need not be named by the command.
+        let is_known = charge.sent.is_some() && (own == "active" || own == "completed");
+        let command = &charge.command;
+        let reference = match is_known && dice.percent(15) {
+            true => Value::Null,
+            false => command["authorization_reference"].clone(),
+        };
+        let named = match !reference.is_null() && dice.percent(10) {
+            true => Value::Null,
+            false => json!(charge.id),
+        };
+        let ended = match dice.below(8) {
+            0 => charge.began.plus(hours(-2)),
+            1 => now.plus(hours(2)),
+            _ => now,
+        };
+        // A correction may be older than what it corrects.
+        let updated = match dice.percent(15) {
+            true => now.plus(-minutes(1 + dice.below(3000) as i64)),
+            false => now,
+        };
+        let mut location = fixture("cdr")["cdr_location"].clone();
+        location["evse_uid"] = command["evse_uid"].clone();
+        let tokens = self.token(&command["token"]);
+        let body = with(
+            fixture("cdr"),
+            json!({"party_id": self.party, "id": id, "session_id": named, "start_date_time": charge.began,
+                "end_date_time": ended, "cdr_token": tokens, "cdr_location": location, "charging_periods": [],
+                "tariffs": [], "authorization_reference": reference, "currency": code(currency), "total_cost": cost,
+                "total_energy": kwh(wh), "total_time": 1, "credit": credit.is_some(),
+                "credit_reference_id": credit.clone().flatten(), "last_updated": updated}),
+        );
+        self.send(stage, "POST", "/ocpi/2.2.1/cdrs", &body, 1000)
+            .await;
+        self.charges[place].cdrs.push(Cdr {
+            id,
+            body,
+            sent: now,
+            is_usable: wh >= 0 && tenths.abs() < 1_000_000_000_000,
+            wh,
+            gross,
+            currency,
+            is_credit: credit.is_some(),
+            credits: credit.flatten(),
+        });
+    }
+
+    /// Sends a CDR a second time. One with other content is refused: CDRs do not change.
+    async fn bill_again(&self, stage: &Stage, place: usize, act: Act) {
+        let cdrs: Vec<&Cdr> = self.charges[place].cdrs.iter().collect();
+        let Some(cdr) = stage.one_of(&cdrs) else {
+            return;
+        };
+        let (body, code) = match act {
+            Act::Forge => {
+                let cost = json!({"excl_vat": 77, "incl_vat": 88});
+                (with(cdr.body.clone(), json!({"total_cost": cost})), 2001)
+            }
+            _ => (cdr.body.clone(), 1000),
+        };
+        self.send(stage, "POST", "/ocpi/2.2.1/cdrs", &body, code)
+            .await;
+    }
+
+    /// Every session at the network's station costs what the network may bill, in its price and its adjustments together. Counts
+    /// what happened.
+    pub fn check(
+        &self,
+        stage: &Stage,
+        sessions: &[&Value],
+        adjustments: &[Stored<Adjustment>],
+        happened: &mut BTreeMap<&'static str, usize>,
+    ) {
+        let seed = stage.seed;
+        for session in sessions {
+            let id = session["id"].as_str().expect("an id");
+            let of_session = adjustments.iter().map(|row| &row.object);
+            let of_session: Vec<&Adjustment> = of_session
+                .filter(|one| one.charging_session.as_str() == id)
+                .collect();
+            let adjusted: i64 = of_session.iter().map(|one| one.line.amount).sum();
+            let own = super::amount(session, "amount_due") + super::amount(session, "amount_paid");
+            let charge = self.charges.iter().find(|one| one.session == id);
+            let told = || {
+                let told = charge.map(Charge::told).unwrap_or_default();
+                format!("seed {seed}: {session:#}\nadjusted by {adjusted}\n{told}")
+            };
+            let currency = Currency::from_code(session["currency"].as_str().expect("a currency"));
+            let currency = currency.expect("a currency");
+            assert!(of_session.iter().all(|one| one.currency == currency));
+            let status = session["status"].as_str().expect("a status");
+            let billed = charge.and_then(|one| one.billed(currency));
+            let reported = charge.and_then(|one| one.reported(self.currencies[0]));
+            let source = session["cost_source"].as_str().unwrap_or("none");
+            let what = match (billed, reported) {
+                // It was billed nothing before it began.
+                (Some(0), _) if status == "active" => "without end",
+                (Some(total), _) => {
+                    assert_eq!(own + adjusted, total, "by CDR: {}", told());
+                    assert!(total == 0 || status == "completed", "{}", told());
+                    match of_session.is_empty() {
+                        true => "billed by CDR",
+                        false => "adjusted",
+                    }
+                }
+                (None, Some((total, in_currency))) => {
+                    assert_eq!(own + adjusted, total, "by report: {}", told());
+                    assert!(total == 0 || status == "completed", "{}", told());
+                    assert!(total == 0 || currency == in_currency, "{}", told());
+                    assert_ne!(source, "cdr", "{}", told());
+                    "billed by report"
+                }
+                (None, None) if status == "active" => {
+                    let begun = charge.is_some_and(|one| !one.reports.is_empty());
+                    assert!(begun && adjusted == 0, "{}", told());
+                    "without end"
+                }
+                (None, None) => {
+                    assert_eq!((own, adjusted), (0, 0), "{}", told());
+                    assert!(["failed", "cancelled"].contains(&status), "{}", told());
+                    "without price"
+                }
+            };
+            *happened.entry(what).or_default() += 1;
+            let Some(charge) = charge else {
+                continue;
+            };
+            // A CDR in another currency counts for nothing after the session was billed, and only then.
+            let ended = session["session_ended"].as_str().map(Timestamp::parse);
+            if let (Some(Ok(ended)), true) = (ended, source != "cdr" && status == "completed") {
+                let ignored = charge.cdrs.iter().filter(|one| {
+                    let counts = one.is_usable && !one.is_credit && one.currency != currency;
+                    counts && charge.billed(one.currency) > Some(0)
+                });
+                for cdr in ignored {
+                    *happened.entry("in another currency").or_default() += 1;
+                    assert!(cdr.sent >= ended.plus(PATIENCE), "{}", told());
+                }
+            }
+        }
+    }
+}
+
+/// How long a CDR is waited for.
+const PATIENCE: SignedDuration = days(3);
+
+/// The cost of an object, and what it is in minor units with tax. One of ten says nothing about tax.
+fn cost(dice: &Dice, tenths: i64, currency: Currency) -> (Value, i64) {
+    let amount = decimal(tenths, currency);
+    let cost = match dice.percent(10) {
+        true => json!({"excl_vat": amount}),
+        false => json!({"excl_vat": decimal(tenths * 100 / 121, currency), "incl_vat": amount}),
+    };
+    (cost, rounded(tenths))
+}
+
+impl Charge {
+    /// What the CDRs amount to in a currency; nothing without one that is no credit. Of those that are not credited the newest
+    /// counts, those that are credited count less their credits, and nothing is below zero.
+    fn billed(&self, currency: Currency) -> Option<i64> {
+        let usable = |one: &&Cdr| one.is_usable && one.currency == currency;
+        let (credits, bills): (Vec<&Cdr>, Vec<&Cdr>) = self
+            .cdrs
+            .iter()
+            .filter(usable)
+            .partition(|one| one.is_credit);
+        if bills.is_empty() {
+            return None;
+        }
+        let (credited, open): (Vec<&Cdr>, Vec<&Cdr>) = bills.into_iter().partition(|bill| {
+            let mut credits = credits.iter();
+            credits.any(|credit| credit.credits.as_ref() == Some(&bill.id))
+        });
+        let order = |one: &&Cdr| (one.body["last_updated"].to_string(), one.id.clone());
+        let newest = open.into_iter().max_by_key(order);
+        let sum: i64 = credited
+            .into_iter()
+            .chain(newest)
+            .map(|one| one.gross)
+            .sum();
+        let back: i64 = credits.iter().map(|one| one.gross.abs()).sum();
+        Some((sum - back).max(0))
+    }
+
+    /// What the last report says a completed session costs; without a price, what the tariff says.
+    fn reported(&self, of_tariff: Currency) -> Option<(i64, Currency)> {
+        let last = self.reports.last().filter(|last| last.is_completed)?;
+        Some(match last.gross {
+            Some(gross) => (gross.max(0), last.currency),
+            None => (by_tariff(last.wh), of_tariff),
+        })
+    }
+
+    /// What it has reported and billed, for a message.
+    fn told(&self) -> String {
+        let reports = self.reports.iter().map(|one| {
+            let Report {
+                is_completed,
+                wh,
+                gross,
+                currency,
+            } = one;
+            format!("report: completed {is_completed}, {wh} Wh, {gross:?} {currency:?}\n")
+        });
+        let cdrs = self.cdrs.iter().map(|one| {
+            let Cdr {
+                id,
+                sent,
+                is_usable,
+                wh,
+                gross,
+                currency,
+                credits,
+                is_credit,
+                ..
+            } = one;
+            format!(
+                "CDR {id} at {sent}: {gross} {currency:?}, {wh} Wh, usable {is_usable}, credit {is_credit} of {credits:?}, {}\n",
+                one.body["last_updated"]
+            )
+        });
+        reports.chain(cdrs).collect()
+    }
+}
