@@ -205,7 +205,7 @@ pub fn unused_uid() -> String {
 /// # Panics
 /// It cannot be created.
 pub async fn charge_card(client: &Client, vehicle: &str) -> String {
-    let body = json!({"uid": unused_uid(), "vehicle": vehicle});
+    let body = json!({"uid": unused_uid(), "vehicle": vehicle, "visual_number": "0000 0417"});
     client.post("/v1/charge_cards", body).await.id()
 }
 
