@@ -1110,9 +1110,13 @@ mod cards {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;
         let theirs = tapped(&scene);
-        let mut behaviour = scene.cpo.platform.behaviour();
-        behaviour.lists.insert("sessions", vec![theirs.clone()]);
-        drop(behaviour);
+        let reported = vec![theirs.clone()];
+        scene
+            .cpo
+            .platform
+            .behaviour()
+            .lists
+            .insert("sessions", reported);
         let pull = json!({"action": "pull", "network": scene.cpo.network});
         manage(&scene.app, pull).await.expect("a pull");
         scene.app.drain().await;

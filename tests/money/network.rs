@@ -126,7 +126,11 @@ impl Network {
     pub async fn connect(test: &TestApp, stage: &mut Stage, fleet: &str, currency: &str) -> Self {
         let seed = stage.seed;
         let party = format!("{:03}", seed % 1000);
-        let own = if seed / 3 % 2 == 0 { currency } else { "eur" };
+        let own = if (seed / 3).is_multiple_of(2) {
+            currency
+        } else {
+            "eur"
+        };
         let other = if own == "eur" { "usd" } else { "eur" };
         let currencies = [own, other].map(|code| Currency::from_code(code).expect("a currency"));
         let roles = json!([{"role": "CPO", "country_code": "NL", "party_id": party,
@@ -153,9 +157,11 @@ impl Network {
         let location = with(location, json!({"party_id": party, "coordinates": place}));
         cpo.put(test, &format!("/locations/NL/{party}/AMS-1"), &location)
             .await;
-        let mut behaviour = cpo.platform.behaviour();
-        behaviour.lists.insert("locations", vec![location]);
-        drop(behaviour);
+        let locations = vec![location];
+        cpo.platform
+            .behaviour()
+            .lists
+            .insert("locations", locations);
         let mut crews = Vec::new();
         for _ in 0..2 {
             let driver = stage.make("/v1/drivers", tests::driver()).await;
@@ -547,7 +553,7 @@ impl Network {
     async fn credit(&mut self, stage: &Stage, place: usize) {
         let (dice, charge) = (&stage.dice, &self.charges[place]);
         let bills = || charge.cdrs.iter().filter(|one| !one.is_credit);
-        let last = bills().last();
+        let last = bills().next_back();
         let billed = last.map_or(700, |one| one.gross.clamp(0, 1_000_000));
         let tenths = match dice.below(8) {
             0 => billed * 10,
