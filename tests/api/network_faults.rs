@@ -1,6 +1,8 @@
-//! START_SESSION and CANCEL_RESERVATION, and each way in which they go wrong: the response is lost, never comes, is an error or cannot be read; the
+//! Each command to a network, and each way in which it goes wrong: the response is lost, never comes, is an error or cannot be read; the
 //! station's result comes too late, twice, or in another order than things happened. Each ends in one state, in time, with nothing
 //! billed or reserved twice.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use shared::time::days;
@@ -112,12 +114,110 @@ async fn a_start_that_goes_wrong_fails_in_time_and_is_billed_once_if_it_had_its_
     assert!(scene.commands("STOP_SESSION").is_empty());
 }
 
+#[tokio::test]
+async fn a_stop_that_goes_wrong_is_repeated_until_the_network_reports_the_end() {
+    let scene = Scene::new().await;
+    let stop = "STOP_SESSION";
+    for (place, fault) in FAULTS.into_iter().enumerate() {
+        let session = scene.start().await;
+        let theirs = scene.session(json!({"id": format!("S{place}")}));
+        scene.report(&theirs).await;
+        let before = scene.commands(stop).len();
+        prepare(&scene.cpo, fault);
+        scene.stop(&session).await.expect(200);
+        assert_eq!(scene.commands(stop).len(), before + 1, "{fault:?}");
+        assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
+        let (app, cpo, asked) = (&scene.app, &scene.cpo, last(&scene, stop));
+        if fault == Twice {
+            result(app, cpo, &asked, "ACCEPTED").await;
+            result(app, cpo, &asked, "FAILED").await;
+        }
+        if fault != Reordered {
+            // It goes on until the network says otherwise.
+            scene.app.advance(310).await;
+            assert_eq!(scene.commands(stop).len(), before + 2, "{fault:?}");
+            assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
+        }
+        let sent = scene.commands(stop).len();
+        scene.complete(&theirs).await;
+        let cdr = scene.cdr(&theirs, json!({"id": format!("C{place}")}));
+        scene.bill(&cdr).await;
+        if matches!(fault, Late | Reordered) {
+            result(app, cpo, &asked, "REJECTED").await;
+        }
+        scene.app.advance(1800).await;
+        assert_eq!(scene.commands(stop).len(), sent, "{fault:?}");
+        assert_eq!(scene.status(&session).await, is("completed"), "{fault:?}");
+        assert_eq!(scene.invoice().await.1, [energy(968)], "{fault:?}");
+    }
+}
+
+/// The reservations at the network that commands name.
+fn named(commands: &[Received]) -> Vec<String> {
+    let ids = commands.iter();
+    let ids = ids.map(|one| one.body["reservation_id"].as_str().expect("an id"));
+    ids.map(str::to_owned).collect()
+}
+
 /// What all invoices would bill.
 async fn lines(app: &TestApp) -> Value {
     let now = app.now();
     let body = json!({"period_start": now.plus(days(-30)), "period_end": now, "currency": "eur"});
     let invoice = app.alice.post("/v1/invoices", body).await.expect(200);
     invoice.body["line_items"].clone()
+}
+
+#[tokio::test]
+async fn a_reserve_now_that_goes_wrong_leaves_one_reservation_at_the_network() {
+    let mut stage = reserved().await;
+    for (place, fault) in FAULTS.into_iter().enumerate() {
+        if place > 0 {
+            stage.reserve().await;
+        }
+        stage.until(16).await;
+        let (before, cancelled) = (stage.sent(RESERVE).len(), stage.sent(CANCEL).len());
+        prepare(&stage.cpo, fault);
+        stage.until(15).await;
+        let first = stage.sent(RESERVE)[before].clone();
+        match fault {
+            Twice => {
+                stage.result(&first, "ACCEPTED").await;
+                stage.result(&first, "ACCEPTED").await;
+            }
+            Reordered => {
+                stage.result(&first, "CANCELED_RESERVATION").await;
+                stage.result(&first, "ACCEPTED").await;
+            }
+            // The command has failed, or its result counts as lost.
+            _ => stage.app.advance(65).await,
+        }
+        let sent = stage.sent(RESERVE)[before..].to_vec();
+        let times = if fault == Twice { 1 } else { 2 };
+        assert_eq!(sent.len(), times, "{fault:?}");
+        let kept = sent.last().expect("a command");
+        if fault != Twice {
+            assert_ne!(kept.body["evse_uid"], first.body["evse_uid"], "{fault:?}");
+            stage.result(kept, "ACCEPTED").await;
+            stage.result(&first, "ACCEPTED").await;
+        }
+        stage.app.advance(90).await;
+        let reservation = stage.reservation().await;
+        assert_eq!(reservation["status"], "confirmed", "{fault:?}");
+        let evse = kept.body["evse_uid"].as_str().expect("an EVSE");
+        let connector = reservation["connector"].as_str().expect("a connector");
+        assert!(connector.starts_with(evse), "{fault:?}: {connector}");
+        stage.cancel().await;
+        stage.app.advance(3600).await;
+        assert_eq!(stage.reservation().await["status"], "cancelled");
+        // Each that the network may have kept was cancelled, once.
+        let (all, ended) = (stage.sent(RESERVE), stage.sent(CANCEL));
+        assert_eq!(all.len(), before + times, "{fault:?}");
+        let (sent, ended) = (named(&sent), named(&ended[cancelled..]));
+        assert_eq!(sent.len(), ended.len(), "{fault:?}");
+        let set = |ids: Vec<String>| ids.into_iter().collect::<BTreeSet<String>>();
+        assert_eq!(set(sent), set(ended), "{fault:?}");
+    }
+    assert_eq!(lines(&stage.app).await, json!([]));
 }
 
 #[tokio::test]

@@ -905,6 +905,36 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn a_session_that_ends_after_days_without_a_cdr_is_on_the_invoice_of_then() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(5 * 86_400).await;
+        scene.complete(&theirs).await;
+        scene.app.advance(3 * 86_400).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (
+                &shown["status"],
+                &shown["amount_due"],
+                &shown["cost_source"]
+            ),
+            (&json!("completed"), &json!(0), &json!("network_session"))
+        );
+        scene.app.advance(1).await;
+        let now = scene.app.now();
+        let body =
+            json!({"period_start": now.plus(minutes(-60)), "period_end": now, "currency": "eur"});
+        let invoice = scene.app.alice.post("/v1/invoices", body).await.expect(200);
+        assert_eq!(invoice.body["amount_due"], 968);
+        assert_eq!(invoice.body["line_items"][0]["type"], "adjustment");
+        // A CDR that comes still later adjusts that.
+        let cost = json!({"total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
+        scene.bill(&scene.cdr(&theirs, cost)).await;
+        let lines = scene.invoice().await.1;
+        assert_eq!(lines.iter().map(|line| line.1).sum::<i64>(), 121);
+    }
+
+    #[tokio::test]
     async fn a_cdr_of_nothing_that_came_before_the_session_began_is_what_it_costs() {
         let scene = Scene::new().await;
         let session = scene.start().await;
