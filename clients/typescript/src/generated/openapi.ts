@@ -13696,6 +13696,7 @@ export interface operations {
                  *           "time_zone": "Europe/London",
                  *           "totals": [
                  *             {
+                 *               "adjustments": 0,
                  *               "currency": "gbp",
                  *               "due": 0,
                  *               "due_decimal": "0.00",
@@ -13782,6 +13783,7 @@ export interface operations {
                  *           "time_zone": "Europe/London",
                  *           "totals": [
                  *             {
+                 *               "adjustments": 0,
                  *               "currency": "gbp",
                  *               "due": 0,
                  *               "due_decimal": "0.00",
