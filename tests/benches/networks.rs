@@ -44,6 +44,9 @@ fn main() {
         let cpo = connected(&test, locations).await;
         pull(&test, &cpo, locations).await;
         patch(&test, &cpo, locations).await;
+        // What follows from the patches is not measured.
+        let forgotten = test.running().lose_triggers().await;
+        forgotten.expect("the stream is read");
         drop(test);
         drop(std::fs::remove_dir_all(&folder));
     });
