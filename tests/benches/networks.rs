@@ -127,24 +127,19 @@ async fn count() {
         calls.len() as f64 / COUNTED as f64
     );
     let router = functions::router(app.clone());
+    // With the first request the token before this one ends, and with the second the instance reads the network again.
+    for status in ["CHARGING", "AVAILABLE"] {
+        send_patch(&router, &cpo, 0, status, app.now()).await;
+    }
     meter.take();
     let (status, _) = send_patch(&router, &cpo, 0, "CHARGING", app.now()).await;
     let calls = meter.take();
-    let written: f64 = calls.iter().map(|call| call.capacity).sum();
-    println!(
-        "a status patch:            HTTP {status}, {} calls, {:.1} capacity units in all: {:?}",
-        calls.len(),
-        written,
-        by_operation(&calls)
-    );
-    meter.take();
-    send_patch(&router, &cpo, 0, "AVAILABLE", app.now()).await;
-    let calls = meter.take();
+    let capacity: f64 = calls.iter().map(|call| call.capacity).sum();
     let indexes = calls.iter().map(|call| call.consumed.to_string());
     let indexes = indexes.filter(|text| text.contains("GlobalSecondaryIndexes"));
     println!(
-        "another one:               {} calls, {} of them write an index",
-        calls.len(),
+        "a status patch:            HTTP {status}, {:?}, {capacity:.1} capacity units in all, {} calls write an index",
+        by_operation(&calls),
         indexes.count()
     );
 }
