@@ -5569,11 +5569,11 @@ export interface components {
              * Format: date-time
              * @description For sessions that begin before then.
              */
-            end_date_time: string | null;
+            end_date_time?: string | null;
             /** @description `HH:MM`, exclusive; `00:00` is the end of the day. */
             end_time?: string | null;
             /** @description A, while less current flows. `max_power` says the same in W, at the voltage and phases of the connector. */
-            max_current: number | null;
+            max_current?: number | null;
             /** @description Seconds since the session began, exclusive. */
             max_duration?: number | null;
             /** @description Wh charged, exclusive. */
@@ -5581,7 +5581,7 @@ export interface components {
             /** @description W, while less power flows. */
             max_power?: number | null;
             /** @description A, while at least that current flows. `min_power` says the same in W, at the voltage and phases of the connector. */
-            min_current: number | null;
+            min_current?: number | null;
             /** @description Seconds since the session began, from then on. */
             min_duration?: number | null;
             /** @description Wh charged, from then on. */
@@ -5592,14 +5592,14 @@ export interface components {
              * @description Set on what the operator asks for a reservation: this price is never part of a session's cost. The fee of a
              *     reservation made through this API is its `reservation_fee`.
              */
-            reservation: components["schemas"]["ReservationRestriction"] | null;
+            reservation?: components["schemas"]["ReservationRestriction"] | null;
             /** @description `YYYY-MM-DD`, inclusive. */
             start_date?: string | null;
             /**
              * Format: date-time
              * @description For sessions that begin from then on.
              */
-            start_date_time: string | null;
+            start_date_time?: string | null;
             /** @description `HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight. */
             start_time?: string | null;
         };

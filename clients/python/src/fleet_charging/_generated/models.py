@@ -1897,11 +1897,13 @@ class Restrictions(ApiObject):
     end_date: str | None
     """`YYYY-MM-DD`, exclusive. Not always there: see `in`."""
     end_date_time: str | None
-    """For sessions that begin before then."""
+    """For sessions that begin before then. Not always there: see `in`."""
     end_time: str | None
     """`HH:MM`, exclusive; `00:00` is the end of the day. Not always there: see `in`."""
     max_current: float | None
-    """A, while less current flows. `max_power` says the same in W, at the voltage and phases of the connector."""
+    """A, while less current flows. `max_power` says the same in W, at the voltage and phases of the connector.
+    Not always there: see `in`.
+    """
     max_duration: int | None
     """Seconds since the session began, exclusive. Not always there: see `in`."""
     max_energy: int | None
@@ -1910,7 +1912,7 @@ class Restrictions(ApiObject):
     """W, while less power flows. Not always there: see `in`."""
     min_current: float | None
     """A, while at least that current flows. `min_power` says the same in W, at the voltage and phases of the
-    connector.
+    connector. Not always there: see `in`.
     """
     min_duration: int | None
     """Seconds since the session began, from then on. Not always there: see `in`."""
@@ -1920,12 +1922,12 @@ class Restrictions(ApiObject):
     """W, while at least that much power flows. Not always there: see `in`."""
     reservation: ReservationRestriction | None
     """Set on what the operator asks for a reservation: this price is never part of a session's cost. The fee of
-    a reservation made through this API is its `reservation_fee`.
+    a reservation made through this API is its `reservation_fee`. Not always there: see `in`.
     """
     start_date: str | None
     """`YYYY-MM-DD`, inclusive. Not always there: see `in`."""
     start_date_time: str | None
-    """For sessions that begin from then on."""
+    """For sessions that begin from then on. Not always there: see `in`."""
     start_time: str | None
     """`HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight. Not always
     there: see `in`.
