@@ -1014,6 +1014,37 @@ mod billing {
     }
 }
 
+mod stations {
+    use super::*;
+
+    /// Every answer is held against the OpenAPI document.
+    #[tokio::test]
+    async fn a_station_with_prices_of_every_restriction_is_as_the_document_says() {
+        let scene = Scene::new().await;
+        let path = format!("/v1/charging_stations/{}", scene.station);
+        for restrictions in [
+            json!({"start_time": "23:00", "end_time": "06:00", "day_of_week": ["MONDAY"]}),
+            json!({"start_date": "2026-01-01", "end_date": "2099-01-01", "min_kwh": 1, "max_kwh": 50}),
+            json!({"min_current": 6, "max_current": 32, "min_power": 3.7, "max_power": 22}),
+            json!({"min_duration": 60, "max_duration": 86400, "reservation": "RESERVATION"}),
+        ] {
+            let mut tariff = fixture("tariff");
+            tariff["elements"][0]["restrictions"] = restrictions;
+            tariff["last_updated"] = Scene::text(scene.app.now());
+            scene
+                .cpo
+                .put(&scene.app, "/tariffs/NL/EXA/DAY", &tariff)
+                .await;
+            scene.app.advance(60).await;
+            let station = scene.app.alice.get(&path).await.expect(200).body;
+            let prices = station["connectors"][0]["pricing"].as_array();
+            let mut prices = prices.expect("prices").iter();
+            let is_restricted = prices.any(|price| price["restrictions"].is_object());
+            assert!(is_restricted, "{station}");
+        }
+    }
+}
+
 mod preferences {
     use super::*;
 
