@@ -23,6 +23,7 @@ use shared::ports::network::{
 use shared::store::UnitOfWork;
 use shared::store::calendars::CalendarHold;
 use shared::store::networks::SentCommand;
+use shared::time::DAY;
 use shared::window::Window;
 use shared::{App, Error, Id};
 
@@ -331,8 +332,10 @@ async fn keep_hold(
     }
     let (mode, next) = (tx.origin().tenant.mode, now.plus(HOLD));
     let mut wanted = CalendarHold::of_session(row);
+    // What is over needs no keeping: a session that its network never ends must not fill a transaction with past days.
+    let kept_from = network.hold.map_or(now, |hold| hold.from);
     wanted.window = Window {
-        from: network.hold.map_or(now, |hold| hold.from),
+        from: kept_from.max(now.plus(-DAY)),
         until: next,
     };
     let calendars = app.store.calendars(mode, wanted.pages().collect()).await?;
