@@ -368,77 +368,64 @@ impl ReportParameters {
 
     /// Whether the fee of a reservation counts.
     pub fn covers_fee(&self, reservation: &Reservation, fee: &Fee) -> bool {
-        let ReportFilters {
-            vehicle,
-            driver,
-            station,
-            session_status,
-        } = &self.filters;
-        let among =
-            |list: &Option<Vec<Id>>, id: &Id| list.as_ref().is_none_or(|list| list.contains(id));
-        let at = reservation.charging_station.as_ref();
         self.kind == ReportType::CostAnalysis
             && (self.period_start..self.period_end).contains(&fee.since)
-            && session_status.is_none()
-            && among(vehicle, &reservation.vehicle)
-            && among(driver, &reservation.driver)
-            && station
-                .as_ref()
-                .is_none_or(|list| at.is_some_and(|at| list.contains(at)))
+            && self.filters.session_status.is_none()
+            && self.filters.name(
+                Some(&reservation.vehicle),
+                Some(&reservation.driver),
+                reservation.charging_station.as_ref(),
+            )
     }
 
     /// Whether an adjustment counts: in the period in which the charging network sent it.
     pub fn covers_adjustment(&self, adjustment: &Adjustment) -> bool {
-        let ReportFilters {
-            vehicle,
-            driver,
-            station,
-            session_status,
-        } = &self.filters;
-        let among = |list: &Option<Vec<Id>>, id: &Option<Id>| {
-            let Some(list) = list else {
-                return true;
-            };
-            id.as_ref().is_some_and(|id| list.contains(id))
-        };
         let line = &adjustment.line;
+        let statuses = self.filters.session_status.as_ref();
         self.kind == ReportType::CostAnalysis
             && (self.period_start..self.period_end).contains(&adjustment.created)
             // Only the price of a completed session is final.
-            && session_status
-                .as_ref()
-                .is_none_or(|list| list.contains(&SessionStatus::Completed))
-            && among(vehicle, &line.vehicle)
-            && among(driver, &line.driver)
-            && among(station, &line.charging_station)
+            && statuses.is_none_or(|list| list.contains(&SessionStatus::Completed))
+            && self.filters.name(
+                line.vehicle.as_ref(),
+                line.driver.as_ref(),
+                line.charging_station.as_ref(),
+            )
     }
 
     /// Whether a session counts. Where costs are analysed, one at a network's station counts when its price has become final, as on
     /// invoices.
     pub fn covers(&self, stored: &Stored<ChargingSession>) -> bool {
         let session = &stored.object;
-        let ReportFilters {
-            vehicle,
-            driver,
-            station,
-            session_status,
-        } = &self.filters;
         let moment = session.session_ended.unwrap_or(session.session_started);
         let moment = match self.kind {
             ReportType::CostAnalysis => stored.billed_at().unwrap_or(moment),
             _ => moment,
         };
-        let among =
-            |list: &Option<Vec<Id>>, id: &Id| list.as_ref().is_none_or(|list| list.contains(id));
-        let status = match session_status {
+        let status = match &self.filters.session_status {
             Some(statuses) => statuses.contains(&session.status),
             None => !session.status.is_open(),
         };
         (self.period_start..self.period_end).contains(&moment)
             && status
-            && among(vehicle, &session.vehicle)
-            && among(driver, &session.driver)
-            && among(station, &session.charging_station)
+            && self.filters.name(
+                Some(&session.vehicle),
+                Some(&session.driver),
+                Some(&session.charging_station),
+            )
+    }
+}
+
+impl ReportFilters {
+    /// Whether each list that there is names what belongs to it.
+    fn name(&self, vehicle: Option<&Id>, driver: Option<&Id>, station: Option<&Id>) -> bool {
+        let among = |list: &Option<Vec<Id>>, id: Option<&Id>| {
+            let list = list.as_ref();
+            list.is_none_or(|list| id.is_some_and(|id| list.contains(id)))
+        };
+        among(&self.vehicle, vehicle)
+            && among(&self.driver, driver)
+            && among(&self.station, station)
     }
 }
 
