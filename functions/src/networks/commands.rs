@@ -1,19 +1,16 @@
-//! Commands to charging stations, by way of the network that operates them, and charging preferences.
+//! Commands to charging stations, by way of the network that operates them.
 //!
 //! A command is stored before it is sent, with the object that it is about, so that a result which arrives before the response finds it.
 //! The station's result is stored with the command when it arrives (`crate::ocpi::commands`).
 
 use serde_json::Value;
-use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{Command, CommandResponse, ResponseType};
 use shared::ocpi::network::{Network, NetworkStatus};
 use shared::ocpi::party::PartyId;
 use shared::ocpi::reader::lenient;
-use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::{InterfaceRole, OwnUrls, module};
 use shared::ocpi_client::{Failure, Platform, below};
-use shared::origin::Tenant;
 use shared::ports::network::Subject;
 use shared::store::networks::SentCommand;
 use shared::time::{MINUTE, SignedDuration, minutes, seconds};
@@ -157,48 +154,7 @@ async fn note(app: &App, sent: SentCommand) -> Result<(), Error> {
     Err(Error::Contended)
 }
 
-/// Sends the preferences of the driver of a session to the network where it takes place. Returns the operator's answer, such as `ACCEPTED` or
-/// `NOT_POSSIBLE`.
-///
-/// # Errors
-/// 400 if there is no such session, the network does not take preferences, or refuses them; 409 if the session does not take place at a
-/// connected network at present; 503 if the network cannot be reached.
-pub async fn set_charging_preferences(
-    app: &App,
-    tenant: &Tenant,
-    session: &Id,
-    preferences: &ChargingPreferences,
-) -> Result<String, Error> {
-    let session = app.store.load::<ChargingSession>(tenant, session).await?;
-    let at_network = session.internal.network.as_deref();
-    let session_id = at_network.and_then(|one| one.session_id.as_deref());
-    let (Some(at_network), Some(session_id), SessionStatus::Active) =
-        (at_network, session_id, session.object.status)
-    else {
-        return Err(Error::conflict(
-            "The session is not active at a charging network.",
-            Some("session"),
-        ));
-    };
-    let party = PartyId::new(&at_network.country_code, &at_network.party_id);
-    let party = party.map_err(Error::internal)?;
-    let network = app.store.network_of_party(tenant.mode, &party).await?;
-    let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
-    let network = connected
-        .ok_or_else(|| Error::conflict("The network is not connected.", Some("session")))?;
-    let endpoint = network
-        .object
-        .endpoint(module::SESSIONS, InterfaceRole::Sender);
-    let endpoint = endpoint
-        .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
-    let body = serde_json::to_value(preferences).map_err(Error::internal)?;
-    let url = below(endpoint, &[session_id, "charging_preferences"]);
-    let answer = platform(app, &network, &party)?.put(&url, &body).await?;
-    let answer = answer.as_str().map(str::to_owned);
-    answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
-}
-
-fn platform<'a>(
+pub(super) fn platform<'a>(
     app: &'a App,
     network: &Stored<Network>,
     to: &PartyId,

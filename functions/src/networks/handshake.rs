@@ -321,26 +321,34 @@ pub async fn revoke(
         .object
         .endpoint(module::CREDENTIALS, InterfaceRole::Sender)
         .map(str::to_owned);
-    let token = match network.internal.foreign_token {
-        Some(_) => Some(network.foreign_token(&app.settings.encryption_keys)?),
-        None => None,
-    };
+    let registered = network.internal.foreign_token.is_some();
+    let token = network.foreign_token(&app.settings.encryption_keys);
     let revoked = set_status(app, origin, network, NetworkStatus::Revoked).await?;
-    let (Some(endpoint), Some(token)) = (endpoint, token) else {
+    let (Some(endpoint), true) = (endpoint, registered) else {
         return Ok((revoked, None));
     };
-    let platform = Platform {
-        app,
-        token,
-        to: None,
+    // A token that cannot be decrypted any more must not keep the network connected.
+    let problem = match token {
+        Ok(token) => {
+            let platform = Platform {
+                app,
+                token,
+                to: None,
+            };
+            platform
+                .delete(&endpoint)
+                .await
+                .err()
+                .map(|failure| failure.to_string())
+        }
+        Err(error) => Some(error.to_string()),
     };
-    let problem = platform.delete(&endpoint).await.err();
-    if let Some(failure) = &problem {
-        tracing::warn!(network = %revoked.id, error = %failure, "the platform of a revoked network was not informed");
+    if let Some(problem) = &problem {
+        tracing::warn!(network = %revoked.id, error = problem, "the platform of a revoked network was not informed");
     }
     let notice = Notice {
         platform_informed: problem.is_none(),
-        problem: problem.map(|failure| failure.to_string()),
+        problem,
     };
     Ok((revoked, Some(notice)))
 }

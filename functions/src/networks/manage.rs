@@ -12,8 +12,8 @@ use shared::store::access::Rows;
 use shared::store::networks::{Pull, shared_origin};
 use shared::{App, Error, Id, Kind, Timestamp};
 
-use super::commands::set_charging_preferences;
 use super::handshake;
+use super::operator::set_charging_preferences;
 use crate::function::{Function, Trigger};
 
 /// The name of the function.

@@ -2,18 +2,22 @@
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
+use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{Command, ResponseType};
 use shared::ocpi::network::{Network as OcpiNetwork, NetworkStatus};
 use shared::ocpi::party::PartyId;
+use shared::ocpi::token::ChargingPreferences;
+use shared::ocpi::versions::{InterfaceRole, module};
+use shared::ocpi_client::below;
 use shared::operation::{Operation, Simulation};
-use shared::origin::Mode;
+use shared::origin::{Mode, Tenant};
 use shared::ports::network::{
     Answer, CancelRequest, Network, Place, Rejection, ReserveRequest, StartRequest, StopRequest,
     Subject,
 };
-use shared::{App, Error};
+use shared::{App, Error, Id};
 
 use super::commands::{self, Response};
 
@@ -169,6 +173,45 @@ pub async fn of_party<'a>(
         network,
         party,
     }))
+}
+
+/// Sends the preferences of the driver of a session to the network where it takes place. Returns the operator's answer, such as `ACCEPTED` or
+/// `NOT_POSSIBLE`.
+///
+/// # Errors
+/// 400 if there is no such session, the network does not take preferences, or refuses them; 409 if the session does not take place at a
+/// connected network at present; 503 if the network cannot be reached.
+pub async fn set_charging_preferences(
+    app: &App,
+    tenant: &Tenant,
+    session: &Id,
+    preferences: &ChargingPreferences,
+) -> Result<String, Error> {
+    let conflict = |why| Error::conflict(why, Some("session"));
+    let session = app.store.load::<ChargingSession>(tenant, session).await?;
+    let at_network = session.internal.network.as_deref();
+    let session_id = at_network.and_then(|one| one.session_id.as_deref());
+    let (Some(at_network), Some(session_id), SessionStatus::Active) =
+        (at_network, session_id, session.object.status)
+    else {
+        return Err(conflict("The session is not active at a charging network."));
+    };
+    let party = PartyId::new(&at_network.country_code, &at_network.party_id);
+    let operator = of_party(app, tenant.mode, party.map_err(Error::internal)?).await?;
+    let Ocpi { network, party, .. } =
+        operator.ok_or_else(|| conflict("The network is not connected."))?;
+    let endpoint = network
+        .object
+        .endpoint(module::SESSIONS, InterfaceRole::Sender);
+    let endpoint = endpoint
+        .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
+    let body = serde_json::to_value(preferences).map_err(Error::internal)?;
+    let url = below(endpoint, &[session_id, "charging_preferences"]);
+    let answer = commands::platform(app, &network, &party)?
+        .put(&url, &body)
+        .await?;
+    let answer = answer.as_str().map(str::to_owned);
+    answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
 }
 
 /// Where a connector of a network's station is, by the ids of the network; none for a station without a network.
