@@ -55,6 +55,9 @@ use crate::tls::TlsPort;
 /// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
 pub const SLACK: u32 = 8;
 
+/// How many demo stations a test's own service has: importing them takes most of its start.
+const DEMO_STATIONS: u32 = 12;
+
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
 /// later happens when the test says so.
 ///
@@ -115,6 +118,14 @@ impl TestApp {
         }
     }
 
+    /// The same with the 300 demo stations of a local run, which are around six cities.
+    pub async fn with_demo_stations() -> Self {
+        match deployed() {
+            Some(url) => Self::deployed_at(&url).await,
+            None => Self::start_with(|options| options.demo_stations = 300).await,
+        }
+    }
+
     async fn deployed_at(url: &str) -> Self {
         let key = std::env::var("API_KEY").expect("API_KEY is a full-access test key");
         let operator = Client::new(url, Some(&key));
@@ -139,6 +150,7 @@ impl TestApp {
             tiles: None,
             tiles_attribution: None,
             stations: None,
+            demo_stations: DEMO_STATIONS,
             network: false,
             rate: 100_000,
             reservation_fee: 0,

@@ -718,8 +718,11 @@ def check_api(aws, outputs, key, tests):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         ran = list(pool.map(run, names))
     # The local AWS is slow when it is asked much at once, and a service that cannot reach its table in time asks its clients to repeat the
-    # request (503). A test that met that is run again, alone.
-    busy = [name for name, status, output in ran if status not in (0, SKIPPED) and '"status":503' in output]
+    # request (503), or is ended by Lambda's time-out. A test that met that is run again, alone.
+    signs = ('"status":503', "Sandbox.Timedout")
+    busy = [
+        name for name, status, output in ran if status not in (0, SKIPPED) and any(sign in output for sign in signs)
+    ]
     if busy:
         say(f"{len(busy)} tests met a busy service and are run again")
         again = {name: (name, status, output) for name, status, output in map(run, busy)}

@@ -111,7 +111,7 @@ async fn a_station_has_every_field_of_the_specification() {
 
 #[tokio::test]
 async fn every_tenant_of_the_mode_sees_the_same_stations() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
     let all = app.alice.walk("/v1/charging_stations?limit=100").await;
     assert_eq!(all.len(), 300);
@@ -203,7 +203,7 @@ async fn the_list_shows_what_retrieving_shows_newest_first() {
 
 #[tokio::test]
 async fn connectors_are_counted_by_evse() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
     let page = app
         .alice
@@ -306,7 +306,7 @@ fn connectors(station: &Value) -> &Vec<Value> {
 
 #[tokio::test]
 async fn each_filter_finds_what_it_says_and_nothing_else() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
     let stations = all(&app).await;
     type Holds = fn(&Value) -> bool;
@@ -364,7 +364,7 @@ async fn each_filter_finds_what_it_says_and_nothing_else() {
 
 #[tokio::test]
 async fn around_a_place_the_nearest_come_first_page_by_page_and_back() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
     let stations = all(&app).await;
     let point = |station: &Value| shared::models::charging_station::Point {

@@ -262,6 +262,7 @@ codes! {
         app.alice.post("/v1/reservations", app.reservation(&crew, -60)).await
     };
     reservation_invalid_state ReservationInvalidState async |app: &TestApp| {
+        app.station(json!({"location": {"latitude": 51.507, "longitude": -0.128}})).await;
         let crew = app.crew(&app.alice).await;
         let path = format!("/v1/reservations/{}", reservation(app, &crew).await);
         app.advance(115 * 60).await;

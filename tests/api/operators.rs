@@ -104,7 +104,7 @@ async fn end_all(app: &TestApp, client: &Client, objects: &BTreeMap<&str, String
 
 #[tokio::test]
 async fn after_an_erasure_no_row_file_or_schedule_of_the_account_or_its_children_is_left() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     let child = app.child_of(&app.alice).await;
     let grandchild = app.child_of(&child).await;
     let mut traces = BTreeSet::new();
@@ -274,7 +274,7 @@ async fn exported(app: &TestApp, account: &Id, mode: Mode) -> (Vec<Value>, Vec<S
 
 #[tokio::test]
 async fn an_export_has_every_object_of_the_account_and_mode_and_no_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     let child = app.child_of(&app.alice).await;
     let made = one_of_each(&app, &child).await;
     let others = one_of_each(&app, &app.alice).await;

@@ -206,7 +206,7 @@ async fn lists_without_an_index_walk_like_the_others() {
 
 #[tokio::test]
 async fn a_page_has_1_to_100_rows() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
     for limit in ["0", "101", "-1", "ten", "1.5", ""] {
         let answer = app.alice.get(&format!("/v1/fleets?limit={limit}")).await;

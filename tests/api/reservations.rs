@@ -322,7 +322,7 @@ async fn a_suspended_driver_fails_the_reservation_at_its_first_attempt() {
 /// Rivals for the same connectors: as many reservations as there are vehicles, in one street with few connectors.
 #[tokio::test]
 async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     let one = app.crew(&app.alice).await;
     let mut body = app.reservation(&one, 60);
     body["location"]["radius"] = json!(2500);
@@ -663,7 +663,7 @@ async fn the_cheaper_the_quicker_and_the_better_liked_station_wins_over_the_near
 
 #[tokio::test]
 async fn a_summary_adds_up() {
-    let app = TestApp::start().await;
+    let app = TestApp::with_demo_stations().await;
     let crew = app.crew(&app.alice).await;
     let body = app.reservation(&crew, 60);
     let id = app.alice.post("/v1/reservations", body).await.id();

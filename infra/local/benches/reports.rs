@@ -58,6 +58,7 @@ async fn start() -> Running {
         memory: true,
         store: None,
         stations: None,
+        demo_stations: 300,
         network: false,
         tariffs: None,
         tiles: None,

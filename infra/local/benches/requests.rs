@@ -49,6 +49,7 @@ async fn start(memory: bool) -> Running {
         memory,
         store: None,
         stations: None,
+        demo_stations: 300,
         network: false,
         tariffs: None,
         tiles: None,

@@ -4,9 +4,10 @@
 //! Content-Security-Policy that lets the page load from this port only, and map tiles from the origin of `--tiles`.
 
 use std::io::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -113,7 +114,8 @@ pub struct Tiles {
 struct Asset {
     content_type: &'static str,
     content: &'static [u8],
-    compressed: Vec<u8>,
+    /// Made when a browser first asks for it, so that the service starts without it.
+    compressed: OnceLock<Bytes>,
     entity_tag: HeaderValue,
     policy: HeaderValue,
 }
@@ -192,7 +194,7 @@ impl Asset {
         Self {
             content_type: content_type(file.path),
             content: file.content,
-            compressed: compress(file.content),
+            compressed: OnceLock::new(),
             entity_tag: tag
                 .try_into()
                 .unwrap_or_else(|_| unreachable!("hexadecimal digits are ASCII")),
@@ -200,12 +202,17 @@ impl Asset {
         }
     }
 
+    fn compressed(&self) -> Bytes {
+        let compressed = || Bytes::from(compress(self.content));
+        self.compressed.get_or_init(compressed).clone()
+    }
+
     fn response(&self, request: &HeaderMap) -> Response {
         let known = request.get(header::IF_NONE_MATCH) == Some(&self.entity_tag);
         let compressed = accepts_gzip(request);
         let mut response = match (known, compressed) {
             (true, _) => StatusCode::NOT_MODIFIED.into_response(),
-            (false, true) => self.compressed.clone().into_response(),
+            (false, true) => self.compressed().into_response(),
             (false, false) => self.content.into_response(),
         };
         let headers = response.headers_mut();

@@ -133,6 +133,9 @@ pub struct Options {
     /// Who takes payments.
     #[arg(skip)]
     pub payments: Providers,
+    /// For tests: how many demo stations are generated where no file is named.
+    #[arg(skip = stations::DEMO)]
+    pub demo_stations: u32,
     /// For tests: how much an account may have together with the accounts below it.
     #[arg(skip)]
     pub quotas: Quotas,
@@ -348,6 +351,7 @@ impl Running {
         let sources = stations::Sources {
             stations: options.stations.as_deref(),
             tariffs: options.tariffs.as_deref(),
+            demo: options.demo_stations,
         };
         let imported = stations::import(&app, &folder, sources, made).await?;
 

@@ -22,8 +22,8 @@ pub const MAX_BODY: usize = 256 * 1024 * 1024;
 
 const FILE: &str = "stations.json";
 
-/// How many stations are generated.
-const DEMO: u32 = 300;
+/// How many stations are generated for a local run.
+pub const DEMO: u32 = 300;
 
 /// The files that stations come from.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,8 @@ pub struct Sources<'a> {
     pub stations: Option<&'a Path>,
     /// OCPI Tariff objects.
     pub tariffs: Option<&'a Path>,
+    /// How many stations are generated without a file.
+    pub demo: u32,
 }
 
 /// The body of `POST /_local/stations`.
@@ -73,7 +75,7 @@ pub async fn import(
     let mut digest = Sha256::new();
     match &stations {
         Some(stations) => digest.update(stations),
-        None => digest.update(format!("demo {DEMO}")),
+        None => digest.update(format!("demo {}", sources.demo)),
     }
     if let Some(tariffs) = &tariffs {
         digest.update(b"tariffs");
@@ -86,7 +88,7 @@ pub async fn import(
     let (loaded, mut imported) = match &stations {
         Some(stations) => import::read(stations, tariffs.as_deref(), app.now())
             .map_err(|error| Error::internal(format!("{}: {}", names(sources), reason(&error))))?,
-        None => (demo()?, Imported::default()),
+        None => (demo(sources.demo)?, Imported::default()),
     };
     if loaded.is_empty() {
         let why = match imported.skipped.as_slice() {
@@ -244,9 +246,9 @@ const PLUGS: [(&str, &str, u32, u32, u32); 6] = [
 ];
 
 /// A few hundred varied stations in six cities, the same at every start.
-fn demo() -> Result<Vec<ImportedStation>> {
+fn demo(count: u32) -> Result<Vec<ImportedStation>> {
     let mut numbers = Numbers(2026);
-    (0..DEMO).map(|n| demo_station(n, &mut numbers)).collect()
+    (0..count).map(|n| demo_station(n, &mut numbers)).collect()
 }
 
 fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ImportedStation> {
@@ -308,7 +310,7 @@ mod tests {
     #[test]
     fn demo_stations_are_varied_and_the_same_every_time() {
         let demo = || -> Vec<ChargingStation> {
-            let stations = super::demo().unwrap().into_iter();
+            let stations = super::demo(DEMO).unwrap().into_iter();
             stations.map(|one| one.station).collect()
         };
         let (once, again) = (demo(), demo());

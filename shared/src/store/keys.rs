@@ -368,6 +368,7 @@ impl Partition<'_> {
             Self::Kind {
                 kind: Kind::Event, ..
             } => EVENT_SHARDS,
+            Self::Payment { .. } => PAYMENT_SHARDS,
             _ => 1,
         }
     }
@@ -393,6 +394,10 @@ impl Partition<'_> {
 
 /// Over how many partitions the events of an account are spread: 9 for each of 300 reservations a second are 675 in each.
 const EVENT_SHARDS: u8 = 4;
+
+/// Over how many partitions what is paid with one payment method is spread: 4 writes for each of 300 reservations a second are 300 in
+/// each.
+const PAYMENT_SHARDS: u8 = 4;
 
 /// Over how many partitions the attempts to deliver to an endpoint are spread.
 pub const ATTEMPT_SHARDS: u8 = 4;

@@ -1,4 +1,4 @@
-//! The executable itself: what it prints, what it keeps when it is killed, and how it ends.
+//! The runner as a process, and a function beside it: what it prints, what it keeps when it is killed, and how it ends.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ use shared::time::{MINUTE, hours};
 use tests::tls::TlsPort;
 use tests::{Client, Receiver, driver, fleet, vehicle, verify};
 
-/// The runner's executable as the sources stand now, which lies beside the tests'.
-fn executable() -> &'static Path {
+const RUNNER: &str = env!("CARGO_BIN_EXE_local");
+
+/// The executable of the functions as the sources stand now, which lies beside the runner's. Cargo builds only the executables of
+/// this package for its tests.
+fn functions() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let tests = std::env::current_exe().expect("this executable");
-        let folder = tests
-            .parent()
-            .and_then(Path::parent)
-            .expect("a target folder");
+        let executable = Path::new(RUNNER).with_file_name("functions");
+        let folder = executable.parent().expect("a target folder");
         let profile = if folder.ends_with("release") {
             "release"
         } else {
@@ -45,7 +45,7 @@ fn executable() -> &'static Path {
         }
         let built = command.args(build).status().expect("cargo runs");
         assert!(built.success());
-        folder.join("local")
+        executable
     })
 }
 
@@ -81,7 +81,7 @@ impl Process {
     }
 
     fn start_with(folder: &Folder, change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
-        let mut command = Command::new(executable());
+        let mut command = Command::new(RUNNER);
         command
             .args(["--json", "--port", "0", "--data"])
             .arg(&folder.0);
@@ -488,7 +488,7 @@ async fn endpoints_that_hang_delay_neither_other_deliveries_nor_the_clock() {
 
 /// Runs the service until it ends by itself, as it should at a start that is refused: its exit code and its messages.
 fn refused(args: &[&str]) -> (Option<i32>, String) {
-    let mut child = Command::new(executable())
+    let mut child = Command::new(RUNNER)
         .args(args)
         .env_remove("RUST_BACKTRACE")
         .stdout(Stdio::null())
@@ -697,7 +697,7 @@ async fn a_first_start_that_is_killed_while_the_table_is_created_leaves_a_folder
     for millis in [0, 1, 2, 4, 8, 16, 32, 64] {
         let folder = Folder::new("first-start");
         let marker = folder.0.join("creating");
-        let mut command = Command::new(executable());
+        let mut command = Command::new(RUNNER);
         command.args(["--json", "--port", "0", "--data"]);
         let mut child = command
             .arg(&folder.0)
@@ -821,7 +821,7 @@ async fn runtime_api(event: &'static str) -> (String, Reports) {
 
 /// The environment that `cargo run` prints for other clients of the table, which the README says to export.
 fn printed_environment(folder: &Folder) -> (Child, Vec<(String, String)>) {
-    let mut child = Command::new(executable())
+    let mut child = Command::new(RUNNER)
         .args(["--port", "0", "--data"])
         .arg(&folder.0)
         .stdout(Stdio::piped())
@@ -843,7 +843,7 @@ async fn a_function_reaches_the_table_with_the_environment_that_is_printed_and_w
     let folder = Folder::new("function");
     let (mut runner, environment) = printed_environment(&folder);
     let names: Vec<_> = environment.iter().map(|(name, _)| name.as_str()).collect();
-    let readme = include_str!("../README.md");
+    let readme = include_str!("../../../README.md");
     let export = readme.lines().find(|line| line.starts_with("export "));
     let export = export.expect("the README's line");
     for name in [
@@ -870,7 +870,7 @@ async fn a_function_reaches_the_table_with_the_environment_that_is_printed_and_w
         ("another key", &[("AWS_ACCESS_KEY_ID", "local")], false),
         ("a profile", &of_profile, true),
     ] {
-        let event = include_str!("../events/list-fleets.json");
+        let event = include_str!("../../../events/list-fleets.json");
         let (address, reports) = runtime_api(event).await;
         let mut command = function(&address);
         command.envs(environment.iter().cloned());
@@ -903,7 +903,7 @@ async fn a_function_reaches_the_table_with_the_environment_that_is_printed_and_w
 
 /// The executable of the functions, as the runtime API at this address has it started.
 fn function(address: &str) -> Command {
-    let mut command = Command::new(executable().with_file_name("functions"));
+    let mut command = Command::new(functions());
     command
         .env("AWS_LAMBDA_RUNTIME_API", address)
         .env("AWS_LAMBDA_FUNCTION_NAME", "all")
@@ -955,7 +955,7 @@ fn assert_every_line_is_correlated(log: &str) {
 
 /// The commands of the README from a reservation to its bill, with the URL and key of this process.
 fn commands(process: &Process) -> String {
-    let readme = include_str!("../README.md");
+    let readme = include_str!("../../../README.md");
     let (_, walk) = readme
         .split_once("## A reservation, with curl")
         .expect("a heading");
