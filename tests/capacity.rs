@@ -61,7 +61,12 @@ impl Measured {
 pub async fn measure() -> Vec<Measured> {
     let table = TestApp::start().await;
     let (url, recorder) = Recorder::start(&table.running().store_url).await;
-    let mut app = TestApp::start_with(|options| options.store = Some(url)).await;
+    let mut app = TestApp::start_with(|options| {
+        options.store = Some(url);
+        // What a search for a station reads depends on how many there are.
+        options.demo_stations = 300;
+    })
+    .await;
     // A session or reservation around midnight has a calendar row of each of two days.
     app.advance(seconds_until_noon(app.now())).await;
     let receiver = Receiver::start().await;
