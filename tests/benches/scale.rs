@@ -378,7 +378,7 @@ impl Hot {
                 "remember the endpoints of an account in the relay"
             }
             ("payment", _) => {
-                "spread over several partitions in `shards`, `shared/src/store/keys.rs`, or pay with several methods"
+                "`PAYMENT_SHARDS` in `shared/src/store/keys.rs`, or pay with several methods"
             }
             ("table", pattern) if pattern.ends_with("<fleet>") => {
                 "several fleets: its totals are one row, for which transactions contend before it is full"
