@@ -64,7 +64,7 @@ pub async fn measure() -> Vec<Measured> {
     let mut app = TestApp::start_with(|options| {
         options.store = Some(url);
         // What a search for a station reads depends on how many there are.
-        options.demo_stations = 300;
+        options.demo_stations = local::DEMO_STATIONS;
     })
     .await;
     // A session or reservation around midnight has a calendar row of each of two days.

@@ -37,12 +37,14 @@ use local::{Options, Running};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use shared::aws::SystemClock;
+use shared::encryption::EncryptionKeys;
 use shared::models::charging_session::{ChargingSession, SessionInternal};
 use shared::models::payment_method::{PaymentMethod, PaymentMethodInternal};
 use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
 use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::Clock;
+use shared::settings::Settings;
 use shared::store::Store;
 use shared::store::keys::Partition;
 use shared::store::list::PageRequest;
@@ -56,7 +58,7 @@ use crate::tls::TlsPort;
 pub const SLACK: u32 = 8;
 
 /// How many demo stations a test's own service has: importing them takes most of its start.
-const DEMO_STATIONS: u32 = 12;
+const FEW_STATIONS: u32 = 12;
 
 /// A service on an embedded table in memory, or on a table of its own at the DynamoDB endpoint `STORE_URL`. What happens
 /// later happens when the test says so.
@@ -118,11 +120,11 @@ impl TestApp {
         }
     }
 
-    /// The same with the 300 demo stations of a local run, which are around six cities.
+    /// The same with all demo stations of a local run.
     pub async fn with_demo_stations() -> Self {
         match deployed() {
             Some(url) => Self::deployed_at(&url).await,
-            None => Self::start_with(|options| options.demo_stations = 300).await,
+            None => Self::start_with(|options| options.demo_stations = local::DEMO_STATIONS).await,
         }
     }
 
@@ -150,7 +152,7 @@ impl TestApp {
             tiles: None,
             tiles_attribution: None,
             stations: None,
-            demo_stations: DEMO_STATIONS,
+            demo_stations: FEW_STATIONS,
             network: false,
             rate: 100_000,
             reservation_fee: 0,
@@ -229,15 +231,27 @@ impl TestApp {
         )
     }
 
+    /// The service's parts with other encryption keys, which follow from these master secrets.
+    pub fn app_with_keys(&self, master_secrets: &str) -> App {
+        let parts = self.app();
+        App::new(
+            parts.store.clone(),
+            parts.clock.clone(),
+            parts.queue.clone(),
+            parts.schedules.clone(),
+            parts.payments.clone(),
+            parts.files.clone(),
+            Settings {
+                encryption_keys: EncryptionKeys::new(master_secrets).expect("keys"),
+                ..Settings::clone(&parts.settings)
+            },
+        )
+    }
+
     /// Starts another instance of the service on the same table and clock, with caches of its own. Gives its URL.
     pub async fn another_instance(&self) -> String {
         let parts = self.app();
-        let instance = self.app_with(parts.store.clone(), parts.clock.clone());
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
-        let listener = listener.expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        tokio::spawn(async move { axum::serve(listener, functions::router(instance)).await });
-        url
+        serve(self.app_with(parts.store.clone(), parts.clock.clone())).await
     }
 
     /// A client of a new child of the client's account, with a full-access key of its own.
@@ -313,21 +327,7 @@ impl TestApp {
 
     /// A fleet, a driver attached to it, and a Type2 vehicle in it.
     pub async fn crew(&self, client: &Client) -> Crew {
-        let fleet = client.post("/v1/fleets", fleet()).await.id();
-        let driver = client.post("/v1/drivers", driver()).await.id();
-        client
-            .post(
-                &format!("/v1/drivers/{driver}/attach"),
-                json!({"fleet": fleet}),
-            )
-            .await
-            .expect(200);
-        let vehicle = client.post("/v1/vehicles", vehicle(&fleet)).await.id();
-        Crew {
-            fleet,
-            driver,
-            vehicle,
-        }
+        client.crew().await
     }
 
     /// Adds a station with two free Type2 connectors of 22 kW, `1` and `2`, at 45 pence per kWh with 20 % VAT included. It
@@ -539,6 +539,15 @@ fn unique() -> String {
         + &std::process::id().to_string()
 }
 
+/// Serves the routes of an app on a port of its own. Gives the URL.
+pub async fn serve(app: App) -> String {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+    let listener = listener.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, functions::router(app)).await });
+    url
+}
+
 impl Client {
     /// A client of a service elsewhere.
     pub fn new(base_url: &str, key: Option<&str>) -> Self {
@@ -557,6 +566,24 @@ impl Client {
             base_url: base_url.to_owned(),
             key: key.map(str::to_owned),
             account: None,
+        }
+    }
+
+    /// A fleet, a driver attached to it, and a Type2 vehicle in it.
+    pub async fn crew(&self) -> Crew {
+        let fleet = self.post("/v1/fleets", fleet()).await.id();
+        let driver = self.post("/v1/drivers", driver()).await.id();
+        self.post(
+            &format!("/v1/drivers/{driver}/attach"),
+            json!({"fleet": fleet}),
+        )
+        .await
+        .expect(200);
+        let vehicle = self.post("/v1/vehicles", vehicle(&fleet)).await.id();
+        Crew {
+            fleet,
+            driver,
+            vehicle,
         }
     }
 

@@ -298,9 +298,9 @@ impl Stage {
         }
     }
 
-    /// Sends again what was lost. How much a sweep has sent when a fault ends it depends on how fast the partitions are
-    /// read, and which partition an object is in on its random id. So that a seed replays exactly, what unfinished sweeps have
-    /// sent does not arrive, and the rest arrives in the order in which the objects were made.
+    /// Sends again what was lost. How much a sweep has sent before a fault ends it depends on the speed of its reads and on the
+    /// random ids, which decide the partition of an object. So that a seed replays exactly, messages of a sweep that did not end
+    /// do not arrive, and the others arrive in the order of their objects' ids, which begin with the kind and the time.
     pub async fn sweep(&self) {
         let mail = || self.mail.0.lock().expect("the mail");
         let before = mail().len();

@@ -50,11 +50,7 @@ async fn a_hung_table_is_a_503_in_good_time() {
             ..Settings::clone(&parts.settings)
         },
     );
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-        .await
-        .expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(async move { axum::serve(listener, functions::router(broken)).await });
+    let url = tests::serve(broken).await;
     let client = tests::Client::new(&url, app.alice.key.as_deref());
     let started = Instant::now();
     let answer = client.post("/v1/fleets", json!({})).await;

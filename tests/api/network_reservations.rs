@@ -35,6 +35,9 @@ pub async fn reserved() -> Stage {
     let cpo = Connected::to(&app).await;
     let crew = app.crew(&app.alice).await;
     app.drain().await;
+    // The pull after a day would remove the station of a location that is not listed.
+    let listed = vec![location()];
+    cpo.platform.behaviour().lists.insert("locations", listed);
     cpo.put(&app, LOCATION, &location()).await;
     let mut stage = Stage {
         app,

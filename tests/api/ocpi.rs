@@ -1917,10 +1917,6 @@ mod sync {
 
 mod manage_networks {
     use super::*;
-    use functions::networks::manage as manage_networks;
-    use shared::App;
-    use shared::encryption::EncryptionKeys;
-    use shared::settings::Settings;
     use tests::platform::TOKEN_A;
 
     #[tokio::test]
@@ -2039,26 +2035,10 @@ mod manage_networks {
     async fn a_network_is_revoked_though_its_token_cannot_be_decrypted_any_more() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
-        let parts = app.app();
-        let settings = Settings {
-            encryption_keys: EncryptionKeys::new(
-                "a master secret with which nothing was encrypted",
-            )
-            .expect("keys"),
-            ..Settings::clone(&parts.settings)
-        };
-        let service = App::new(
-            parts.store.clone(),
-            parts.clock.clone(),
-            parts.queue.clone(),
-            parts.schedules.clone(),
-            parts.payments.clone(),
-            parts.files.clone(),
-            settings,
-        );
+        let service = app.app_with_keys("a master secret with which nothing was encrypted");
         let revoke = json!({"action": "revoke", "mode": "test", "network": cpo.network});
         let revoke = serde_json::from_value(revoke).expect("an action");
-        let revoked = manage_networks::handle(&service, revoke, None).await;
+        let revoked = functions::networks::manage::handle(&service, revoke, None).await;
         let revoked = serde_json::to_value(revoked.expect("revoked")).expect("JSON");
         assert_eq!(
             (&revoked["status"], &revoked["platform_informed"]),

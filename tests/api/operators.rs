@@ -10,7 +10,6 @@ use shared::encryption::EncryptionKeys;
 use shared::http::Method;
 use shared::ocpi::network::Network;
 use shared::origin::Mode;
-use shared::settings::Settings;
 use shared::store::networks::operators;
 use shared::{App, Id};
 use tests::platform::Connected;
@@ -398,24 +397,8 @@ const NEW: &str = "the new master secret of this test";
 
 /// The service on the same table with these keys, and a client of it.
 async fn with_keys(app: &TestApp, keys: &str) -> (App, Client) {
-    let parts = app.app();
-    let instance = App::new(
-        parts.store.clone(),
-        parts.clock.clone(),
-        parts.queue.clone(),
-        parts.schedules.clone(),
-        parts.payments.clone(),
-        parts.files.clone(),
-        Settings {
-            encryption_keys: EncryptionKeys::new(keys).expect("keys"),
-            ..Settings::clone(&parts.settings)
-        },
-    );
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
-    let listener = listener.expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let router = functions::router(instance.clone());
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    let instance = app.app_with_keys(keys);
+    let url = tests::serve(instance.clone()).await;
     let client = Client::new(&url, app.alice.key.as_deref());
     (instance, client)
 }

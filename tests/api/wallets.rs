@@ -432,11 +432,7 @@ async fn noted(app: &TestApp) -> (Arc<Notes>, Client) {
         parts.files.clone(),
         parts.settings.clone(),
     );
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
-        .await
-        .expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(async move { axum::serve(listener, functions::router(noted)).await });
+    let url = tests::serve(noted).await;
     (notes, Client::new(&url, app.alice.key.as_deref()))
 }
 

@@ -58,7 +58,7 @@ async fn start() -> Running {
         memory: true,
         store: None,
         stations: None,
-        demo_stations: 300,
+        demo_stations: local::DEMO_STATIONS,
         network: false,
         tariffs: None,
         tiles: None,

@@ -49,7 +49,7 @@ async fn start(memory: bool) -> Running {
         memory,
         store: None,
         stations: None,
-        demo_stations: 300,
+        demo_stations: local::DEMO_STATIONS,
         network: false,
         tariffs: None,
         tiles: None,

@@ -57,6 +57,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::clock::LocalClock;
+pub use crate::stations::DEMO_STATIONS;
+
 use crate::console::Tiles;
 use crate::downloads::Downloads;
 use crate::embedded::Embedded;
@@ -134,7 +136,7 @@ pub struct Options {
     #[arg(skip)]
     pub payments: Providers,
     /// For tests: how many demo stations are generated where no file is named.
-    #[arg(skip = stations::DEMO)]
+    #[arg(skip = DEMO_STATIONS)]
     pub demo_stations: u32,
     /// For tests: how much an account may have together with the accounts below it.
     #[arg(skip)]

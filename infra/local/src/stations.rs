@@ -23,7 +23,7 @@ pub const MAX_BODY: usize = 256 * 1024 * 1024;
 const FILE: &str = "stations.json";
 
 /// How many stations are generated for a local run.
-pub const DEMO: u32 = 300;
+pub const DEMO_STATIONS: u32 = 300;
 
 /// The files that stations come from.
 #[derive(Debug, Clone, Copy)]
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn demo_stations_are_varied_and_the_same_every_time() {
         let demo = || -> Vec<ChargingStation> {
-            let stations = super::demo(DEMO).unwrap().into_iter();
+            let stations = super::demo(DEMO_STATIONS).unwrap().into_iter();
             stations.map(|one| one.station).collect()
         };
         let (once, again) = (demo(), demo());
@@ -320,7 +320,7 @@ mod tests {
                 .map(|station| &station.id)
                 .collect::<HashSet<_>>()
                 .len(),
-            DEMO as usize
+            DEMO_STATIONS as usize
         );
         let kinds: HashSet<_> = once
             .iter()

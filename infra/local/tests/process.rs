@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use shared::Timestamp;
 use shared::time::{MINUTE, hours};
 use tests::tls::TlsPort;
-use tests::{Client, Receiver, driver, fleet, vehicle, verify};
+use tests::{Client, Crew, Receiver, fleet, verify};
 
 const RUNNER: &str = env!("CARGO_BIN_EXE_local");
 
@@ -131,16 +131,9 @@ impl Drop for Process {
 
 /// A fleet, a driver and a vehicle, and a reservation two hours after this minute began. The reservation's id.
 async fn reserve(client: &Client) -> String {
-    let fleet = client.post("/v1/fleets", fleet()).await.id();
-    let driver = client.post("/v1/drivers", driver()).await.id();
-    client
-        .post(
-            &format!("/v1/drivers/{driver}/attach"),
-            json!({"fleet": fleet}),
-        )
-        .await
-        .expect(200);
-    let vehicle = client.post("/v1/vehicles", vehicle(&fleet)).await.id();
+    let Crew {
+        driver, vehicle, ..
+    } = client.crew().await;
     let created = client.get(&format!("/v1/vehicles/{vehicle}")).await.body["created"].clone();
     let now: Timestamp = serde_json::from_value(created).expect("a time");
     let now = Timestamp::from_unix_millis(now.unix_millis() / 60_000 * 60_000);

@@ -371,7 +371,7 @@ impl ReportParameters {
         self.kind == ReportType::CostAnalysis
             && (self.period_start..self.period_end).contains(&fee.since)
             && self.filters.session_status.is_none()
-            && self.filters.name(
+            && self.filters.include(
                 Some(&reservation.vehicle),
                 Some(&reservation.driver),
                 reservation.charging_station.as_ref(),
@@ -386,7 +386,7 @@ impl ReportParameters {
             && (self.period_start..self.period_end).contains(&adjustment.created)
             // Only the price of a completed session is final.
             && statuses.is_none_or(|list| list.contains(&SessionStatus::Completed))
-            && self.filters.name(
+            && self.filters.include(
                 line.vehicle.as_ref(),
                 line.driver.as_ref(),
                 line.charging_station.as_ref(),
@@ -408,7 +408,7 @@ impl ReportParameters {
         };
         (self.period_start..self.period_end).contains(&moment)
             && status
-            && self.filters.name(
+            && self.filters.include(
                 Some(&session.vehicle),
                 Some(&session.driver),
                 Some(&session.charging_station),
@@ -417,8 +417,8 @@ impl ReportParameters {
 }
 
 impl ReportFilters {
-    /// Whether each list that there is names what belongs to it.
-    fn name(&self, vehicle: Option<&Id>, driver: Option<&Id>, station: Option<&Id>) -> bool {
+    /// Whether each filter that is set has the id beside it in its list.
+    fn include(&self, vehicle: Option<&Id>, driver: Option<&Id>, station: Option<&Id>) -> bool {
         let among = |list: &Option<Vec<Id>>, id: Option<&Id>| {
             let list = list.as_ref();
             list.is_none_or(|list| id.is_some_and(|id| list.contains(id)))
