@@ -7,6 +7,7 @@ use shared::models::reservation::Reservation;
 use shared::time::minutes;
 
 use crate::player::{Player, Taken};
+use crate::units::Changed;
 use crate::{Receiver, TestApp};
 
 /// The events that the endpoint is subscribed to.
@@ -124,11 +125,18 @@ impl Line {
     }
 }
 
-/// Plays a whole reservation, and says what each function took for it.
+/// What a whole reservation takes.
+pub struct Bill {
+    pub functions: Vec<Line>,
+    /// What is written before the invoice, by kind of row, most first.
+    pub rows: Vec<(String, Changed)>,
+}
+
+/// Plays a whole reservation.
 ///
 /// # Panics
 /// A step fails, or another number of events is delivered.
-pub async fn whole_reservation() -> Vec<Line> {
+pub async fn whole_reservation() -> Bill {
     let mut test = TestApp::start().await;
     test.alice = test.other_account(shared::Mode::Test).await;
     let alice = test.alice.clone();
@@ -161,6 +169,7 @@ pub async fn whole_reservation() -> Vec<Line> {
         .await;
     player.settle().await;
     player.take();
+    player.usage.take_rows();
 
     let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"], "payment_method": method,
         "ideal_start": at(60), "ideal_end": at(120),
@@ -199,7 +208,8 @@ pub async fn whole_reservation() -> Vec<Line> {
         .send("stop-charging-session", &path, &alice, json!({}))
         .await;
     player.advance_to(at(130)).await;
-    let mut lines = lines_of(player.take(), 1.0);
+    let mut functions = lines_of(player.take(), 1.0);
+    let rows = player.usage.take_rows();
 
     assert_eq!(session["currency"], CURRENCY);
     let window = json!({"period_start": at(-600), "period_end": at(130), "currency": CURRENCY});
@@ -209,14 +219,16 @@ pub async fn whole_reservation() -> Vec<Line> {
     let billed = invoice["line_items"].as_array().map(Vec::len);
     assert_eq!(billed, Some(SESSIONS), "{invoice}");
     // Nothing but the invoice itself: its own event and its later life are not part of a reservation.
-    lines.extend(lines_of(player.take(), 1.0 / SESSIONS as f64));
+    functions.extend(lines_of(player.take(), 1.0 / SESSIONS as f64));
     assert_eq!(
         receiver.types().len(),
         EVENTS.len(),
         "{:?}",
         receiver.types()
     );
-    lines
+    let mut rows: Vec<(String, Changed)> = rows.into_iter().collect();
+    rows.sort_by(|(_, one), (_, other)| other.writes.total_cmp(&one.writes));
+    Bill { functions, rows }
 }
 
 /// Sums by function, in the order in which they first ran.

@@ -175,7 +175,7 @@ fn kinds(all: BTreeMap<(String, String), Value>) -> BTreeMap<String, Value> {
 }
 
 /// The kind of a row by its key: the key with kinds in the place of ids.
-fn kind_of(pk: &str, sk: &str) -> String {
+pub fn kind_of(pk: &str, sk: &str) -> String {
     let mut kind: Vec<String> = Vec::new();
     for part in pk.split('#').chain(sk.split('#')) {
         let id = Id::from(part);

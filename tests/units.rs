@@ -12,6 +12,7 @@ use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
 use shared::store::schema::INDEXES;
 
+use crate::golden::kind_of;
 use crate::meter::Call;
 
 /// The name of the table beside those of the indexes.
@@ -46,6 +47,14 @@ pub struct Usage {
     writes: HashMap<RowKey, VecDeque<f64>>,
     /// What the table itself has counted.
     pub consumed: Units,
+    rows: BTreeMap<String, Changed>,
+}
+
+/// How often rows of a kind have changed, and the units of that, those of their indexes included.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Changed {
+    pub times: f64,
+    pub writes: f64,
 }
 
 impl Usage {
@@ -83,7 +92,11 @@ impl Usage {
             let (pk, sk) = change.key();
             let writes = self.writes.get_mut(&(pk.to_owned(), sk.to_owned()));
             let factor = writes.and_then(VecDeque::pop_front).unwrap_or(1.0);
-            for (partition, written) in written_by(change, factor) {
+            let written = written_by(change, factor);
+            let changed = self.rows.entry(kind_of(pk, sk)).or_default();
+            changed.times += 1.0;
+            changed.writes += written.iter().map(|(_, units)| units).sum::<f64>();
+            for (partition, written) in written {
                 let units = Units { read: 0.0, written };
                 self.add(partition, second, units);
             }
@@ -136,6 +149,11 @@ impl Usage {
             let units = Units { read, written: 0.0 };
             self.add(partition, second, units);
         }
+    }
+
+    /// What has changed since the last time, by the kind of row as `tests/golden` names it.
+    pub fn take_rows(&mut self) -> BTreeMap<String, Changed> {
+        std::mem::take(&mut self.rows)
     }
 
     /// The units of each partition.

@@ -2,7 +2,7 @@
 //!
 //! | What | `pk` | `sk` | Index |
 //! |---|---|---|---|
-//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of fleets, invoices, reservations, sessions and transactions instead `ids`: the same |
+//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of invoices, reservations, sessions and transactions instead `ids`: the same |
 //! | vehicle, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
 //! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; while it is open and names a payment method `payment`: `<pm>` by id |
 //! | reservation | | | also, while it is open, `open_driver`: `<drv>` and `open_vehicle`: `<veh>` by prefix; while it owes its fee `fleet`: `<acct>#<mode>#FEES` by id |
@@ -408,7 +408,6 @@ fn list_of(kind: Kind) -> (&'static str, &'static str) {
         Kind::ChargingSession
         | Kind::ChargingStation
         | Kind::Event
-        | Kind::Fleet
         | Kind::Invoice
         | Kind::Reservation
         | Kind::Transaction => ("ids", "ids_pk"),

@@ -773,7 +773,7 @@ mod tests {
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
         let internal = json!({"billing": null, "reporting": null, "next": null});
-        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "ids_pk": format!("{tenant}#fleet"), "list_sk": id,
+        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
             "schema": 1, "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
             "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
