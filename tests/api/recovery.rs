@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use functions::stream::sweep;
 use serde_json::json;
 use shared::ports::Message;
-use shared::store::keys::{Key, due_partition};
-use shared::store::sweep::DUE_PAGE;
+use shared::store::keys::{Key, next_actions};
+use shared::store::sweep::SWEEP_PAGE;
 use shared::time::{MINUTE, hours};
 use shared::{Id, Kind};
 use tests::player::Player;
@@ -312,7 +312,7 @@ async fn backlog(app: &TestApp) {
                 .item("schema", AttributeValue::N("1".into()))
                 .item("state", text("waiting"))
                 .item("attempts", AttributeValue::N("0".into()))
-                .item("next_pk", text(&due_partition(5)))
+                .item("next_pk", text(&next_actions(5)))
                 .item("next_at", text(&due));
             let put = row.build().expect("a row");
             WriteRequest::builder().put_request(put).build()
@@ -333,7 +333,7 @@ async fn a_partition_with_a_backlog_is_handed_on_and_nothing_of_it_is_lost() {
     let player = Player::on(&app).await;
     let began = std::time::Instant::now();
     let first = sweep::handle(&player.app).await.expect("a sweep");
-    assert_eq!(first, DUE_PAGE, "the first page");
+    assert_eq!(first, SWEEP_PAGE, "the first page");
     let (mut sent, mut handed_on) = (Vec::new(), Vec::new());
     loop {
         let (sweeps, others): (Vec<_>, Vec<_>) = player

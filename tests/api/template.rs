@@ -176,7 +176,7 @@ fn the_pattern_of_a_key_leaves_open_what_differs_from_one_row_to_the_next() {
         (format!("ACCOUNT#{ACCOUNT}"), vec!["ACCOUNT#*"]),
         (id("drv"), vec!["drv_*"]),
         (format!("{}#RATE", id("net")), vec!["net_*#RATE"]),
-        ("DUE#3".into(), vec!["DUE#*"]),
+        ("NEXT#3".into(), vec!["NEXT#*"]),
         (
             format!("test#{}", id("chst")),
             vec!["live#chst_*", "test#chst_*"],
@@ -237,7 +237,7 @@ fn each_part_of_a_transaction_needs_its_own_permission() {
     };
     let fleets = format!("{ACCOUNT}#live#fleet");
     assert_eq!(refused("Query", query(Some("list"), &fleets)), None);
-    assert!(refused("Query", query(Some("due"), &fleets)).is_some());
+    assert!(refused("Query", query(Some("next_action"), &fleets)).is_some());
     assert!(refused("Query", query(None, &fleets)).is_some());
     assert!(
         refused(

@@ -366,7 +366,7 @@ impl Hot {
     /// What can be done about it.
     fn remedy(&self) -> &'static str {
         match (self.place.as_str(), self.pattern.as_str()) {
-            ("due", _) => "`DUE_PARTITIONS` in `shared/src/store/keys.rs`",
+            ("next_action", _) => "`NEXT_ACTION_PARTITIONS` in `shared/src/store/keys.rs`",
             ("cell", _) => "`REGION` in `shared/src/charging/cells.rs`",
             ("ids", pattern) if pattern.contains("#event#") => {
                 "`EVENT_SHARDS` in `shared/src/store/keys.rs`"

@@ -1,6 +1,6 @@
 //! `sweep`: finds pending work whose trigger was lost, and sends it again.
 //!
-//! Once a minute `sweep` reads the first page of each partition of the index `due`, and sends the messages of its rows again. A
+//! Once a minute `sweep` reads the first page of each partition of the index `next_action`, and sends the messages of its rows again. A
 //! partition with more than that is handed to `sweep-partition` as a message with the place where its next page begins; that works on
 //! a few pages and hands on the rest in turn. So a backlog of any size is worked on in as many instances as there are partitions,
 //! and none holds more than a page of keys. Everything that is sent may be sent twice: the workers check whether there is still
@@ -63,7 +63,7 @@ pub async fn handle(app: &App) -> Result<usize, Error> {
 /// # Errors
 /// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
 pub async fn before(app: &App, moment: Timestamp) -> Result<usize, Error> {
-    let partitions = stream::iter(0..keys::DUE_PARTITIONS);
+    let partitions = stream::iter(0..keys::NEXT_ACTION_PARTITIONS);
     let resent = partitions.map(async |partition| {
         let page = app.store.due_before(partition, moment, None).await?;
         // The rest is handed on first: if this function ends early, it is worked on all the same.

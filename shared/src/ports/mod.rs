@@ -131,7 +131,7 @@ pub enum Message {
         network: Id,
         uid: String,
     },
-    /// Send again what is overdue in a partition of the index `due`, from a place on.
+    /// Send again what is overdue in a partition of the index `next_action`, from a place on.
     Sweep {
         partition: u8,
         moment: Timestamp,

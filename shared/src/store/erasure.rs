@@ -382,7 +382,7 @@ mod tests {
             "live#PROVIDER#cus_1",
             "",
             "KEY#",
-            "DUE#1",
+            "NEXT#1",
         ] {
             assert_eq!(keys::account_of(pk), None, "{pk}");
         }

@@ -11,8 +11,8 @@
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
-//! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `ids`: `<acct>#<mode>#event#<0 to 3>` by id; `due` until its deliveries are planned; `ttl` 30 days |
-//! | delivery of an event to an endpoint | `<acct>#<mode>#<evt>` | `<wh>` | `due` while it is open; `ttl` 30 days |
+//! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `ids`: `<acct>#<mode>#event#<0 to 3>` by id; `next_action` until its deliveries are planned; `ttl` 30 days |
+//! | delivery of an event to an endpoint | `<acct>#<mode>#<evt>` | `<wh>` | `next_action` while it is open; `ttl` 30 days |
 //! | delivery attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `ttl` 30 days |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
@@ -23,7 +23,7 @@
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
 //! | station | `<mode>#<chst>` | `#` | `ids`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
-//! | network | `<mode>#<net>` | `#` | `list`: `<mode>#network` by id; `due` |
+//! | network | `<mode>#<net>` | `#` | `list`: `<mode>#network` by id; `next_action` |
 //! | state of a pull from a network | `<mode>#<net>` | `PULL` | |
 //! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
 //! | network of a token that it authenticates with | `<mode>#OCPI#TOKEN#<hash>` | `#` | |
@@ -42,7 +42,7 @@
 //!
 //! A partition key takes 1,000 write units a second. What one account writes faster is spread over several partitions by id, and
 //! their entries are merged when they are read: events, and the attempts to deliver to an endpoint. Rows that wait for something
-//! carry `next_pk` and `next_at`, the keys of the index `due` that the sweeper reads. They are spread by their keys and not by the
+//! carry `next_pk` and `next_at`, the keys of the index `next_action` that the sweeper reads. They are spread by their keys and not by the
 //! moment: at 08:00 everything is due at once.
 
 use jiff::civil::Date;
@@ -584,18 +584,18 @@ pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
     id.is(Kind::ChargingStation).then_some((mode, id))
 }
 
-/// Over how many partitions the index `due` is spread: 1,500 reservations a second with six deliveries each write 26 entries each,
+/// Over how many partitions the index `next_action` is spread: 1,500 reservations a second with six deliveries each write 26 entries each,
 /// which are 610 a second in each partition.
-pub const DUE_PARTITIONS: u8 = 64;
+pub const NEXT_ACTION_PARTITIONS: u8 = 64;
 
-/// The partition of the index `due` for a row.
+/// The partition of the index `next_action` for a row.
 pub fn next_action_partition(pk: &str, sk: &str) -> String {
-    due_partition(shard(&format!("{pk} {sk}"), DUE_PARTITIONS))
+    next_actions(shard(&format!("{pk} {sk}"), NEXT_ACTION_PARTITIONS))
 }
 
-/// The name of one partition of the index `due`.
-pub fn due_partition(number: u8) -> String {
-    format!("DUE#{number}")
+/// The name of one partition of the index `next_action`.
+pub fn next_actions(number: u8) -> String {
+    format!("NEXT#{number}")
 }
 
 #[cfg(test)]
@@ -702,7 +702,7 @@ mod tests {
             let id = Id::from_number(Kind::Reservation, number);
             found.insert(next_action_partition(id.as_str(), ALONE));
         }
-        assert_eq!(found.len(), usize::from(DUE_PARTITIONS));
+        assert_eq!(found.len(), usize::from(NEXT_ACTION_PARTITIONS));
     }
 
     #[test]

@@ -801,7 +801,7 @@ mod tests {
             super::super::item::string(&item, "next_at"),
             "2026-03-01T08:00:00.000Z"
         );
-        assert!(super::super::item::string(&item, "next_pk").starts_with("DUE#"));
+        assert!(super::super::item::string(&item, "next_pk").starts_with("NEXT#"));
         assert_eq!(
             number(&item, "ttl"),
             event.created.plus(event::KEPT).unix_seconds()

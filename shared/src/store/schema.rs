@@ -19,7 +19,7 @@ pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("payment", "payment_pk", "list_sk", &[]),
     ("open_driver", "driver_pk", "open_sk", &[]),
     ("open_vehicle", "vehicle_pk", "open_sk", &[]),
-    ("due", "next_pk", "next_at", &[]),
+    ("next_action", "next_pk", "next_at", &[]),
     ("cell", "cell_pk", "cell_sk", &["outline", "place"]),
     ("network", "network_pk", "network_sk", &[]),
 ];

@@ -1,6 +1,6 @@
 //! Finding what is due, for work whose trigger was lost.
 //!
-//! Rows that wait are spread over the partitions of the index `due`. Each is read a page at a time, the longest overdue first, and a
+//! Rows that wait are spread over the partitions of the index `next_action`. Each is read a page at a time, the longest overdue first, and a
 //! page says where the next one begins.
 
 use super::{Item, Store, client, keys, networks, s, string};
@@ -29,7 +29,7 @@ pub struct DuePage {
 }
 
 /// How many rows a page has: a key has about 250 bytes.
-pub const DUE_PAGE: usize = 500;
+pub const SWEEP_PAGE: usize = 500;
 
 impl Store {
     /// A page of the rows of a partition that are due before a moment, the longest overdue first.
@@ -42,7 +42,7 @@ impl Store {
         moment: Timestamp,
         after: Option<&DueCursor>,
     ) -> Result<DuePage> {
-        let name = keys::due_partition(partition);
+        let name = keys::next_actions(partition);
         let start = after.map(|after| {
             let DueCursor { pk, sk, next_at } = after;
             let keys = [
@@ -58,12 +58,12 @@ impl Store {
             .client
             .query()
             .table_name(&self.table)
-            .index_name("due")
+            .index_name("next_action")
             .key_condition_expression("next_pk = :pk AND next_at < :before")
             .expression_attribute_values(":pk", s(&name))
             .expression_attribute_values(":before", s(moment.to_string()))
             .set_exclusive_start_key(start)
-            .set_limit(i32::try_from(DUE_PAGE).ok())
+            .set_limit(i32::try_from(SWEEP_PAGE).ok())
             .send()
             .await
             .map_err(client::failure)?;
@@ -78,7 +78,7 @@ impl Store {
     }
 }
 
-/// What an entry of the index `due` says.
+/// What an entry of the index `next_action` says.
 fn waiting(item: &Item) -> Option<Waiting> {
     let pk = string(item, "pk");
     let of_network = || {
