@@ -10,12 +10,14 @@ use shared::store::client;
 use shared::store::layout::VERSION;
 use shared::{Id, Kind};
 
-use crate::platform::{Connected, fixture};
+use crate::platform::{Connected, cdr_of, fixture, session_of};
 use crate::samples::one_of_each;
 use crate::{Receiver, SLACK, TestApp, fleet, with};
 
 /// The folder of the versions, relative to the repository.
 const FOLDER: &str = "tests/golden";
+
+const START_SESSION: &str = "/2.2.1/commands/START_SESSION";
 
 /// How many lines an invoice has that are rows of their own.
 const LINES: usize = 101;
@@ -84,7 +86,7 @@ pub async fn written() -> BTreeMap<String, Value> {
 }
 
 /// The rows of a charging network and of what is done at its stations, and what few accounts have: an account below another, a
-/// deleted payment method, and an invoice whose lines are rows of their own. Kinds that others have as well have the prefix `special-`.
+/// deleted payment method, an adjusted session, and an invoice whose lines are rows of their own. Kinds that others have as well have the prefix `special-`.
 async fn of_network() -> BTreeMap<String, Value> {
     let app = TestApp::start().await;
     let place = json!({"latitude": "52.500000", "longitude": "4.900000"});
@@ -103,7 +105,7 @@ async fn of_network() -> BTreeMap<String, Value> {
             behaviour.lists.insert(module, vec![fixture(one)]);
         }
     });
-    let _connected = connected.await;
+    let network = connected.await;
     app.drain().await;
     let alice = &app.alice;
     let crew = app.crew(alice).await;
@@ -144,9 +146,30 @@ async fn of_network() -> BTreeMap<String, Value> {
         let ((pk, sk), row) = found.expect("a row");
         special.insert(format!("special-{}", kind_of(pk, sk)), row.clone());
     }
-    let mut rows = kinds(all);
+    adjust_session(&app, &network).await;
+    let mut rows = kinds(all_rows(&app).await);
+    rows.extend(kinds(all));
     rows.extend(special);
     rows
+}
+
+/// The network reports the session of its last START_SESSION, bills it, and takes the bill back, which makes an adjustment.
+async fn adjust_session(app: &TestApp, network: &Connected) {
+    let commands = network.platform.received("POST", START_SESSION);
+    let asked = &commands.last().expect("a command").body;
+    let session = with(session_of(asked, app.now()), json!({"id": "S9"}));
+    network.put(app, "/sessions/NL/EXA/S9", &session).await;
+    app.advance(3600).await;
+    let cdr = with(cdr_of(&session, app.now()), json!({"id": "C9"}));
+    let credit = json!({"id": "C9-X", "credit": true, "credit_reference_id": "C9",
+        "total_cost": {"excl_vat": -8.0, "incl_vat": -9.68}});
+    let credit = with(cdr.clone(), credit);
+    for one in [cdr, credit] {
+        let answer = network.send(app, "POST", "/cdrs", Some(&one)).await;
+        assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        app.drain().await;
+        app.advance(60).await;
+    }
 }
 
 /// All rows of a table, by their keys.

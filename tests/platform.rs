@@ -12,8 +12,9 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use shared::Timestamp;
 
-use crate::{Answer, TestApp};
+use crate::{Answer, TestApp, with};
 
 /// The token that the platform issues, and the one with which another platform registers with it.
 pub const TOKEN: &str = "token-of-the-platform";
@@ -412,4 +413,29 @@ pub fn fixture(name: &str) -> Value {
     let path = format!("{}/fixtures/ocpi/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// The OCPI session that a START_SESSION led to, which begins now.
+pub fn session_of(asked: &Value, now: Timestamp) -> Value {
+    let token = &asked["token"];
+    with(
+        fixture("session"),
+        json!({"id": "S1", "start_date_time": now, "kwh": 0, "charging_periods": [], "total_cost": null,
+            "cdr_token": {"country_code": token["country_code"], "party_id": token["party_id"], "uid": token["uid"],
+                "type": token["type"], "contract_id": token["contract_id"]},
+            "auth_method": "COMMAND", "authorization_reference": asked["authorization_reference"],
+            "evse_uid": asked["evse_uid"], "connector_id": asked["connector_id"], "last_updated": now}),
+    )
+}
+
+/// The CDR of an OCPI session that ends now: 20 kWh for 9.68 EUR.
+pub fn cdr_of(session: &Value, now: Timestamp) -> Value {
+    let period = json!({"start_date_time": session["start_date_time"],
+        "dimensions": [{"type": "ENERGY", "volume": 20.0}], "tariff_id": "DAY"});
+    with(
+        fixture("cdr"),
+        json!({"id": "C1", "session_id": session["id"], "start_date_time": session["start_date_time"],
+            "end_date_time": now, "cdr_token": session["cdr_token"], "charging_periods": [period],
+            "authorization_reference": session["authorization_reference"], "last_updated": now}),
+    )
 }

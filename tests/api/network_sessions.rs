@@ -5,7 +5,7 @@ use functions::stream::sweep;
 use serde_json::{Value, json};
 use shared::Timestamp;
 use shared::time::{days, minutes, seconds};
-use tests::platform::{Connected, Received, fixture, manage, send};
+use tests::platform::{Connected, Received, cdr_of, fixture, manage, send, session_of};
 use tests::{Answer, Crew, TestApp, with};
 
 const PATH: &str = "/v1/charging_sessions";
@@ -141,17 +141,7 @@ impl Scene {
 
     /// An OCPI session of the last START_SESSION as it is now.
     pub fn session(&self, change: Value) -> Value {
-        let asked = self.asked();
-        let token = &asked["token"];
-        let now = Self::text(self.app.now());
-        let session = with(
-            fixture("session"),
-            json!({"id": "S1", "start_date_time": now, "kwh": 0, "charging_periods": [], "total_cost": null,
-                "cdr_token": {"country_code": token["country_code"], "party_id": token["party_id"], "uid": token["uid"],
-                    "type": token["type"], "contract_id": token["contract_id"]},
-                "auth_method": "COMMAND", "authorization_reference": asked["authorization_reference"],
-                "evse_uid": asked["evse_uid"], "connector_id": asked["connector_id"], "last_updated": now}),
-        );
+        let session = session_of(&self.asked(), self.app.now());
         with(session, change)
     }
 
@@ -175,18 +165,9 @@ impl Scene {
         (session, theirs)
     }
 
-    /// The CDR of an OCPI session that ends now: 20 kWh for 9.68 EUR.
+    /// The CDR of an OCPI session that ends now, as [`cdr_of`] makes it.
     pub fn cdr(&self, session: &Value, change: Value) -> Value {
-        let now = Self::text(self.app.now());
-        let period = json!({"start_date_time": session["start_date_time"],
-            "dimensions": [{"type": "ENERGY", "volume": 20.0}], "tariff_id": "DAY"});
-        let cdr = with(
-            fixture("cdr"),
-            json!({"id": "C1", "session_id": session["id"], "start_date_time": session["start_date_time"],
-                "end_date_time": now, "cdr_token": session["cdr_token"], "charging_periods": [period],
-                "authorization_reference": session["authorization_reference"], "last_updated": now}),
-        );
-        with(cdr, change)
+        with(cdr_of(session, self.app.now()), change)
     }
 
     /// Sends a CDR.
