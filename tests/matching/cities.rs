@@ -184,7 +184,8 @@ impl City {
         });
         assert_eq!(choice, want.choice, "seed {}", self.seed);
         let summary = serde_json::to_value(summary).expect("JSON");
-        crate::compare_summaries(&summary, &want.summary, choice.is_some());
+        let at = format!("seed {}", self.seed);
+        crate::compare_summaries(&summary, &want.summary, choice.is_some(), &at);
         // The first of several matches are the same, whatever their number.
         let (several, _, _) = self.search(3);
         let (more, _, _) = self.search(10);

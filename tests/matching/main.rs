@@ -213,7 +213,8 @@ impl City {
                 )
             };
             assert_eq!(choice, want.choice, "{}", at());
-            compare_summaries(&got["match_summary"], &want.summary, choice.is_some());
+            let (got_summary, is_matched) = (&got["match_summary"], choice.is_some());
+            compare_summaries(got_summary, &want.summary, is_matched, &at());
             self.count(&got, tally);
             if choice.is_some() {
                 self.booked.push(got);
@@ -463,9 +464,9 @@ impl City {
 
 /// Compares the counts of an attempt with those of a matcher that examines every station. Where nothing was found they are the
 /// same. Where a match was found, a station that could not be better may count as not considered instead.
-fn compare_summaries(got: &Value, want: &Value, is_matched: bool) {
+fn compare_summaries(got: &Value, want: &Value, is_matched: bool, at: &str) {
     if !is_matched {
-        assert_eq!(got, want);
+        assert_eq!(got, want, "{at}");
         return;
     }
     let counts = |summary: &Value| -> BTreeMap<String, u64> {
@@ -473,17 +474,23 @@ fn compare_summaries(got: &Value, want: &Value, is_matched: bool) {
         let counts = counts.map(|(name, count)| (name.clone(), count.as_u64().expect("a count")));
         counts.collect()
     };
-    assert_eq!(got["stations_in_radius"], want["stations_in_radius"]);
+    assert_eq!(
+        got["stations_in_radius"], want["stations_in_radius"],
+        "{at}"
+    );
     let (mut got, want) = (counts(got), counts(want));
     let not_considered = got.remove("not_considered").expect("a count");
     let mut missing = 0;
     for (name, count) in got {
-        assert!(count <= want[&name], "{name}: {count} instead of {want:?}");
+        assert!(
+            count <= want[&name],
+            "{at}: {name}: {count} instead of {want:?}"
+        );
         missing += want[&name] - count;
     }
     assert!(
         missing <= not_considered,
-        "{missing} of {want:?} are missing"
+        "{at}: {missing} of {want:?} are missing"
     );
 }
 

@@ -79,8 +79,7 @@ impl Place {
     /// Millimetres from the circle's centre, or else from the route; nothing for a point outside.
     pub fn distance(&self, point: Point) -> Option<u64> {
         let within = |meters: f64, limit: u32| {
-            let millimetres = (meters * 1000.0).round() as u64;
-            (millimetres <= u64::from(limit) * 1000).then_some(millimetres)
+            (meters <= f64::from(limit)).then_some((meters * 1000.0).round() as u64)
         };
         let in_circle =
             |circle: &Circle| within(distance_meters(circle.center, point), circle.meters);
@@ -239,6 +238,24 @@ mod tests {
             with("fast", ConnectorType::Ccs, 150.0),
         ];
         station
+    }
+
+    #[test]
+    fn a_place_ends_at_its_radius_to_less_than_a_millimetre() {
+        let center = Point {
+            latitude: 51.5,
+            longitude: 0.0,
+        };
+        let place = Place::Circle(Circle {
+            center,
+            meters: 300,
+        });
+        let north = |meters: f64| Point {
+            latitude: center.latitude + (meters / 6_371_008.8_f64).to_degrees(),
+            ..center
+        };
+        assert_eq!(place.distance(north(299.9998)), Some(300_000));
+        assert_eq!(place.distance(north(300.0002)), None);
     }
 
     #[test]
