@@ -166,6 +166,7 @@ impl TestApp {
             access_key: Some(access_key()),
             versions: Default::default(),
             encryption_keys: None,
+            starts_at: Some(morning_after(SystemClock.now())),
             table_http: shared::aws::config().http_client().map(access::guarded),
         };
         change(&mut options);
@@ -537,6 +538,15 @@ pub fn with(mut body: Value, change: Value) -> Value {
 fn unique() -> String {
     Id::new(Kind::Request, shared::Timestamp::from_unix_millis(0)).to_string()
         + &std::process::id().to_string()
+}
+
+/// The next moment at which it is ten in the morning in UTC. Tests begin then, whatever the machine's time is: periods of fleets,
+/// calendar rows and bills turn at midnight, and a test that met it by chance would find more than it planned.
+fn morning_after(now: Timestamp) -> Timestamp {
+    const DAY: i64 = 24 * 3600;
+    const MORNING: i64 = 10 * 3600;
+    let days = (now.unix_seconds() - MORNING).div_euclid(DAY) + 1;
+    Timestamp::from_unix_millis(1000 * (days * DAY + MORNING))
 }
 
 /// Serves the routes of an app on a port of its own. Gives the URL.

@@ -3,7 +3,6 @@
 use shared::Error;
 use shared::Response;
 use shared::http::{ListQuery, RequestContext};
-use shared::models::stored::Stored;
 use shared::store::list::Page;
 use shared::store::row::Record;
 
@@ -14,13 +13,7 @@ use shared::store::row::Record;
 pub fn respond<T: Record>(
     context: &RequestContext,
     query: &ListQuery,
-    found: Page<Stored<T>>,
+    found: Page<T>,
 ) -> Result<Response, Error> {
-    let objects = found.rows.into_iter().map(|row| row.object).collect();
-    let objects = Page {
-        rows: objects,
-        newer: found.newer,
-        older: found.older,
-    };
-    query.answer(context, objects, T::id, T::KIND)
+    query.answer(context, found, T::id, T::KIND)
 }

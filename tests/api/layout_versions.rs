@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType,
+    ScalarAttributeType,
+};
 use serde_json::{Map, Value, json};
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
@@ -308,4 +311,37 @@ async fn rows_of_networks_of_every_version_are_read() {
 
 fn text<'a>(row: &'a Value, name: &str) -> &'a str {
     row[name].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_table_that_lacks_an_index_is_refused() {
+    let app = TestApp::start().await;
+    let key = |name: &str, kind| {
+        let key = KeySchemaElement::builder()
+            .attribute_name(name)
+            .key_type(kind);
+        key.build().expect("a key")
+    };
+    let text = |name: &str| {
+        let attribute = AttributeDefinition::builder().attribute_name(name);
+        let attribute = attribute.attribute_type(ScalarAttributeType::S);
+        attribute.build().expect("an attribute")
+    };
+    let name = format!("{}-of-another-version", app.running().table);
+    let client = table(&app);
+    let made = client
+        .create_table()
+        .table_name(&name)
+        .billing_mode(BillingMode::PayPerRequest)
+        .attribute_definitions(text("pk"))
+        .attribute_definitions(text("sk"))
+        .key_schema(key("pk", KeyType::Hash))
+        .key_schema(key("sk", KeyType::Range));
+    made.send().await.expect("a table");
+    let refused = Store::new(client, name).create_table().await;
+    let message = refused.expect_err("no indexes").to_string();
+    assert!(message.contains("has no index list"), "{message}");
+    // The service's own table has all of them.
+    let own = Store::new(table(&app), app.running().table.clone());
+    assert_eq!(own.create_table().await.ok(), Some(false));
 }

@@ -28,5 +28,5 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = row.seen_in(context.tenant().mode);
     }
-    page::respond(&context, &query, found)
+    page::respond(&context, &query, found.objects())
 }

@@ -23,7 +23,7 @@ pub async fn handle(
     };
     let found = app
         .store
-        .list::<ApiKey>(partition, &page_request, Vec::new())
+        .list_objects::<ApiKey>(partition, &page_request, Vec::new())
         .await?;
     page::respond(&context, &query, found)
 }

@@ -50,12 +50,13 @@ pub async fn handle(
             app.store
                 .list_members(tenant, Members::CardsOf(holder), &page_request, keep)
                 .await?
+                .objects()
         }
         None => {
             let filter = status.map(|status| Condition::equals("status", status));
             let partition = Partition::Kind { tenant, kind };
             app.store
-                .list::<ChargeCard>(partition, &page_request, filter.into_iter().collect())
+                .list_objects::<ChargeCard>(partition, &page_request, filter.into_iter().collect())
                 .await?
         }
     };

@@ -90,7 +90,7 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = row.live(tenant.mode, context.now());
     }
-    page::respond(&context, &query, found)
+    page::respond(&context, &query, found.objects())
 }
 
 /// The object that a filter names, if it names one.

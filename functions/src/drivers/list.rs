@@ -35,6 +35,7 @@ pub async fn handle(
             app.store
                 .list_members(tenant, Members::OfFleet(&fleet), &page_request, keep)
                 .await?
+                .objects()
         }
         None => {
             let filter = status.map(|status| Condition::equals("status", status));
@@ -43,7 +44,7 @@ pub async fn handle(
                 kind: Kind::Driver,
             };
             app.store
-                .list::<Driver>(partition, &page_request, filter.into_iter().collect())
+                .list_objects::<Driver>(partition, &page_request, filter.into_iter().collect())
                 .await?
         }
     };

@@ -82,5 +82,5 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = row.clone().shown(&app.settings.versions);
     }
-    page::respond(&context, &query, found)
+    page::respond(&context, &query, found.objects())
 }

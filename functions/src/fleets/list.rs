@@ -29,7 +29,7 @@ pub async fn handle(
     };
     let found = app
         .store
-        .list::<Fleet>(partition, &page_request, filter.into_iter().collect())
+        .list_objects::<Fleet>(partition, &page_request, filter.into_iter().collect())
         .await?;
     page::respond(&context, &query, found)
 }

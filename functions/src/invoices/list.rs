@@ -32,7 +32,7 @@ pub async fn handle(
     let partition = Partition::Kind { tenant, kind };
     let found = app
         .store
-        .list::<Invoice>(partition, &page_request, filter)
+        .list_objects::<Invoice>(partition, &page_request, filter)
         .await?;
     page::respond(&context, &query, found)
 }

@@ -37,7 +37,7 @@ pub async fn handle(
     let filter = driver.into_iter().chain(fleet).collect();
     let found = app
         .store
-        .list::<PaymentMethod>(partition, &page_request, filter)
+        .list_objects::<PaymentMethod>(partition, &page_request, filter)
         .await?;
     page::respond(&context, &query, found)
 }

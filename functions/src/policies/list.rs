@@ -26,7 +26,7 @@ pub async fn handle(
     let partition = Partition::Kind { tenant, kind };
     let found = app
         .store
-        .list::<Policy>(partition, &page_request, filter.into_iter().collect())
+        .list_objects::<Policy>(partition, &page_request, filter.into_iter().collect())
         .await?;
     page::respond(&context, &query, found)
 }

@@ -38,5 +38,5 @@ pub async fn handle(
         rows.push(link::signed(&app, row).await?);
     }
     found.rows = rows;
-    page::respond(&context, &query, found)
+    page::respond(&context, &query, found.objects())
 }

@@ -62,7 +62,7 @@ pub async fn handle(
     };
     let found = app
         .store
-        .list::<Reservation>(partition, &page_request, filter)
+        .list_objects::<Reservation>(partition, &page_request, filter)
         .await?;
     page::respond(&context, &query, found)
 }

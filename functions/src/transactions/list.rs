@@ -48,7 +48,7 @@ pub async fn handle(
     };
     let found = app
         .store
-        .list::<Transaction>(partition, &page_request, filter.collect())
+        .list_objects::<Transaction>(partition, &page_request, filter.collect())
         .await?;
     page::respond(&context, &query, found)
 }

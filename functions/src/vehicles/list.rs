@@ -41,6 +41,7 @@ pub async fn handle(
             app.store
                 .list_members(tenant, Members::These(driver.vehicles), &page_request, keep)
                 .await?
+                .objects()
         }
         None => {
             let filter = status
@@ -59,7 +60,7 @@ pub async fn handle(
                 },
             };
             app.store
-                .list::<Vehicle>(partition, &page_request, filter)
+                .list_objects::<Vehicle>(partition, &page_request, filter)
                 .await?
         }
     };

@@ -37,5 +37,5 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = super::shown(&context, row.object.clone());
     }
-    page::respond(&context, &query, found)
+    page::respond(&context, &query, found.objects())
 }

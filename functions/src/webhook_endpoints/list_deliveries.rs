@@ -26,5 +26,5 @@ pub async fn handle(
     let page_request = query.page_request(tenant, Kind::WebhookDelivery)?;
     app.store.get::<WebhookEndpoint>(tenant, &id).await?;
     let found = app.store.deliveries(tenant, &id, &page_request).await?;
-    page::respond(&context, &query, found)
+    page::respond(&context, &query, found.objects())
 }

@@ -74,6 +74,7 @@ async fn start() -> Running {
         slack: 1,
         access_key: Some("local".into()),
         encryption_keys: None,
+        starts_at: None,
         table_http: None,
     };
     Running::start(options).await.expect("the service starts")

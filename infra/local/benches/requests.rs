@@ -64,6 +64,7 @@ async fn start(memory: bool) -> Running {
         slack: 1,
         access_key: Some("local".into()),
         encryption_keys: None,
+        starts_at: None,
         table_http: None,
         by_hand: false,
     };

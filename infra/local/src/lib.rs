@@ -153,6 +153,9 @@ pub struct Options {
     /// For tests: what secrets in rows are encrypted with, as in the variable `ENCRYPTION_KEYS`. None: the keys of the folder.
     #[arg(skip)]
     pub encryption_keys: Option<String>,
+    /// For tests: what the clock shows at the start, if it is later than the machine's time.
+    #[arg(skip)]
+    pub starts_at: Option<shared::Timestamp>,
     /// For tests: the connections of the service to its table. None: those of [`aws::config`].
     #[arg(skip)]
     pub table_http: Option<SharedHttpClient>,
@@ -288,6 +291,9 @@ impl Running {
         }
 
         let clock = Arc::new(LocalClock::open(&folder)?);
+        if let Some(moment) = options.starts_at {
+            clock.move_to(moment)?;
+        }
         let timeline = Arc::new(Timeline::new(clock.clone()));
         let mut known: Option<Account> = if made {
             None

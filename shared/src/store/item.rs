@@ -40,3 +40,11 @@ pub(super) fn s(text: impl Into<String>) -> AttributeValue {
 pub(super) fn n(number: impl ToString) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
+
+/// The names that stand behind the placeholders of a projection: that of `object` is `#object`.
+pub(super) fn names_in(projection: &str) -> HashMap<String, String> {
+    let placeholders = projection.split(", ");
+    placeholders
+        .filter_map(|one| Some((one.to_owned(), one.strip_prefix('#')?.to_owned())))
+        .collect()
+}

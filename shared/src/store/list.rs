@@ -12,8 +12,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
 
 use super::keys::{self, Partition};
-use super::row::{ById, Record};
-use super::{Item, Store, client, s, string};
+use super::row::{self, ById, Record};
+use super::{Item, Store, client, names_in, s, string};
 use crate::error::Result;
 use crate::id::{Id, Kind};
 use crate::models::condition::Condition;
@@ -49,6 +49,34 @@ pub enum Members<'a> {
     CardsOf(&'a Id),
     /// Ids that another object holds.
     These(Vec<Id>),
+}
+
+/// What is read of the rows of an index that holds whole rows. The attributes that neither reads are index keys and what the relay
+/// reads: a third of a small row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attributes {
+    /// What [`row::read`] reads. Secrets are encrypted in the context of the row's key.
+    Row,
+    /// What [`row::object`] reads.
+    Object,
+}
+
+impl Attributes {
+    /// Those that an index of whole rows is asked for.
+    fn in_index(self) -> &'static str {
+        match self {
+            Self::Row => "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
+            Self::Object => "list_sk, #object, #schema",
+        }
+    }
+
+    /// Those that the rows are asked for to which an index leads; none for all of them.
+    fn in_rows(self) -> Option<&'static str> {
+        match self {
+            Self::Row => None,
+            Self::Object => Some("pk, sk, list_sk, #object, #schema"),
+        }
+    }
 }
 
 /// The conditions that the objects of a list meet, all of them.
@@ -128,6 +156,17 @@ impl<T> Page<T> {
                     older: true,
                 }
             }
+        }
+    }
+}
+
+impl<T: Record> Page<Stored<T>> {
+    /// The same page of the objects alone.
+    pub fn objects(self) -> Page<T> {
+        Page {
+            rows: self.rows.into_iter().map(|row| row.object).collect(),
+            newer: self.newer,
+            older: self.older,
         }
     }
 }
@@ -215,9 +254,40 @@ impl Store {
         filter: Filter<'_>,
     ) -> Result<Page<Stored<T>>> {
         let found = self
-            .page(partition, T::KIND, page_request, filter, None)
+            .page(
+                partition,
+                T::KIND,
+                page_request,
+                filter,
+                None,
+                Attributes::Row,
+            )
             .await?;
         found.try_map(|item| self.row_of(item))
+    }
+
+    /// One page of the objects of a list alone, without what the service keeps to itself: reading ten fleets takes a tenth less of a
+    /// function's time. Secrets are masked.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn list_objects<T: Record>(
+        &self,
+        partition: Partition<'_>,
+        page_request: &PageRequest,
+        filter: Filter<'_>,
+    ) -> Result<Page<T>> {
+        let found = self
+            .page(
+                partition,
+                T::KIND,
+                page_request,
+                filter,
+                None,
+                Attributes::Object,
+            )
+            .await?;
+        found.try_map(|item| row::object(item, self.layout))
     }
 
     /// One page of the rows of a list whose member has one of these values. The rows left out are read and paid for, but a
@@ -233,7 +303,14 @@ impl Store {
         among: Among<'_>,
     ) -> Result<Page<Stored<T>>> {
         let found = self
-            .page(partition, T::KIND, page_request, filter, Some(among))
+            .page(
+                partition,
+                T::KIND,
+                page_request,
+                filter,
+                Some(among),
+                Attributes::Row,
+            )
             .await?;
         found.try_map(|item| self.row_of(item))
     }
@@ -274,7 +351,14 @@ impl Store {
         filter: Filter<'_>,
     ) -> Result<Option<Id>> {
         let found = self
-            .page(partition, kind, &PageRequest::first(1), filter, None)
+            .page(
+                partition,
+                kind,
+                &PageRequest::first(1),
+                filter,
+                None,
+                Attributes::Object,
+            )
             .await?;
         Ok(found
             .rows
@@ -282,7 +366,7 @@ impl Store {
             .map(|row| Id::from(string(row, "list_sk"))))
     }
 
-    /// One page of items: their place in the list, and the attributes that [`row::from_item`] reads.
+    /// One page of items: their place in the list, and the attributes asked for, at least.
     pub(super) async fn page(
         &self,
         partition: Partition<'_>,
@@ -290,26 +374,20 @@ impl Store {
         page_request: &PageRequest,
         filter: Filter<'_>,
         among: Option<Among<'_>>,
+        attributes: Attributes,
     ) -> Result<Page<Item>> {
         let (index, attribute, value) = partition.place();
         if !keys::holds_rows(index) {
             return self
-                .page_of_keys(partition, kind, page_request, &filter, among)
+                .page_of_keys(partition, kind, page_request, &filter, among, attributes)
                 .await;
         }
         let backward = matches!(page_request.from, Cursor::Before(_));
         let mut rows = Vec::new();
         let mut unread = false;
         if let Some((low, high)) = page_request.bounds(kind) {
-            let mut names: HashMap<String, String> = [
-                ("#pk", attribute),
-                ("#object", "object"),
-                ("#internal", "internal"),
-                ("#version", "version"),
-                ("#schema", "schema"),
-            ]
-            .map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned()))
-            .into();
+            let mut names = names_in(attributes.in_index());
+            names.insert("#pk".into(), attribute.into());
             let mut values = HashMap::from([
                 (":pk".to_owned(), s(value)),
                 (":low".to_owned(), s(low.as_str())),
@@ -338,11 +416,7 @@ impl Store {
                     .index_name(index);
                 let page = query
                     .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
-                    // The other attributes are index keys and what the relay reads: a third of a small row. Secrets are encrypted
-                    // in the context of the row's key.
-                    .projection_expression(
-                        "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
-                    )
+                    .projection_expression(attributes.in_index())
                     .set_filter_expression(condition.clone())
                     .set_expression_attribute_names(Some(names.clone()))
                     .set_expression_attribute_values(Some(values.clone()))
@@ -383,9 +457,10 @@ impl Store {
         page_request: &PageRequest,
         filter: &Filter<'_>,
         among: Option<Among<'_>>,
+        attributes: Attributes,
     ) -> Result<Page<Item>> {
         let (limit, from) = (page_request.limit, &page_request.from);
-        let mut entries = self.entries(partition, kind, page_request);
+        let mut entries = self.entries(partition, kind, page_request, attributes);
         let (mut rows, mut unread) = (Vec::new(), false);
         let (mut seen, mut seen_bytes, mut kept_bytes) = (0, 0, 0);
         let is_filtered = !filter.is_empty() || among.is_some();
@@ -421,6 +496,7 @@ impl Store {
         partition: Partition<'_>,
         kind: Kind,
         page_request: &PageRequest,
+        attributes: Attributes,
     ) -> Entries<'a> {
         let (index, attribute, _) = partition.place();
         let bounds = page_request.bounds(kind);
@@ -431,6 +507,7 @@ impl Store {
             kind,
             bounds: bounds.and_then(|(low, high)| Some((low.number(kind)?, high.number(kind)?))),
             ascending: matches!(page_request.from, Cursor::Before(_)),
+            attributes,
         }
     }
 
@@ -555,6 +632,8 @@ pub(super) struct Entries<'a> {
     /// The smallest and the largest number of an id that is still to be read; none when there are no more.
     bounds: Option<(u128, u128)>,
     ascending: bool,
+    /// What is read of the rows.
+    attributes: Attributes,
 }
 
 impl Entries<'_> {
@@ -599,7 +678,10 @@ impl Entries<'_> {
         });
         self.bounds = self.bounds.filter(|(low, high)| low <= high);
         let keys: Vec<Item> = entries.iter().map(row_key).collect();
-        let rows = self.store.items(keys, None, false).await?;
+        let rows = self
+            .store
+            .items(keys, self.attributes.in_rows(), false)
+            .await?;
         let place = |item: &Item| (string(item, "pk").to_owned(), string(item, "sk").to_owned());
         let mut rows: HashMap<_, Item> = rows.into_iter().map(|row| (place(&row), row)).collect();
         let rows = entries

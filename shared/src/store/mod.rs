@@ -47,7 +47,7 @@ use row::{ById, Record};
 
 pub use idempotency::Recalled;
 pub use item::Item;
-use item::{key_item, n, number, s, string};
+use item::{key_item, n, names_in, number, s, string};
 pub use unit_of_work::UnitOfWork;
 
 /// The table.
@@ -238,6 +238,7 @@ impl Store {
     ) -> Result<Vec<Item>> {
         let mut found = Vec::new();
         let mut wanted = keys;
+        let names = only.map(names_in).filter(|names| !names.is_empty());
         for _ in 0..5 {
             if wanted.is_empty() {
                 return Ok(found);
@@ -245,6 +246,7 @@ impl Store {
             let ask = KeysAndAttributes::builder()
                 .set_keys(Some(wanted))
                 .set_projection_expression(only.map(Into::into))
+                .set_expression_attribute_names(names.clone())
                 .consistent_read(consistent)
                 .build()
                 .map_err(Error::internal)?;

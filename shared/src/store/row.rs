@@ -291,20 +291,33 @@ pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     let mut item = layout.upgraded(T::KIND, item);
     let version = number(&item, "version").unsigned_abs();
     let newer = layout.newer(&item).map(|schema| (schema, item.clone()));
-    let mut part = |name: &str| {
-        item.remove(name)
-            .ok_or_else(|| Error::permanent(format!("a row without {name}")))
-    };
-    let mut object = part("object")?;
-    T::complete(&mut object);
-    let object: T = serde_dynamo::from_attribute_value(object).map_err(Error::permanent)?;
-    let internal = match part("internal")? {
+    let object: T = object_in(&mut item)?;
+    let internal = match part_of(&mut item, "internal")? {
         AttributeValue::Null(_) => T::Internal::default(),
         internal => serde_dynamo::from_attribute_value(internal).map_err(Error::permanent)?,
     };
     let unknown = newer.map(|(schema, item)| unknown(schema, item, &object, &internal));
     let unknown = unknown.transpose()?;
     Ok(Stored::read(object, internal, version).holding(unknown))
+}
+
+/// Reads the object alone from an item, as a release with that layout does. Secrets are masked.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not a row of this kind.
+pub(super) fn object<T: Record>(item: Item, layout: Layout) -> Result<T> {
+    object_in(&mut layout.upgraded(T::KIND, item))
+}
+
+fn object_in<T: Record>(item: &mut Item) -> Result<T> {
+    let mut object = part_of(item, "object")?;
+    T::complete(&mut object);
+    serde_dynamo::from_attribute_value(object).map_err(Error::permanent)
+}
+
+fn part_of(item: &mut Item, name: &str) -> Result<AttributeValue> {
+    item.remove(name)
+        .ok_or_else(|| Error::permanent(format!("a row without {name}")))
 }
 
 /// The attributes of a row that holds an object.

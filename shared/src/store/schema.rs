@@ -28,7 +28,7 @@ impl Store {
     /// Makes the table with its indexes, stream and expiry, unless it is there. True when it was made.
     ///
     /// # Errors
-    /// The database's.
+    /// The database's, and a table that is there but lacks an index of this release.
     pub async fn create_table(&self) -> Result<bool> {
         let mut names = vec!["pk", "sk"];
         for (_, hash, range, _) in INDEXES {
@@ -80,7 +80,7 @@ impl Store {
                     .as_service_error()
                     .is_some_and(|e| e.is_resource_in_use_exception()) =>
             {
-                return Ok(false);
+                return self.check_indexes().await.map(|()| false);
             }
             Err(error) => return Err(client::failure(error)),
         }
@@ -91,6 +91,23 @@ impl Store {
         let call = call.time_to_live_specification(expiry.build().map_err(Error::internal)?);
         call.send().await.map_err(client::failure)?;
         Ok(true)
+    }
+
+    /// Refuses a table that was made before one of its indexes: it would look empty.
+    async fn check_indexes(&self) -> Result<()> {
+        let call = self.client.describe_table().table_name(&self.table);
+        let found = call.send().await.map_err(client::failure)?.table;
+        let found = found.and_then(|table| table.global_secondary_indexes);
+        let found = found.unwrap_or_default();
+        let is_there = |name: &str| found.iter().any(|one| one.index_name() == Some(name));
+        match INDEXES.iter().find(|(name, ..)| !is_there(name)) {
+            None => Ok(()),
+            Some((name, ..)) => Err(Error::internal(format!(
+                "the table {} has no index {name}: it was made by another version, and nothing in it was changed. Choose another \
+                 table or data folder, or delete this one if its data is not needed any more",
+                self.table
+            ))),
+        }
     }
 
     /// The name of the table's stream.

@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::keys::Partition;
-use super::list::{Entries, PageRequest};
+use super::list::{Attributes, Entries, PageRequest};
 use super::row;
 use crate::error::Result;
 use crate::id::{Id, Kind};
@@ -44,7 +44,7 @@ impl Store {
             range: (low, high),
             ..PageRequest::first(AT_A_TIME)
         };
-        Sessions(self.entries(partition, kind, &page_request))
+        Sessions(self.entries(partition, kind, &page_request, Attributes::Row))
     }
 }
 

@@ -6,7 +6,7 @@ use futures::stream::{self, StreamExt as _};
 
 use super::calendars::Calendars;
 use super::keys::{self, Key, Partition, parse_station};
-use super::list::{Cursor, Page, PageRequest};
+use super::list::{Attributes, Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};
@@ -144,11 +144,12 @@ impl Store {
                         &page_request,
                         Vec::new(),
                         None,
+                        Attributes::Object,
                     )
                     .await?;
                 let page = page.try_map(|item| {
                     let place = Id::from(string(&item, "list_sk"));
-                    Ok((place, row::from_item::<ChargingStation>(item)?.object))
+                    Ok((place, row::object::<ChargingStation>(item, self.layout)?))
                 })?;
                 let (more, mut rows) = match backward {
                     true => (page.newer, page.rows),
