@@ -140,16 +140,19 @@ function PlacePicker({ place, radius, found, onPlace }) {
   const layer = useRef(/** @type {any} */ (null));
   const candidates = useRef(/** @type {any} */ (null));
   const stations = useRef(/** @type {((except: Set<string>) => void) | null} */ (null));
-  const latest = useRef(onPlace);
-  latest.current = onPlace;
+  const latest = useRef({ place, onPlace });
+  latest.current = { place, onPlace };
   const onMap = (/** @type {import('../map/map-view.js').MapHandle} */ made) => {
     layer.current = made.L.layerGroup().addTo(made.map);
     candidates.current = made.L.layerGroup().addTo(made.map);
     const controller = new AbortController();
-    stations.current = stationsOf(made, controller.signal, (station) => latest.current([station.location.latitude, station.location.longitude]));
+    stations.current = stationsOf(made, controller.signal, {
+      onSelect: ({ location }) => latest.current.onPlace([location.latitude, location.longitude]),
+      hasPlace: () => latest.current.place !== null,
+    });
     made.map.on('click', (/** @type {any} */ event) => {
       const { lat, lng } = event.latlng.wrap();
-      latest.current([Number(lat.toFixed(5)), Number(lng.toFixed(5))]);
+      latest.current.onPlace([Number(lat.toFixed(5)), Number(lng.toFixed(5))]);
     });
     setHandle(made);
     return () => controller.abort();
@@ -172,13 +175,14 @@ function PlacePicker({ place, radius, found, onPlace }) {
 }
 
 /**
- * Shows the reservable stations of the visible area, now and whenever the map was moved.
+ * Shows the reservable stations of the visible area, now and whenever the map was moved. Before a place is chosen, the first map of a
+ * visit moves to where stations are.
  * @param {import('../map/map-view.js').MapHandle} handle
  * @param {AbortSignal} signal stops reading
- * @param {(station: import('../../types').ChargingStation) => void} onSelect
+ * @param {{ onSelect: (station: import('../../types').ChargingStation) => void, hasPlace: () => boolean }} place
  * @returns {(except: Set<string>) => void} shows all but these, which are drawn by others
  */
-function stationsOf(handle, signal, onSelect) {
+function stationsOf(handle, signal, { onSelect, hasPlace }) {
   const layer = handle.L.layerGroup().addTo(handle.map);
   /** @type {import('../../types').ChargingStation[]} */
   let stations = [];
@@ -186,7 +190,7 @@ function stationsOf(handle, signal, onSelect) {
   const draw = () => drawStations(handle, layer, stations.filter(({ id }) => !except.has(id)), { onSelect });
   const show = async () => {
     ({ stations } = await readStations(handle.map, { reservable: true }, signal));
-    showAll(handle, stations.map(({ location }) => [location.latitude, location.longitude]));
+    if (!hasPlace()) showAll(handle, stations.map(({ location }) => [location.latitude, location.longitude]));
     draw();
   };
   // Without stations the place can be chosen all the same.
