@@ -27,7 +27,8 @@ pub(super) const KEPT: &str = "kept";
 pub struct Layout {
     pub version: u32,
     /// Turns an item that was written in an earlier version, which is given, into one of this version. What a newer release
-    /// has derived may be in it already: it is derived anew.
+    /// has derived may be in it already: it is derived anew. Lists read no more than `object` and `schema` of an item, so what is
+    /// derived from `internal` must not go into `object`.
     pub upgrade: fn(Kind, u32, &mut Item),
 }
 
