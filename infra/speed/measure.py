@@ -309,8 +309,8 @@ class Measured:
 
     def calls(self, handler, event):
         """The calls of the table for an event whose key is known, with their capacity, and connections from the start on."""
+        self.table.take(False)
         with self.process(handler) as process:
-            self.table.take(False)
             self.runtime.invoke(process, event())
             self.runtime.ready(process)
             _, connections = self.table.take(True)
@@ -444,8 +444,25 @@ class Peer:
         self.measured, self.event = Measured(options.peer, table, bundle, service, name), lambda: event
 
 
+# In how many parts the requests of a class are sent, in turns with those of the others.
+ROUNDS = 6
+
+
 def medians(rounds):
     return [statistics.median(column) for column in zip(*rounds)]
+
+
+def in_turns(options, measured, kinds, share):
+    """Warm requests and cold starts of each class, a part of them in each round, so that what else the machine does hits all alike."""
+    warm, starts, slow = ([[] for _ in kinds] for _ in range(3))
+    for turn in range(ROUNDS):
+        for number, (_, handler, event) in enumerate(kinds):
+            warm[number].append(measured.warm(handler, event, max(1, options.warm // ROUNDS)))
+            for _ in range(turn, options.cold // 2, ROUNDS):
+                starts[number].append(measured.cold(handler, event))
+                if share:
+                    slow[number].append(measured.cold(handler, event, share)[0])
+    return warm, starts, slow
 
 
 def figures(options, service, measured, peer):
@@ -467,7 +484,8 @@ def figures(options, service, measured, peer):
             one, name, made = both[number]
             found.append(one.cold(name, made, shares[memory]))
     cold = {key: medians(found) for key, found in rounds.items()}
-    warm = [one.warm(name, made, options.warm) for one, name, made in both]
+    classes_warm, classes_cold, classes_slow = in_turns(options, measured, kinds, shares.get(128))
+    warm = [medians(classes_warm[0])] + [one.warm(name, made, options.warm) for one, name, made in both[1:]]
 
     def row(name, figure):
         shown = [figure(number) for number in range(len(both))]
@@ -487,14 +505,14 @@ def figures(options, service, measured, peer):
     if peer:
         lines.append(row("warm retrieve, processor time", lambda number: (warm[number][0], f"{warm[number][0]:.0f} µs")))
     rows = []
-    for name, handler, event in kinds:
-        used, median, peak = measured.warm(handler, event, options.warm) if rows else warm[0]
-        starts = [measured.cold(handler, event) for _ in range(options.cold // 2)]
-        slow = [measured.cold(handler, event, shares[128])[0] for _ in range(options.cold // 2)] if 128 in shares else []
+    for number, (name, handler, event) in enumerate(kinds):
+        used, median, peak = medians(classes_warm[number])
+        ratio = statistics.median(here[0] / there[0] for here, there in zip(classes_warm[number], classes_warm[0]))
+        starts, slow = classes_cold[number], classes_slow[number]
         noted, connections = measured.calls(handler, event)
         calls, units = told(noted)
         rows.append(
-            f"| {name} | {used:.0f} µs | {used / warm[0][0]:.2f} | {median / 1000:.2f} ms | {medians(starts)[2]:.1f} ms "
+            f"| {name} | {used:.0f} µs | {ratio:.2f} | {median / 1000:.2f} ms | {medians(starts)[2]:.1f} ms "
             f"| {f'{statistics.median(slow):.0f} ms' if slow else '–'} | {peak:.1f} MB | {connections} | {calls} | {units} |"
         )
     for share in filter(None, shares.values()):
@@ -520,7 +538,7 @@ def main():
     parser.add_argument("local")
     parser.add_argument("--update", action="store_true", help="write the figures into infra/speed/README.md")
     parser.add_argument("--cold", type=int, default=30, help="how many cold starts of each kind")
-    parser.add_argument("--warm", type=int, default=1000, help="how many requests of each class")
+    parser.add_argument("--warm", type=int, default=3000, help="how many requests of each class")
     parser.add_argument("--peer", help="another executable, to compare with")
     parser.add_argument("--peer-seed", help="the calls that make its table")
     parser.add_argument("--peer-event", help="the event that it answers")
