@@ -50,7 +50,7 @@ enum Fault {
     Refused(u16, &'static str),
     /// The transaction is cancelled because another one touches a row of it.
     Conflict,
-    /// It is carried out, and nobody learns of it.
+    /// It is carried out, and its response is lost.
     Lost,
     /// Whoever calls ends before it, or after it.
     KilledBefore,

@@ -53,7 +53,7 @@ impl Ledger {
         self.held.send_replace(false);
     }
 
-    /// The next so many charges are made, and nobody learns of it.
+    /// The responses of the next so many charges are lost; the charges are made.
     pub fn lose_answers(&self, answers: usize) {
         self.books().lost_answers = answers;
     }

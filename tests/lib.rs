@@ -105,7 +105,7 @@ pub struct Client {
 
 /// What the service answered.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct TestResponse {
     pub status: u16,
     pub headers: reqwest::header::HeaderMap,
     pub text: String,
@@ -630,21 +630,21 @@ impl Client {
         path: &str,
         body: Value,
         headers: &[(&str, &str)],
-    ) -> Option<Answer> {
+    ) -> Option<TestResponse> {
         self.try_send("POST", path, Some(body.to_string()), headers)
             .await
             .ok()
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> TestResponse {
         self.send("GET", path, None, &[]).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> TestResponse {
         self.send("POST", path, Some(body.to_string()), &[]).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub async fn delete(&self, path: &str) -> TestResponse {
         self.send("DELETE", path, None, &[]).await
     }
 
@@ -655,7 +655,7 @@ impl Client {
         path: &str,
         body: Option<String>,
         headers: &[(&str, &str)],
-    ) -> Answer {
+    ) -> TestResponse {
         self.try_send(method, path, body, headers)
             .await
             .expect("an answer")
@@ -667,7 +667,7 @@ impl Client {
         path: &str,
         body: Option<String>,
         headers: &[(&str, &str)],
-    ) -> Result<Answer, reqwest::Error> {
+    ) -> Result<TestResponse, reqwest::Error> {
         let url = if path.starts_with("http") {
             path.to_owned()
         } else {
@@ -702,7 +702,7 @@ impl Client {
                 &body,
             );
         }
-        Ok(Answer {
+        Ok(TestResponse {
             status,
             headers,
             text,
@@ -723,7 +723,7 @@ impl Client {
     }
 }
 
-impl Answer {
+impl TestResponse {
     /// The answer, if it has that status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use shared::Timestamp;
 
-use crate::{Answer, TestApp, with};
+use crate::{TestApp, TestResponse, with};
 
 /// The token that the platform issues, and the one with which another platform registers with it.
 pub const TOKEN: &str = "token-of-the-platform";
@@ -331,7 +331,7 @@ pub async fn send(
     path: &str,
     body: Option<&Value>,
     headers: &[(&str, &str)],
-) -> Answer {
+) -> TestResponse {
     let authorization = format!("Token {}", STANDARD.encode(token));
     let mut all = vec![("authorization", authorization.as_str())];
     all.extend_from_slice(headers);
@@ -395,13 +395,13 @@ impl Connected {
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> Answer {
+    ) -> TestResponse {
         let path = format!("/ocpi/2.2.1{path}");
         send(app, &self.token, method, &path, body, &[]).await
     }
 
     /// Sends an object, which has to be taken.
-    pub async fn put(&self, app: &TestApp, path: &str, object: &Value) -> Answer {
+    pub async fn put(&self, app: &TestApp, path: &str, object: &Value) -> TestResponse {
         let answer = self.send(app, "PUT", path, Some(object)).await;
         assert_eq!(answer.body["status_code"], 1000, "{path}: {}", answer.text);
         answer

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 use shared::http::{Method, Route};
 
-use crate::{Answer, Client, Receiver, TestApp};
+use crate::{Client, Receiver, TestApp, TestResponse};
 
 /// A sample event whose ids and times are those of objects that exist.
 pub struct Sample {
@@ -36,7 +36,7 @@ impl Sample {
     ///
     /// # Panics
     /// The status of the response is not 200.
-    pub async fn send(&self, app: &TestApp) -> Answer {
+    pub async fn send(&self, app: &TestApp) -> TestResponse {
         let event = &self.event;
         let headers: Vec<(&str, &str)> = event["headers"]
             .as_object()

@@ -166,7 +166,7 @@ impl Stage {
         self.send("POST", path, Some(body), Some(key)).await
     }
 
-    /// Sends a request once. Nobody may learn what becomes of it.
+    /// Sends a request once. Its response may be lost.
     pub async fn post_once(&self, path: &str, body: &Value, key: Option<&str>) {
         let request = self.request("POST", path, Some(body), &self.bearer(), key);
         let work = self.router.clone().oneshot(request);

@@ -486,7 +486,7 @@ def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
     shown = confirmed(api, near)
     assert shown["charging_station"].startswith("chst_"), shown
     event = receiver.wait_for(hook["secret"], "reservation.confirmed", near)
-    say("confirmed: stream, relay, queue, function; told by webhook")
+    say("confirmed: stream, relay, queue, function; webhook delivered")
     logged = until("the log of deliveries", lambda: api.get(f"/v1/webhook_endpoints/{hook['id']}/deliveries")["data"])
     assert any(one["status"] == "succeeded" for one in logged), logged
     assert api.get(f"/v1/events/{event['id']}")["id"] == event["id"]
@@ -520,7 +520,7 @@ def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
     scheduler.update_schedule(**kept, ScheduleExpression=now)
     confirmed(api, far)
     receiver.wait_for(hook["secret"], "reservation.confirmed", far)
-    say("confirmed: Scheduler, queue, function; told by webhook")
+    say("confirmed: Scheduler, queue, function; webhook delivered")
     return far
 
 
@@ -999,7 +999,7 @@ def main():
             raise
         finally:
             aws.stop()
-    say("the deployed service does what it promises")
+    say("the deployed service works")
 
 
 if __name__ == "__main__":

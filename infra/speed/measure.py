@@ -81,7 +81,7 @@ def certificates(folder):
 
 
 class Table(multiprocessing.Process):
-    """The table behind TLS, in a process of its own. Notes the calls while it is told to."""
+    """The table behind TLS, in a process of its own. Notes the calls while `take` has said so."""
 
     def __init__(self, upstream, folder):
         super().__init__(daemon=True)
@@ -331,9 +331,9 @@ class Service:
     def __init__(self, executable):
         arguments = [executable, "--json", "--memory", "--port", "0", "--rate", "1000000"]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
-        told = json.loads(self.process.stdout.readline())
-        self.url, self.key, self.store, self.name = told["base_url"], told["api_key"], told["store"], told["table"]
-        self.access_key = told["store_access_key"]
+        started = json.loads(self.process.stdout.readline())
+        self.url, self.key, self.store, self.name = started["base_url"], started["api_key"], started["store"], started["table"]
+        self.access_key = started["store_access_key"]
 
     def call(self, operation, body):
         """Calls the table's engine directly."""
@@ -422,7 +422,7 @@ def zipped(executable):
     return len(packed.getvalue())
 
 
-def told(noted):
+def summary(noted):
     """Calls by their actions, and what they take from the table."""
     actions = [action for action, _ in noted]
     reads = sum(units for action, units in noted if action in ("GetItem", "Query", "BatchGetItem"))
@@ -510,7 +510,7 @@ def figures(options, service, measured, peer):
         ratio = statistics.median(here[0] / there[0] for here, there in zip(classes_warm[number], classes_warm[0]))
         starts, slow = classes_cold[number], classes_slow[number]
         noted, connections = measured.calls(handler, event)
-        calls, units = told(noted)
+        calls, units = summary(noted)
         rows.append(
             f"| {name} | {used:.0f} µs | {ratio:.2f} | {median / 1000:.2f} ms | {medians(starts)[2]:.1f} ms "
             f"| {f'{statistics.median(slow):.0f} ms' if slow else '–'} | {peak:.1f} MB | {connections} | {calls} | {units} |"

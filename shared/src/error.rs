@@ -23,7 +23,7 @@ pub enum Error {
     /// Too many requests; try again after so many seconds.
     #[error("too many requests")]
     RateLimited { retry_after: u64 },
-    /// Somebody else changed a row between our read and our write: the whole request can be run again.
+    /// A row was changed between our read and our write: the whole request can be run again.
     #[error("a concurrent change won")]
     Contended,
     /// The table or another port is out of reach or throttles: 503 with `Retry-After`.

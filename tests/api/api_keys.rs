@@ -130,7 +130,7 @@ async fn the_list_shows_every_field_but_the_secret_newest_first() {
         .expect(200);
     let second = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
     let listed = app.alice.get("/v1/api_keys?limit=2").await.expect(200);
-    let shown = |made: &tests::Answer| {
+    let shown = |made: &tests::TestResponse| {
         let mut key = made.body.clone();
         key.as_object_mut().expect("an object").remove("secret");
         key

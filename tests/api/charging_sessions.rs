@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::models::charging_session::{ChargingSession, SessionInternal};
 use shared::origin::Mode;
 use shared::time::{DAY, HOUR, hours, millis, minutes, seconds};
-use tests::{Answer, Crew, Receiver, TestApp, with};
+use tests::{Crew, Receiver, TestApp, TestResponse, with};
 
 const PATH: &str = "/v1/charging_sessions";
 
@@ -34,7 +34,7 @@ async fn read_battery(app: &TestApp, vehicle: &str, level: f64) {
 }
 
 /// Sends requests at the same moment.
-async fn at_once(app: &TestApp, requests: Vec<(String, Value)>) -> Vec<Answer> {
+async fn at_once(app: &TestApp, requests: Vec<(String, Value)>) -> Vec<TestResponse> {
     let sent: Vec<_> = requests
         .into_iter()
         .map(|(path, body)| {
@@ -238,11 +238,11 @@ async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_st
         (json!("available"), json!(2))
     );
     app.drain().await;
-    // The end of charging is told of once, however long the vehicle stands there.
-    let mut told = receiver.types();
-    told.sort();
+    // The end of charging is one event, however long the vehicle is parked there.
+    let mut types = receiver.types();
+    types.sort();
     assert_eq!(
-        told,
+        types,
         ["charging_session.completed", "charging_session.updated"]
     );
 }
@@ -791,8 +791,8 @@ async fn a_session_of_the_expected_vehicle_keeps_the_reservation_and_completes_i
         "completed"
     );
     app.drain().await;
-    let mut told = receiver.types();
-    told.sort();
+    let mut types = receiver.types();
+    types.sort();
     let want = [
         "charging_session.completed",
         "charging_session.completed",
@@ -800,7 +800,7 @@ async fn a_session_of_the_expected_vehicle_keeps_the_reservation_and_completes_i
         "charging_session.started",
         "reservation.completed",
     ];
-    assert_eq!(told, want);
+    assert_eq!(types, want);
     // The time is free again.
     start(&app, &rival, &station).await;
     app.drain().await;
@@ -989,7 +989,7 @@ async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
         .await
         .expect(200);
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
-    for (token, paid, due, told, status) in [
+    for (token, paid, due, event_type, status) in [
         ("tok_success", 495, 0, "service.succeeded", "succeeded"),
         ("tok_declined", 0, 495, "service.failed", "failed"),
     ] {
@@ -1016,7 +1016,7 @@ async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
         let events = receiver.received();
         let event = &events.last().expect("an event").event;
         let object = &event["data"]["object"];
-        assert_eq!(event["type"], told);
+        assert_eq!(event["type"], event_type);
         let want = json!({"id": object["id"], "object": "transaction", "amount": 495, "charging_session": session["id"],
             "created": object["created"], "currency": "gbp", "description": object["description"],
             "driver": crew.driver, "fleet": crew.fleet, "payment_method": card, "status": status, "type": "charge",

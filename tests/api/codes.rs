@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::error::Code;
 use shared::http::{Method, Route, Shows};
-use tests::{Answer, Crew, TestApp, with};
+use tests::{Crew, TestApp, TestResponse, with};
 
 /// A test for each code, and the list of those that have one.
 macro_rules! codes {
@@ -14,11 +14,11 @@ macro_rules! codes {
             #[tokio::test]
             async fn $name() {
                 let app = TestApp::start().await;
-                let reach: fn(&TestApp) -> futures::future::BoxFuture<'_, Answer> = |app| Box::pin($reach(app));
+                let reach: fn(&TestApp) -> futures::future::BoxFuture<'_, TestResponse> = |app| Box::pin($reach(app));
                 let answer = reach(&app).await;
                 let code = Code::$code;
-                let (status, kind, told, _) = answer.error();
-                assert_eq!((status, told), (code.status(), Some(code.as_str())));
+                let (status, kind, found, _) = answer.error();
+                assert_eq!((status, found), (code.status(), Some(code.as_str())));
                 assert_eq!(stringify!($name), code.as_str());
                 assert_eq!(kind == "rate_limit_error", code == Code::RateLimitExceeded);
                 assert_eq!(answer.body["status"], json!(code.status()));
@@ -56,15 +56,20 @@ fn of_missing_objects() -> impl Iterator<Item = (Route, Code)> {
 async fn an_object_that_does_not_exist_is_refused_with_the_code_of_its_kind() {
     let app = TestApp::start().await;
     for (route, code) in of_missing_objects() {
-        let id = format!("{}{NOBODY}", route.shows.kind().prefix());
+        let id = format!("{}{UNKNOWN}", route.shows.kind().prefix());
         let answer = app.alice.get(&route.path.replace("{id}", &id)).await;
-        let (status, _, told, _) = answer.error();
-        assert_eq!((status, told), (404, Some(code.as_str())), "{}", route.name);
+        let (status, _, found, _) = answer.error();
+        assert_eq!(
+            (status, found),
+            (404, Some(code.as_str())),
+            "{}",
+            route.name
+        );
     }
 }
 
 /// An id that looks right and names nothing.
-const NOBODY: &str = "01a1f0000000700080000000000000ff";
+const UNKNOWN: &str = "01a1f0000000700080000000000000ff";
 
 async fn crew_and_station(app: &TestApp) -> (Crew, String) {
     (app.crew(&app.alice).await, app.station(json!({})).await)
@@ -120,7 +125,7 @@ async fn paid_invoice(app: &TestApp) -> String {
 }
 
 codes! {
-    account_not_found AccountNotFound async |app: &TestApp| app.alice.get(&format!("/v1/accounts/acct_{NOBODY}")).await;
+    account_not_found AccountNotFound async |app: &TestApp| app.alice.get(&format!("/v1/accounts/acct_{UNKNOWN}")).await;
     owner_scope_invalid OwnerScopeInvalid async |app: &TestApp| {
         let (crew, station) = crew_and_station(app).await;
         let stranger = app.alice.post("/v1/drivers", tests::driver()).await.id();
@@ -140,11 +145,11 @@ codes! {
     };
     charging_session_dependency_not_found ChargingSessionDependencyNotFound async |app: &TestApp| {
         let crew = app.crew(&app.alice).await;
-        let body = app.session(&crew, &format!("chst_{NOBODY}"));
+        let body = app.session(&crew, &format!("chst_{UNKNOWN}"));
         app.alice.post("/v1/charging_sessions", body).await
     };
     charging_session_not_found ChargingSessionNotFound async |app: &TestApp| {
-        app.alice.get(&format!("/v1/charging_sessions/cs_{NOBODY}")).await
+        app.alice.get(&format!("/v1/charging_sessions/cs_{UNKNOWN}")).await
     };
     charging_session_state_conflict ChargingSessionStateConflict async |app: &TestApp| {
         let (crew, station) = crew_and_station(app).await;
@@ -153,23 +158,23 @@ codes! {
         app.alice.post(&stop, json!({})).await
     };
     charging_station_not_found ChargingStationNotFound async |app: &TestApp| {
-        app.alice.get(&format!("/v1/charging_stations/chst_{NOBODY}")).await
+        app.alice.get(&format!("/v1/charging_stations/chst_{UNKNOWN}")).await
     };
     driver_fleet_conflict DriverFleetConflict async |app: &TestApp| {
         let crew = app.crew(&app.alice).await;
         let path = format!("/v1/drivers/{}/attach", crew.driver);
         app.alice.post(&path, json!({"fleet": crew.fleet})).await
     };
-    driver_not_found DriverNotFound async |app: &TestApp| app.alice.get(&format!("/v1/drivers/drv_{NOBODY}")).await;
+    driver_not_found DriverNotFound async |app: &TestApp| app.alice.get(&format!("/v1/drivers/drv_{UNKNOWN}")).await;
     driver_or_fleet_not_found DriverOrFleetNotFound async |app: &TestApp| {
         let crew = app.crew(&app.alice).await;
         let other = app.alice.post("/v1/fleets", tests::fleet()).await.id();
         let path = format!("/v1/charging_sessions?driver={}&fleet={other}", crew.driver);
         app.alice.get(&path).await
     };
-    fleet_not_found FleetNotFound async |app: &TestApp| app.alice.get(&format!("/v1/fleets/flt_{NOBODY}")).await;
+    fleet_not_found FleetNotFound async |app: &TestApp| app.alice.get(&format!("/v1/fleets/flt_{UNKNOWN}")).await;
     estimation_not_found EstimationNotFound async |app: &TestApp| {
-        app.alice.get(&format!("/v1/estimations/est_{NOBODY}")).await
+        app.alice.get(&format!("/v1/estimations/est_{UNKNOWN}")).await
     };
     estimation_validation_error EstimationValidationError async |app: &TestApp| {
         let (crew, station) = crew_and_station(app).await;
@@ -181,7 +186,7 @@ codes! {
         let path = paid_invoice(app).await;
         app.alice.post(&format!("{path}/finalize"), json!({})).await
     };
-    invoice_not_found InvoiceNotFound async |app: &TestApp| app.alice.get(&format!("/v1/invoices/inv_{NOBODY}")).await;
+    invoice_not_found InvoiceNotFound async |app: &TestApp| app.alice.get(&format!("/v1/invoices/inv_{UNKNOWN}")).await;
     invoice_payment_invalid_state InvoicePaymentInvalidState async |app: &TestApp| {
         let method = card(app, "tok_success").await;
         let path = invoice(app).await;
@@ -211,10 +216,10 @@ codes! {
         app.alice.post("/v1/payment_methods", body).await
     };
     payment_method_not_found PaymentMethodNotFound async |app: &TestApp| {
-        app.alice.get(&format!("/v1/payment_methods/pm_{NOBODY}")).await
+        app.alice.get(&format!("/v1/payment_methods/pm_{UNKNOWN}")).await
     };
     payment_method_owner_not_found PaymentMethodOwnerNotFound async |app: &TestApp| {
-        let body = json!({"type": "card", "token": "tok_success", "driver": format!("drv_{NOBODY}")});
+        let body = json!({"type": "card", "token": "tok_success", "driver": format!("drv_{UNKNOWN}")});
         app.alice.post("/v1/payment_methods", body).await
     };
     payment_method_scope_invalid PaymentMethodScopeInvalid async |app: &TestApp| {
@@ -223,7 +228,7 @@ codes! {
         app.alice.post("/v1/payment_methods", body).await
     };
     payment_method_scope_not_found PaymentMethodScopeNotFound async |app: &TestApp| {
-        app.alice.get(&format!("/v1/payment_methods?fleet=flt_{NOBODY}")).await
+        app.alice.get(&format!("/v1/payment_methods?fleet=flt_{UNKNOWN}")).await
     };
     policy_blocked PolicyBlocked async |app: &TestApp| {
         let (crew, station) = crew_and_station(app).await;
@@ -235,7 +240,7 @@ codes! {
         assert_eq!((&answer.body["policy"], &answer.body["rule"]), (&json!(policy), &json!("denied_operators")));
         answer
     };
-    policy_not_found PolicyNotFound async |app: &TestApp| app.alice.get(&format!("/v1/policies/pol_{NOBODY}")).await;
+    policy_not_found PolicyNotFound async |app: &TestApp| app.alice.get(&format!("/v1/policies/pol_{UNKNOWN}")).await;
     rate_limit_exceeded RateLimitExceeded async |app: &TestApp| {
         let slow = TestApp::start_with(|options| options.rate = 1).await;
         let mut answer = slow.alice.get("/v1/fleets").await;
@@ -247,7 +252,7 @@ codes! {
         app.alice.get("/v1/fleets").await.expect(200);
         answer
     };
-    report_not_found ReportNotFound async |app: &TestApp| app.alice.get(&format!("/v1/reports/rpt_{NOBODY}")).await;
+    report_not_found ReportNotFound async |app: &TestApp| app.alice.get(&format!("/v1/reports/rpt_{UNKNOWN}")).await;
     report_validation_error ReportValidationError async |app: &TestApp| {
         let body = json!({"parameters": {"type": "charging_summary", "period_start": "2026-02-01T00:00:00Z",
             "period_end": "2026-01-01T00:00:00Z"}});
@@ -268,7 +273,7 @@ codes! {
         app.advance(115 * 60).await;
         let confirmed = app.alice.get(&path).await.expect(200).body;
         let station = confirmed["charging_station"].as_str().expect("a station").to_owned();
-        // The vehicle charges on what it was promised: there is nothing left to cancel.
+        // The vehicle charges at the reserved connector: there is nothing left to cancel.
         let connectors = app.alice.get(&format!("/v1/charging_stations/{station}")).await.body["connectors"].clone();
         let mut started = Value::Null;
         for connector in connectors.as_array().expect("connectors") {
@@ -283,27 +288,27 @@ codes! {
         app.alice.post(&format!("{path}/cancel"), json!({})).await
     };
     reservation_not_found ReservationNotFound async |app: &TestApp| {
-        app.alice.get(&format!("/v1/reservations/res_{NOBODY}")).await
+        app.alice.get(&format!("/v1/reservations/res_{UNKNOWN}")).await
     };
     reservation_update_invalid_state ReservationUpdateInvalidState async |app: &TestApp| {
         let path = cancelled(app).await;
         app.alice.post(&path, json!({})).await
     };
     transaction_not_found TransactionNotFound async |app: &TestApp| {
-        app.alice.get(&format!("/v1/transactions/txn_{NOBODY}")).await
+        app.alice.get(&format!("/v1/transactions/txn_{UNKNOWN}")).await
     };
     unsupported_expand_value UnsupportedExpandValue async |app: &TestApp| {
         app.alice.get("/v1/reservations?expand[]=data.status").await
     };
-    vehicle_not_found VehicleNotFound async |app: &TestApp| app.alice.get(&format!("/v1/vehicles/veh_{NOBODY}")).await;
+    vehicle_not_found VehicleNotFound async |app: &TestApp| app.alice.get(&format!("/v1/vehicles/veh_{UNKNOWN}")).await;
     vehicle_owner_not_found VehicleOwnerNotFound async |app: &TestApp| {
-        app.alice.post("/v1/vehicles", tests::vehicle(&format!("flt_{NOBODY}"))).await
+        app.alice.post("/v1/vehicles", tests::vehicle(&format!("flt_{UNKNOWN}"))).await
     };
     vehicle_telemetry_not_found VehicleTelemetryNotFound async |app: &TestApp| {
         let crew = app.crew(&app.alice).await;
         app.alice.get(&format!("/v1/vehicles/{}/telemetry", crew.vehicle)).await
     };
     webhook_endpoint_not_found WebhookEndpointNotFound async |app: &TestApp| {
-        app.alice.get(&format!("/v1/webhook_endpoints/wh_{NOBODY}")).await
+        app.alice.get(&format!("/v1/webhook_endpoints/wh_{UNKNOWN}")).await
     };
 }

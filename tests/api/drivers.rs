@@ -308,8 +308,8 @@ async fn of_many_attaches_and_of_many_detaches_at_once_one_wins() {
         }
         let won = statuses.iter().filter(|status| **status == 200).count();
         assert_eq!(won, 1, "{verb}: {statuses:?}");
-        let told = |status: &u16| matches!(status, 200 | 409 | 503);
-        assert!(statuses.iter().all(told), "{verb}: {statuses:?}");
+        let expected = |status: &u16| matches!(status, 200 | 409 | 503);
+        assert!(statuses.iter().all(expected), "{verb}: {statuses:?}");
         let shown = app.alice.get(&format!("/v1/fleets/{fleet}")).await.body;
         assert_eq!(shown["total_drivers"], drivers, "{verb}");
         let listed = app

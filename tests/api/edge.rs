@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::origin::Mode;
-use tests::{Answer, TestApp, driver, fleet, with};
+use tests::{TestApp, TestResponse, driver, fleet, with};
 
 #[tokio::test]
 async fn a_key_that_is_missing_malformed_or_unknown_is_401() {
@@ -60,7 +60,7 @@ async fn an_error_has_the_shape_of_the_specification() {
 #[tokio::test]
 async fn every_response_carries_the_headers() {
     let app = TestApp::start_with(|options| options.rate = 50).await;
-    let answers: Vec<Answer> = vec![
+    let answers: Vec<TestResponse> = vec![
         app.alice.get("/v1/fleets").await.expect(200),
         app.alice.post("/v1/fleets", json!({})).await.expect(400),
         app.anon.get("/v1/fleets").await.expect(401),
@@ -228,7 +228,7 @@ async fn a_body_is_json_of_a_sensible_size() {
 #[tokio::test]
 async fn unknown_and_repeated_names_are_refused() {
     let app = TestApp::start().await;
-    let of = |answer: &Answer| answer.error().3.map(str::to_owned);
+    let of = |answer: &TestResponse| answer.error().3.map(str::to_owned);
     let unknown = app
         .alice
         .post("/v1/fleets", with(fleet(), json!({"colour": "red"})))

@@ -355,7 +355,7 @@ async fn updates_and_counts_at_the_same_time_lose_nothing() {
     let (mut made, mut changed) = (Vec::new(), Vec::new());
     for one in work.collect::<Vec<_>>() {
         let (n, create, update) = one.await.expect("two answers");
-        // Where so many meet a request may be told to come back, but what was answered 200 has to hold.
+        // Where so many meet a request may be refused with 503, but what was answered 200 has to hold.
         for answer in [&create, &update] {
             assert!(matches!(answer.status, 200 | 503), "{}", answer.text);
         }

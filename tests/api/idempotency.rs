@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use shared::origin::Mode;
-use tests::{Answer, Client, TestApp, fleet, with};
+use tests::{Client, TestApp, TestResponse, fleet, with};
 
-async fn post(client: &Client, path: &str, body: serde_json::Value, key: &str) -> Answer {
+async fn post(client: &Client, path: &str, body: serde_json::Value, key: &str) -> TestResponse {
     client
         .send(
             "POST",

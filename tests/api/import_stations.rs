@@ -55,7 +55,12 @@ async fn on_the_island(client: &Client) -> Vec<Value> {
     stations
 }
 
-async fn start(app: &TestApp, crew: &Crew, station: &Value, connector: &str) -> tests::Answer {
+async fn start(
+    app: &TestApp,
+    crew: &Crew,
+    station: &Value,
+    connector: &str,
+) -> tests::TestResponse {
     let body = json!({"charging_station": station["id"], "connector": connector, "driver": crew.driver,
         "vehicle": crew.vehicle});
     app.alice.post("/v1/charging_sessions", body).await

@@ -20,13 +20,13 @@ fn window(app: &TestApp) -> Value {
     json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)})
 }
 
-/// A draft of what a fleet owes, with the window that ends now.
+/// A draft of what a fleet has to pay, with the window that ends now.
 async fn draft(app: &TestApp, crew: &Crew) -> String {
     let body = with(window(app), json!({"fleet": crew.fleet}));
     app.alice.post("/v1/invoices", body).await.id()
 }
 
-async fn act(client: &Client, id: &str, verb: &str, body: Value) -> tests::Answer {
+async fn act(client: &Client, id: &str, verb: &str, body: Value) -> tests::TestResponse {
     client
         .post(&format!("/v1/invoices/{id}/{verb}"), body)
         .await
@@ -188,7 +188,7 @@ async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
     let whole = with(body.clone(), json!({"fleet": null}));
     let whole = app.alice.post("/v1/invoices", whole).await.expect(200);
     assert_eq!(whole.body["line_items"], json!([fee(&elsewhere).await]));
-    // A fee that was owed before the window is on no invoice of it.
+    // A fee that was due before the window is on no invoice of it.
     let late = json!({"period_start": app.now(), "period_end": app.in_minutes(1)});
     let late = app.alice.post("/v1/invoices", late).await.expect(200);
     assert_eq!(late.body["line_items"], json!([]));
@@ -492,11 +492,11 @@ async fn an_open_invoice_is_paid_once() {
     assert_eq!(refused.error(), want);
     app.drain().await;
     let types = receiver.types();
-    let told: Vec<_> = types
+    let of_invoices: Vec<_> = types
         .iter()
         .filter(|name| name.starts_with("invoice."))
         .collect();
-    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(of_invoices.len(), 3, "{of_invoices:?}");
     for name in ["invoice.created", "invoice.finalized", "invoice.paid"] {
         assert!(types.iter().any(|one| one == name), "{name}: {types:?}");
     }
@@ -828,7 +828,7 @@ async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_nev
     let body = window(&app);
     let origin = origin(&app, 1, None);
     let rest = interrupted(&app, &origin, &body).await;
-    // While it may still come about, nobody else gets the sessions.
+    // While it may still be created, no other invoice gets the sessions.
     assert_eq!(
         app.alice.post("/v1/invoices", body.clone()).await.status,
         503
@@ -963,7 +963,7 @@ async fn an_open_invoice_past_its_due_date_is_told_of_once() {
     act(&app.alice, &id, "finalize", json!({}))
         .await
         .expect(200);
-    let told = async || {
+    let overdue_events = async || {
         app.alice
             .get("/v1/events?type=invoice.overdue")
             .await
@@ -971,9 +971,9 @@ async fn an_open_invoice_past_its_due_date_is_told_of_once() {
             .len()
     };
     app.advance(30 * 86_400 - 60).await;
-    assert_eq!(told().await, 0);
+    assert_eq!(overdue_events().await, 0);
     app.advance(120).await;
-    assert_eq!(told().await, 1);
+    assert_eq!(overdue_events().await, 1);
     let overdue = app.alice.get("/v1/invoices?status=overdue").await;
     assert_eq!(overdue.ids(), std::slice::from_ref(&id));
     let change = json!({"due_date": app.in_minutes(10)});
@@ -982,9 +982,9 @@ async fn an_open_invoice_past_its_due_date_is_told_of_once() {
         .await
         .expect(200);
     app.advance(11 * 60).await;
-    assert_eq!(told().await, 2);
+    assert_eq!(overdue_events().await, 2);
     app.advance(86_400).await;
-    assert_eq!(told().await, 2);
+    assert_eq!(overdue_events().await, 2);
 }
 
 #[tokio::test]
@@ -1016,7 +1016,7 @@ async fn the_sessions_of_a_paid_invoice_are_paid() {
         .post(&format!("{path}/pay"), pay)
         .await
         .expect(200);
-    // What tells the sessions is lost; the sweeper finds it.
+    // The message that updates the sessions is lost; the sweeper finds them.
     app.running().lose_triggers().await.expect("lost");
     app.advance(180).await;
     let due = async |id: &str| {

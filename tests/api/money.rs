@@ -8,9 +8,9 @@ use shared::Id;
 use shared::Timestamp;
 use shared::models::fleet::Fleet;
 use shared::time::minutes;
-use tests::{Answer, Crew, Receiver, TestApp, with};
+use tests::{Crew, Receiver, TestApp, TestResponse, with};
 
-async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> Answer {
+async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> TestResponse {
     app.alice
         .post(&format!("/v1/invoices/{id}/{verb}"), body)
         .await
@@ -78,9 +78,9 @@ async fn nothing_is_due_on_the_sessions_of_a_paid_invoice() {
         assert_eq!(money_of(&app, session).await, (0, 1190));
     }
     assert_eq!(receiver.types(), ["service.failed", "service.succeeded"]);
-    let told = receiver.received()[1].event["data"]["object"].clone();
+    let charge = receiver.received()[1].event["data"]["object"].clone();
     assert_eq!(
-        (&told["amount"], &told["type"]),
+        (&charge["amount"], &charge["type"]),
         (&json!(1380), &json!("charge"))
     );
 }
@@ -303,8 +303,8 @@ async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_owed() {
     let crew = app.crew(&app.alice).await;
     let good = app.payment_method("tok_success", json!({})).await;
     let poor = app.payment_method("tok_declined", json!({})).await;
-    for (method, minutes, cancelled, owed, told) in [
-        // Nobody comes.
+    for (method, minutes, cancelled, due, event_type) in [
+        // The vehicle does not come.
         (&good, 60, false, 0, Some("service.succeeded")),
         (&poor, 60, false, 300, Some("service.failed")),
         // Too late to cancel, and early enough.
@@ -327,14 +327,14 @@ async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_owed() {
         sweep::handle(app.app()).await.expect("a sweep");
         app.drain().await;
         let shown = app.alice.get(&path).await.expect(200).body;
-        assert_eq!(shown["fee_due"], owed, "{shown}");
-        let heard = receiver.received();
-        let types: Vec<_> = heard[before..]
+        assert_eq!(shown["fee_due"], due, "{shown}");
+        let received = receiver.received();
+        let types: Vec<_> = received[before..]
             .iter()
             .map(|one| one.event["type"].as_str().expect("a type"))
             .collect();
-        assert_eq!(types, Vec::from_iter(told), "{shown}");
-        for one in &heard[before..] {
+        assert_eq!(types, Vec::from_iter(event_type), "{shown}");
+        for one in &received[before..] {
             let object = &one.event["data"]["object"];
             assert_eq!(
                 (&object["amount"], &object["fleet"]),

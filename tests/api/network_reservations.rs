@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::time::minutes;
 use tests::platform::{Connected, Received, fixture, send};
-use tests::{Answer, Crew, TestApp, with};
+use tests::{Crew, TestApp, TestResponse, with};
 
 pub const RESERVE: &str = "/2.2.1/commands/RESERVE_NOW";
 pub const CANCEL: &str = "/2.2.1/commands/CANCEL_RESERVATION";
@@ -90,7 +90,7 @@ impl Stage {
     }
 
     /// The network sends the result of a command.
-    pub async fn result(&self, command: &Received, result: &str) -> Answer {
+    pub async fn result(&self, command: &Received, result: &str) -> TestResponse {
         let url = command.body["response_url"].as_str().expect("an address");
         let body = json!({"result": result});
         let answer = send(&self.app, &self.cpo.token, "POST", url, Some(&body), &[]).await;

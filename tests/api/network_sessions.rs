@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared::Timestamp;
 use shared::time::{days, minutes, seconds};
 use tests::platform::{Connected, Received, cdr_of, fixture, manage, send, session_of};
-use tests::{Answer, Crew, TestApp, with};
+use tests::{Crew, TestApp, TestResponse, with};
 
 const PATH: &str = "/v1/charging_sessions";
 
@@ -96,7 +96,7 @@ impl Scene {
         )
     }
 
-    pub async fn stop(&self, session: &Value) -> Answer {
+    pub async fn stop(&self, session: &Value) -> TestResponse {
         let id = session["id"].as_str().expect("an id");
         let answer = self
             .app

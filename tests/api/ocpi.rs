@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use shared::time::{MINUTE, seconds};
 use tests::platform::{Connected, Platform, fixture, manage, send};
-use tests::{Answer, TestApp, with};
+use tests::{TestApp, TestResponse, with};
 
 /// The HTTP status and the status code of an answer in the envelope of OCPI.
 #[track_caller]
-fn codes(answer: &Answer) -> (u16, i64) {
+fn codes(answer: &TestResponse) -> (u16, i64) {
     assert!(answer.body["timestamp"].is_string(), "{}", answer.text);
     (
         answer.status,
@@ -1298,7 +1298,7 @@ mod tokens {
         app.drain().await;
     }
 
-    fn uids(answer: &Answer) -> Vec<String> {
+    fn uids(answer: &TestResponse) -> Vec<String> {
         let tokens = answer.body["data"].as_array().expect("tokens").iter();
         tokens
             .map(|one| one["uid"].as_str().expect("a uid").to_owned())
@@ -1998,8 +1998,8 @@ mod manage_networks {
             (&revoked["status"], &revoked["platform_informed"]),
             (&json!("revoked"), &json!(true))
         );
-        let told = cpo.platform.received("DELETE", "/2.2.1/credentials");
-        assert_eq!(told.len(), 1, "the platform was informed");
+        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        assert_eq!(sent.len(), 1, "the platform was informed");
         assert_eq!(tokens().await, (401, 2000));
         set("resume").await.expect_err("it is revoked");
         set("pull").await.expect_err("it is revoked");
@@ -2027,8 +2027,8 @@ mod manage_networks {
         // Its token is gone: the platform is not asked again.
         let again = manage(&app, revoke).await.expect("revoked before");
         assert!(again.get("platform_informed").is_none());
-        let told = cpo.platform.received("DELETE", "/2.2.1/credentials");
-        assert_eq!(told.len(), 1);
+        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        assert_eq!(sent.len(), 1);
     }
 
     #[tokio::test]
@@ -2046,8 +2046,8 @@ mod manage_networks {
         );
         let answer = cpo.send(&app, "GET", "/tokens", None).await;
         assert_eq!(codes(&answer), (401, 2000));
-        let told = cpo.platform.received("DELETE", "/2.2.1/credentials");
-        assert_eq!(told.len(), 0);
+        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        assert_eq!(sent.len(), 0);
     }
 
     #[tokio::test]

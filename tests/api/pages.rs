@@ -30,7 +30,7 @@ async fn the_way_back_is_the_way_forth() {
     for _ in 0..7 {
         app.alice.post("/v1/fleets", fleet()).await.expect(200);
     }
-    let url = |page: &tests::Answer, name: &str| page.body[name].as_str().map(str::to_owned);
+    let url = |page: &tests::TestResponse, name: &str| page.body[name].as_str().map(str::to_owned);
     let first = app.alice.get("/v1/fleets?limit=3").await.expect(200);
     assert_eq!(url(&first, "previous_page_url"), None);
     let second = app

@@ -13,7 +13,7 @@ use shared::{Id, Kind};
 use tests::player::Player;
 use tests::{Receiver, TestApp, fleet};
 
-use crate::reservations::{events, promised};
+use crate::reservations::{confirmed_at_one_station, events};
 
 #[tokio::test]
 async fn a_reservation_whose_schedule_was_lost_is_confirmed_all_the_same() {
@@ -118,7 +118,7 @@ async fn a_confirmation_is_told_once_though_every_trigger_on_its_way_was_lost() 
     functions::work(app.app(), &message)
         .await
         .expect("a confirmation");
-    // The event is in the table, and nobody has heard of it.
+    // The event is in the table, and was not delivered.
     app.running().lose_triggers().await.expect("lost");
     app.advance(3 * 60).await;
     assert_eq!(receiver.received().len(), 0);
@@ -182,9 +182,9 @@ async fn sweeping_what_was_not_lost_repeats_nothing() {
     assert_eq!(receiver.types(), ["fleet.created"; 3]);
 }
 
-/// Breaks the connectors of a station for a reservation that is promised one, and loses the message that says so.
+/// Breaks the connectors of a station that a reservation is confirmed on, and loses the message that says so.
 async fn broken_unheard(app: &TestApp) -> (String, String) {
-    let (path, station, made) = promised(app, 60).await;
+    let (path, station, made) = confirmed_at_one_station(app, 60).await;
     app.change_station(&station, json!({"status": "maintenance"}))
         .await;
     app.running().lose_messages().await.expect("lost");

@@ -3,7 +3,7 @@
 use functions::stream::sweep;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tests::{Answer, Crew, Receiver, TestApp, driver, fleet, with};
+use tests::{Crew, Receiver, TestApp, TestResponse, driver, fleet, with};
 
 /// The body of a report on the last hour.
 fn body(app: &TestApp, kind: &str, change: Value) -> Value {
@@ -13,7 +13,7 @@ fn body(app: &TestApp, kind: &str, change: Value) -> Value {
 }
 
 /// A report that has been made, as it is shown.
-async fn made(app: &TestApp, body: Value) -> Answer {
+async fn made(app: &TestApp, body: Value) -> TestResponse {
     let id = app.alice.post("/v1/reports", body).await.id();
     app.drain().await;
     let shown = app.alice.get(&format!("/v1/reports/{id}")).await;
@@ -22,7 +22,7 @@ async fn made(app: &TestApp, body: Value) -> Answer {
 }
 
 /// The file of a report, fetched without a key.
-async fn file(app: &TestApp, report: &Answer) -> Answer {
+async fn file(app: &TestApp, report: &TestResponse) -> TestResponse {
     let url = report.body["url"].as_str().expect("a link");
     app.anon.get(url).await.expect(200)
 }
@@ -436,7 +436,7 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     ];
     let station = app.station(json!({"pricing": pricing})).await;
     let before = app.now();
-    // The reservation is fulfilled, its fee owed, and the vehicle is full when a quarter of its time is over.
+    // The reservation is fulfilled, its fee due, and the vehicle is full when a quarter of its time is over.
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let reservation = with(app.reservation(&crew, 20), area);
     let reservation = app.alice.post("/v1/reservations", reservation).await.id();

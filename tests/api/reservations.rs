@@ -682,7 +682,7 @@ async fn a_summary_adds_up() {
 #[tokio::test]
 async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
     let app = TestApp::start().await;
-    let (_, station, made) = promised(&app, 60).await;
+    let (_, station, made) = confirmed_at_one_station(&app, 60).await;
     let only =
         json!([{"id": made["connector"], "power": 22.0, "status": "available", "type": "Type2"}]);
     app.change_station(&station, json!({"connectors": only}))
@@ -712,7 +712,7 @@ async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
 }
 
 /// A station alone in the world, and a reservation confirmed on it half an hour before its window.
-pub async fn promised(app: &TestApp, minutes: i64) -> (String, String, Value) {
+pub async fn confirmed_at_one_station(app: &TestApp, minutes: i64) -> (String, String, Value) {
     let crew = app.crew(&app.alice).await;
     let first = app.station(json!({})).await;
     let body = with(
@@ -749,10 +749,10 @@ pub async fn events(app: &TestApp, path: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_reservation_whose_connector_breaks_moves_to_another() {
     let app = TestApp::start().await;
-    let (path, first, made) = promised(&app, 60).await;
+    let (path, first, made) = confirmed_at_one_station(&app, 60).await;
     let elsewhere = json!({"location": {"latitude": 10.05, "longitude": 10.0}});
     let second = app.station(elsewhere).await;
-    // The connectors next to it are fine: only the one that was promised counts.
+    // The connectors next to it are fine: only the reserved one counts.
     let connector = |id: &str, status: &str| json!({"id": id, "power": 22.0, "status": status, "type": "Type2"});
     let other_broken = json!([connector("1", "available"), connector("2", "faulted")]);
     app.change_station(&first, json!({"connectors": other_broken}))
@@ -829,10 +829,10 @@ async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_no
     );
     let day_of = |one: &Value| one["reserved_start"].as_str().expect("a time")[..10].to_owned();
     assert!(day_of(&made) < day_of(&moved), "{moved}");
-    // Somebody else may have what it was promised first, as far as the calendars go.
+    // The calendars no longer hold what was reserved first.
     let connector = made["connector"].as_str().expect("a connector");
     let window = |name: &str| shared::Timestamp::parse(made[name].as_str().expect("a time"));
-    let promised = shared::window::Window {
+    let reserved = shared::window::Window {
         from: window("reserved_start").expect("a time"),
         until: window("reserved_end").expect("a time"),
     };
@@ -840,7 +840,7 @@ async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_no
         station: Id::from(station.as_str()),
         evse: connector.into(),
     };
-    let pages = promised.utc_days().map(|day| (owner.clone(), day));
+    let pages = reserved.utc_days().map(|day| (owner.clone(), day));
     let calendars = app.app().store.calendars(Mode::Test, pages.collect()).await;
     assert_eq!(calendars.expect("calendars").entries(&owner), []);
 }
@@ -848,7 +848,7 @@ async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_no
 #[tokio::test]
 async fn a_reservation_whose_station_closes_and_has_no_other_fails_and_owes_nothing() {
     let app = TestApp::start().await;
-    let (path, station, made) = promised(&app, 60).await;
+    let (path, station, made) = confirmed_at_one_station(&app, 60).await;
     app.change_station(&station, json!({"status": "maintenance"}))
         .await;
     app.drain().await;

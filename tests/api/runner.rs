@@ -49,7 +49,7 @@ async fn the_log_has_each_request_of_the_api_newest_first() {
             ])
         })
         .collect();
-    let id = |answer: &tests::Answer| answer.header("service-request-id").to_owned();
+    let id = |answer: &tests::TestResponse| answer.header("service-request-id").to_owned();
     assert_eq!(
         shown,
         [

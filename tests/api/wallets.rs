@@ -388,7 +388,7 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
     app.drain().await;
 }
 
-/// A provider that notes the keys it is asked to charge under, and ends the first charge so that nobody learns of it.
+/// A provider that notes the keys it is asked to charge under, and loses the response of the first charge.
 #[derive(Default)]
 struct Notes {
     keys: Mutex<Vec<String>>,

@@ -108,7 +108,7 @@ async fn every_secret_of_the_last_day_signs_and_the_eleventh_rotation_is_refused
     let made = app.alice.post("/v1/webhook_endpoints", body).await;
     let path = format!("/v1/webhook_endpoints/{}", made.id());
     let secret =
-        |answer: &tests::Answer| answer.body["secret"].as_str().expect("a secret").to_owned();
+        |answer: &tests::TestResponse| answer.body["secret"].as_str().expect("a secret").to_owned();
     let mut secrets = vec![secret(&made)];
     for _ in 0..10 {
         let rotated = app

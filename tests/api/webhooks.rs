@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use shared::ports::Message;
 use shared::store::client;
 use shared::{Id, Mode, Timestamp};
-use tests::{Answer, Client, Receiver, SLACK, TestApp, fleet, header, hmac, verify};
+use tests::{Client, Receiver, SLACK, TestApp, TestResponse, fleet, header, hmac, verify};
 
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
     let body = json!({"url": receiver.url, "enabled_events": events});
@@ -472,7 +472,7 @@ async fn all_rows(app: &TestApp) -> String {
 }
 
 /// A request with an idempotency key.
-async fn repeatable(client: &Client, path: &str, body: Value, key: &str) -> Answer {
+async fn repeatable(client: &Client, path: &str, body: Value, key: &str) -> TestResponse {
     let headers = [("idempotency-key", key)];
     client
         .send("POST", path, Some(body.to_string()), &headers)

@@ -119,7 +119,7 @@ async fn another_instance_learns_of_a_status_within_a_minute() {
     elsewhere.get("/v1/fleets").await.expect(200);
     app.set_account_status(&account_of(&app.alice), "closed")
         .await;
-    // At once where it was set, on the other instance when what it believes is a minute old.
+    // At once where it was set, on the other instance when its cached status is a minute old.
     child.get("/v1/fleets").await.expect(401);
     app.advance(60).await;
     elsewhere.get("/v1/fleets").await.expect(401);

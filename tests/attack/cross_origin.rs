@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use shared::time::minutes;
-use tests::{Answer, TestApp, fleet};
+use tests::{TestApp, TestResponse, fleet};
 
 /// A service on an embedded table, wherever the other tests have theirs.
 async fn start() -> TestApp {
@@ -84,7 +84,7 @@ async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
 }
 
 #[track_caller]
-fn assert_unreadable(answer: &Answer, told: &str) {
+fn assert_unreadable(answer: &TestResponse, told: &str) {
     let mut names = answer.headers.keys().map(|name| name.as_str());
     let granted = names.find(|name| name.starts_with("access-control-"));
     assert_eq!(granted, None, "{told}");

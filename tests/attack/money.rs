@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::ledger::Ledger;
-use tests::{Answer, Client, Crew, TestApp, fleet, with};
+use tests::{Client, Crew, TestApp, TestResponse, fleet, with};
 
 async fn start() -> (TestApp, Arc<Ledger>) {
     let (ledger, change) = Ledger::new();
@@ -21,7 +21,7 @@ fn top_up(amount: i64, method: &str) -> Value {
     json!({"amount": amount, "payment_method": method})
 }
 
-async fn keyed(client: &Client, path: &str, body: &Value, key: &str) -> Answer {
+async fn keyed(client: &Client, path: &str, body: &Value, key: &str) -> TestResponse {
     let headers = [("idempotency-key", key)];
     client
         .send("POST", path, Some(body.to_string()), &headers)
@@ -29,7 +29,7 @@ async fn keyed(client: &Client, path: &str, body: &Value, key: &str) -> Answer {
 }
 
 /// Sends so many requests at once.
-async fn at_once(times: usize, send: impl AsyncFn(usize) -> Answer) -> Vec<Answer> {
+async fn at_once(times: usize, send: impl AsyncFn(usize) -> TestResponse) -> Vec<TestResponse> {
     futures::future::join_all((0..times).map(|n| send(n))).await
 }
 
@@ -47,7 +47,7 @@ async fn transactions(app: &TestApp) -> Vec<Value> {
 }
 
 /// Says that the transaction shows the outcome, and invites nobody to pay twice.
-fn is_open(answer: &Answer) -> bool {
+fn is_open(answer: &TestResponse) -> bool {
     let message = answer.body["message"].as_str().unwrap_or_default();
     assert!(!message.contains("Try again"), "{message}");
     assert_eq!(answer.header("retry-after"), "");
@@ -213,7 +213,7 @@ async fn meanwhile(
     path: &str,
     key: Option<&str>,
     deed: impl AsyncFn(),
-) -> Answer {
+) -> TestResponse {
     let (to, body) = (
         format!("{path}/top_up"),
         top_up(900, &card(app, "tok_success").await),
@@ -324,7 +324,7 @@ async fn a_payment_method_that_is_deleted_meanwhile_is_charged_once() {
         ledger.release();
     });
     assert_eq!(answer.expect(200).body["wallet_balance"], 40);
-    // After a charge of which nobody learnt.
+    // After a charge whose response was lost.
     let two = card(&app, "tok_success").await;
     ledger.lose_answers(1);
     let cut = app.alice.post(&to, top_up(2, &two)).await;

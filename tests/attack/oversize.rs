@@ -289,13 +289,13 @@ fn failing(app: &TestApp, queue: Arc<Failures>, url: &str) -> App {
 fn row(
     app: &TestApp,
     kind: Kind,
-    announces: &str,
+    event: &str,
     object: Value,
 ) -> HashMap<String, serde_dynamo::AttributeValue> {
     let tenant = app.alice.tenant();
     let id = Id::new(kind, app.now());
     let json = json!({"pk": format!("{}#test#{id}", tenant.account), "sk": "#", "version": 1, "written": app.now(),
-        "events": [announces], "object": object, "internal": null});
+        "events": [event], "object": object, "internal": null});
     serde_dynamo::to_item(json).expect("a row")
 }
 

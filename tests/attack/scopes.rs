@@ -10,7 +10,7 @@ use shared::models::api_key::{Resource, Scope};
 use shared::models::event::EventType;
 use tests::contract::DOCUMENT;
 use tests::samples::{Sample, one_of_each, steady};
-use tests::{Answer, Client, Receiver, TestApp, driver, fleet, with};
+use tests::{Client, Receiver, TestApp, TestResponse, driver, fleet, with};
 
 /// The conditional scopes of the document, each with the test that shows what happens without it.
 const CONDITIONAL: &[(&str, &str)] = &[
@@ -79,7 +79,7 @@ async fn asked_by_sample(app: &TestApp, route: &Route, event: &Value) -> Vec<Sco
 }
 
 /// Sends a sample event's request with another key.
-async fn send(client: &Client, event: &Value) -> Answer {
+async fn send(client: &Client, event: &Value) -> TestResponse {
     let query = event["rawQueryString"].as_str().unwrap_or_default();
     let path = event["rawPath"].as_str().expect("a path");
     let path = match query {

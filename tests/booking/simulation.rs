@@ -229,19 +229,19 @@ impl<'a> Simulation<'a> {
         rows
     }
 
-    /// An EVSE breaks, or is repaired: every other time one that somebody is promised, if there is one.
+    /// An EVSE breaks, or is repaired: every other time one that is reserved, if there is one.
     async fn outage(&mut self) {
         let rows = self.open().await;
         let store = &self.test.app().store;
         let now = self.stage.clock.now();
-        let promised: Vec<_> = rows
+        let reserved: Vec<_> = rows
             .into_iter()
             .filter(|row| row.reserved_window(now).is_some())
             .map(|row| (row.object.charging_station, row.object.connector))
             .collect();
         let aimed = self
             .stage
-            .one_of(&promised)
+            .one_of(&reserved)
             .filter(|_| self.stage.dice.percent(50));
         let (id, connector) = aimed.unwrap_or((self.stage.one_of(&self.stations), None));
         let Some(id) = id else {
@@ -304,8 +304,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Fails when the connectors of an EVSE differ in their status, the station counts its free EVSEs wrongly, or somebody is
-    /// promised a connector that is out of order, and no other is sought soon.
+    /// Fails when the connectors of an EVSE differ in their status, the station counts its free EVSEs wrongly, or a
+    /// reserved connector is out of order, and no other is sought soon.
     async fn check_connectors(&mut self) {
         let rows = self.open().await;
         let store = &self.test.app().store;
@@ -330,7 +330,7 @@ impl<'a> Simulation<'a> {
             let connector = row.object.connector.as_deref().expect("its connector");
             assert!(
                 station.object.is_reservable(connector),
-                "seed {}: {:?} is promised {connector} of {station:?}",
+                "seed {}: {:?} is confirmed on {connector} of {station:?}",
                 self.stage.seed,
                 row.object
             );

@@ -350,7 +350,7 @@ impl World {
         self.stage.post("/v1/charging_sessions", body).await;
     }
 
-    /// Mostly nobody comes, and the fee is owed.
+    /// Mostly the vehicle does not come, and the fee is due.
     async fn reserve(&mut self) {
         let method = self.method();
         let soon = |count: i64| self.stage.app.now().plus(minutes(count));
@@ -913,14 +913,14 @@ impl World {
                     assert_eq!(fee, FEE, "seed {}: {one}", self.stage.seed);
                     Some(json!({"id": one["id"], "amount_due": due, "amount_paid": fee - due}))
                 }
-                // It found no connector: nothing is owed.
+                // It found no connector: nothing is due.
                 Some("failed") if one["fee_due"] == 0 => None,
                 _ => panic!("seed {}: {one}", self.stage.seed),
             });
         fees.collect()
     }
 
-    /// What sessions and reservations show as paid, what transactions tell, what the provider took and what the wallet holds agree.
+    /// What sessions and reservations show as paid, what transactions say, what the provider took and what the wallet holds agree.
     async fn check_transactions(
         &self,
         sessions: &[Value],

@@ -1,7 +1,7 @@
 //! A payment provider with faults that keeps books.
 //!
 //! It refuses, loses its answer, or takes longer than every time-out and charges only after it was asked several times more. It
-//! remembers idempotency keys for 24 hours, and every other one for longer, as Stripe promises. Up to two refunds of a charge
+//! remembers idempotency keys for 24 hours, and every other one for longer, as Stripe documents. Up to two refunds of a charge
 //! are declined. What it does it has another provider do, which has no faults: the simulated one, or Stripe.
 
 use std::collections::{BTreeMap, BTreeSet};

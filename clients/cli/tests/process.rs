@@ -1,4 +1,4 @@
-//! The executable against a server that answers as it is told: retries, exit codes, pages, and who gets to see keys.
+//! The executable against a server with scripted responses: retries, exit codes, pages, and who gets to see keys.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -27,18 +27,18 @@ impl Seen {
 /// What the server does with a request.
 enum Act {
     /// Answers with a status, headers and a body.
-    Answer(u16, &'static str, Value),
+    Respond(u16, &'static str, Value),
     /// Closes the connection without an answer.
     HangUp,
 }
 
 fn ok(body: Value) -> Act {
-    Act::Answer(200, "", body)
+    Act::Respond(200, "", body)
 }
 
 fn error(status: u16, kind: &str) -> Act {
     let body = json!({"object": "error", "type": kind, "message": "No.", "status": status, "request": "req_1"});
-    Act::Answer(status, "", body)
+    Act::Respond(status, "", body)
 }
 
 /// A server that does one act after the other, and answers 418 after the last.
@@ -61,7 +61,7 @@ impl Server {
                     continue;
                 };
                 noted.lock().expect("a lock").push(request);
-                if let Act::Answer(status, headers, body) =
+                if let Act::Respond(status, headers, body) =
                     acts.next().unwrap_or_else(|| error(418, "api_error"))
                 {
                     let body = body.to_string();
@@ -177,13 +177,13 @@ fn a_post_is_repeated_with_the_same_idempotency_key_until_it_succeeds() {
     let server = Server::start(vec![
         Act::HangUp,
         error(409, "idempotency_error"),
-        Act::Answer(
+        Act::Respond(
             429,
             "Retry-After: 0\r\n",
             json!({"type": "rate_limit_error"}),
         ),
         error(500, "api_error"),
-        Act::Answer(503, "Retry-After: 0\r\n", json!({"type": "api_error"})),
+        Act::Respond(503, "Retry-After: 0\r\n", json!({"type": "api_error"})),
         ok(json!({"id": "drv_1"})),
     ]);
     let output = Tool::new().run(&server, &[&CREATE[..], &["--get", "id"]].concat());
@@ -272,7 +272,7 @@ fn each_kind_of_failure_has_its_exit_code_and_refusals_are_not_repeated() {
 #[test]
 fn a_429_says_how_long_to_wait() {
     let server = Server::start(vec![
-        Act::Answer(429, "Retry-After: 1\r\n", json!({})),
+        Act::Respond(429, "Retry-After: 1\r\n", json!({})),
         ok(json!({"id": "drv_1"})),
     ]);
     let began = std::time::Instant::now();

@@ -5,7 +5,7 @@
 //! - The account has been `closed` for five minutes (`set-account-status`): then no instance of the service accepts its keys or
 //!   those of accounts below it any more, and the requests that were under way have ended.
 //! - Its sessions and reservations have ended, in both modes, because they hold stations that others use, and in live mode
-//!   its invoices are paid or void and its payments settled, because money is owed until then. Otherwise nothing is deleted,
+//!   its invoices are paid or void and its payments settled, because money is due until then. Otherwise nothing is deleted,
 //!   and the error names the objects. Test mode's invoices are deleted as they are.
 //!
 //! An erasure is a series of passes over the whole table: one that looks for what has not ended, and others that delete, until

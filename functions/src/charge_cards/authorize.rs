@@ -12,7 +12,7 @@ use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
 use shared::models::policy::Policy;
-use shared::ocpi::card::{CardContext, CardStanding, token_type};
+use shared::ocpi::card::{CardContext, CardValidity, token_type};
 use shared::ocpi::token::{AllowedType, Token, TokenType};
 use shared::origin::{Mode, Tenant};
 use shared::time::Timestamp;
@@ -20,7 +20,7 @@ use shared::window::Window;
 use shared::{App, Error, Id};
 
 use super::context;
-use super::tap::{CardUse, Found, Place, at};
+use super::tap::{CardUse, Place, TapOutcome, at};
 use crate::references;
 
 /// Where a card is to be used.
@@ -83,10 +83,10 @@ pub async fn authorize(
     let context = context::load(app, &tenant, &card).await?;
     row.update(context.token(&card, &context::issuer(app), now));
     let token = row.token;
-    match context.standing(&card, now) {
-        CardStanding::Blocked => return Ok(decided(token, AllowedType::Blocked)),
-        CardStanding::Expired => return Ok(decided(token, AllowedType::Expired)),
-        CardStanding::Valid => {}
+    match context.validity(&card, now) {
+        CardValidity::Blocked => return Ok(decided(token, AllowedType::Blocked)),
+        CardValidity::Expired => return Ok(decided(token, AllowedType::Expired)),
+        CardValidity::Valid => {}
     }
     let (station, named) = match whereabouts {
         Whereabouts::Station(station, named) => (station, named),
@@ -107,7 +107,7 @@ pub async fn authorize(
         let place = Place { station, evse };
         match at_place(app, &tenant, &card, &context, place, now).await? {
             AllowedType::Allowed => at_these.push(evse.clone()),
-            // What money says is told rather than that the place is wrong.
+            // NO_CREDIT says more to the driver than NOT_ALLOWED.
             AllowedType::NoCredit => allowed = AllowedType::NoCredit,
             _ => {}
         }
@@ -185,7 +185,7 @@ async fn at_place(
     place: Place<'_>,
     now: Timestamp,
 ) -> Result<AllowedType, Error> {
-    let Found::Use(one) = at(app, tenant, card, context, place, now).await? else {
+    let TapOutcome::Use(one) = at(app, tenant, card, context, place, now).await? else {
         return Ok(AllowedType::NotAllowed);
     };
     let CardUse {

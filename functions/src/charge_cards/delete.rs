@@ -1,4 +1,4 @@
-//! `DELETE /v1/charge_cards/{id}`: deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can
+//! `DELETE /v1/charge_cards/{id}`: deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can
 //! be used for a new card.
 
 use axum::extract::State;

@@ -35,7 +35,7 @@ pub const FUNCTION: Function = Function::worker(
 /// How many cards one message is for.
 const AT_A_TIME: usize = 100;
 
-/// How often a card is read again that somebody else changes in the meantime.
+/// How often a card is read again after a concurrent change.
 const TRIES: usize = 8;
 
 /// Brings the tokens up to date that depend on an object, after the given card.

@@ -68,7 +68,7 @@ pub struct CardUse {
 }
 
 /// Who charges when the card with this uid is held to a reader. The card may be blocked by now: energy that has flowed is billed.
-/// `None` for a card that is not one of ours or leads to nobody.
+/// `None` for a card that is not one of ours or has no driver that can charge there.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -94,16 +94,16 @@ pub async fn who_charges(
     let context = context::load(app, &tenant, &card).await?;
     let found = at(app, &tenant, &card, &context, place, now).await?;
     Ok(match found {
-        Found::Use(one) => Some(*one),
-        Found::Nobody | Found::Reserved => None,
+        TapOutcome::Use(one) => Some(*one),
+        TapOutcome::NoDriver | TapOutcome::Reserved => None,
     })
 }
 
-/// What became of a card at a reader.
-pub(super) enum Found {
+/// What a card at a reader leads to.
+pub(super) enum TapOutcome {
     Use(Box<CardUse>),
-    /// Nobody that the card leads to can charge there now.
-    Nobody,
+    /// No driver of the card can charge there now.
+    NoDriver,
     /// The EVSE is reserved for another vehicle.
     Reserved,
 }
@@ -116,7 +116,7 @@ pub(super) async fn at(
     context: &CardContext,
     place: Place<'_>,
     now: Timestamp,
-) -> Result<Found, Error> {
+) -> Result<TapOutcome, Error> {
     let evse = place.calendar();
     let vehicles = context.pairs().map(|pair| pair.vehicle.id.clone());
     let mut owners: Vec<CalendarOwner> = vehicles.map(CalendarOwner::Vehicle).collect();
@@ -131,7 +131,7 @@ pub(super) async fn at(
             continue;
         }
         if let Some(found) = by_reservation(app, tenant, card, &id, place).await? {
-            return Ok(Found::Use(Box::new(found)));
+            return Ok(TapOutcome::Use(Box::new(found)));
         }
     }
     let is_reserved = entries.iter().any(|entry| {
@@ -139,7 +139,7 @@ pub(super) async fn at(
         covers && entry.holder.is(Kind::Reservation)
     });
     if is_reserved {
-        return Ok(Found::Reserved);
+        return Ok(TapOutcome::Reserved);
     }
     let is_free = |vehicle: &Vehicle| {
         let calendar = CalendarOwner::Vehicle(vehicle.id.clone());
@@ -152,8 +152,8 @@ pub(super) async fn at(
     let mut pairs = context.pairs();
     let pair = pairs.find(|pair| place.fits(pair.vehicle) && is_free(pair.vehicle));
     Ok(match pair {
-        None => Found::Nobody,
-        Some(pair) => Found::Use(Box::new(CardUse {
+        None => TapOutcome::NoDriver,
+        Some(pair) => TapOutcome::Use(Box::new(CardUse {
             tenant: tenant.clone(),
             card: card.clone(),
             driver: pair.driver.clone(),

@@ -5,7 +5,7 @@
 //! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
 
 use shared::charging::calendar::CalendarOwner;
-use shared::charging::session::{HOLD, Outcome};
+use shared::charging::session::{CdrOutcome, HOLD};
 use shared::models::adjustment::Adjustment;
 use shared::models::charging_session::network::{LONGEST, START_PATIENCE};
 use shared::models::charging_session::{
@@ -18,7 +18,7 @@ use shared::ocpi::command::{CommandType, ResponseType};
 use shared::ocpi::party::PartyId;
 use shared::origin::{Origin, Tenant};
 use shared::ports::network::{
-    Answer, Network as _, Place, Rejection, StartRequest, StopRequest, Subject,
+    CommandStatus, Network as _, Place, Rejection, StartRequest, StopRequest, Subject,
 };
 use shared::store::UnitOfWork;
 use shared::store::calendars::CalendarHold;
@@ -30,7 +30,7 @@ use shared::{App, Error, Id};
 use super::end::fulfilled;
 use crate::networks::{operator, tokens};
 
-/// How often a session is read again that somebody else changes in the meantime.
+/// How often a session is read again after a concurrent change.
 const TRIES: usize = 5;
 
 /// Does what a session waits for, if it is due.
@@ -65,7 +65,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
             }
         }
         SessionStatus::Completed => {
-            if let Outcome::Adjusted(more) = row.close_without_cdr(origin.now) {
+            if let CdrOutcome::Adjusted(more) = row.close_without_cdr(origin.now) {
                 adjustment = Adjustment::of_session(&row, more, None, origin.now);
             }
         }
@@ -111,14 +111,16 @@ async fn start(
     };
     let answer = match operator::of_party(app, tenant.mode, party(network)?).await? {
         Some(operator) => operator.start(&request).await?,
-        None => Answer::Rejected(Rejection::NotSent),
+        None => CommandStatus::Rejected(Rejection::NotSent),
     };
     let reason = match answer {
-        Answer::Accepted | Answer::Pending { .. } => return Ok(()),
-        Answer::Rejected(Rejection::Refused | Rejection::Unknown | Rejection::NotSupported) => {
-            SessionFailedReason::NetworkRejected
+        CommandStatus::Accepted | CommandStatus::Pending { .. } => return Ok(()),
+        CommandStatus::Rejected(
+            Rejection::Refused | Rejection::Unknown | Rejection::NotSupported,
+        ) => SessionFailedReason::NetworkRejected,
+        CommandStatus::Rejected(Rejection::Failed | Rejection::NotSent) => {
+            SessionFailedReason::Other
         }
-        Answer::Rejected(Rejection::Failed | Rejection::NotSent) => SessionFailedReason::Other,
     };
     let now = app.now();
     update(app, tenant, &row.object.id, |row| {
@@ -346,7 +348,7 @@ async fn keep_hold(
     let taken = others.filter(|one| !is_ours(&one.holder) && now < one.window.until);
     let until = taken.map(|one| one.window.from).min();
     let until = until.map_or(next, |from| from.min(next));
-    // Where somebody else has the time already, there is nothing to keep.
+    // If the time is reserved for another vehicle, no entry is kept.
     let hold = (now < until).then_some(Window {
         until,
         ..wanted.window

@@ -8,7 +8,7 @@
 //! What an object belongs to is written in the transaction that changes the session, so that of two workers with the same object one has
 //! to begin again.
 
-use shared::charging::session::{CardSession, Outcome};
+use shared::charging::session::{CardSession, CdrOutcome};
 use shared::models::adjustment::Adjustment;
 use shared::models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
@@ -31,7 +31,7 @@ use crate::charge_cards::tap;
 use crate::networks::tokens::{self, Holder};
 use crate::references;
 
-/// How often an object is worked on again because somebody else changes its session in the meantime.
+/// How often an object is worked on again because its session was changed concurrently.
 const TRIES: usize = 5;
 
 /// How much earlier than the network's session ours was created at most, and by how much the beginning of a CDR differs
@@ -309,14 +309,14 @@ async fn apply(
         Said::Cdr(report) => {
             let outcome = row.take_cdr(report, now);
             match outcome {
-                Outcome::OtherCurrency => {
+                CdrOutcome::OtherCurrency => {
                     let why = "it bills in another currency than the session was billed in";
                     return unusable(app, object, why);
                 }
-                Outcome::Adjusted(more) => {
+                CdrOutcome::Adjusted(more) => {
                     adjustment = Adjustment::of_session(&row, more, Some(&report.billed.id), now);
                 }
-                Outcome::Priced | Outcome::Noted | Outcome::Known => {}
+                CdrOutcome::Priced | CdrOutcome::Noted | CdrOutcome::Known => {}
             }
             let check = row.object.price_check;
             if check != before.object.price_check && check.is_some_and(|check| check.is_mismatch())
@@ -325,7 +325,7 @@ async fn apply(
                 tracing::warn!(object.id = %row.object.id, party, check = ?check, "a network bills another price than its tariff's");
                 app.settings.metrics.price_mismatch(now);
             }
-            outcome != Outcome::Known
+            outcome != CdrOutcome::Known
         }
     };
     let is_matched = object.matched.is_some();

@@ -29,7 +29,7 @@ pub async fn handle(
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints
         .into_iter()
-        .filter(|endpoint| endpoint.wants(row.object.kind));
+        .filter(|endpoint| endpoint.subscribes_to(row.object.kind));
     let again: Deliveries = wanting
         .map(|endpoint| {
             let attempts = before.get(&endpoint.id).map_or(0, |one| one.attempts);

@@ -1,4 +1,4 @@
-//! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window, and of fees that reservations owe
+//! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window, and of reservation fees that are due
 //! since then, as far as no other invoice bills them.
 
 use shared::store::access::Rows;

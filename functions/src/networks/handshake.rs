@@ -8,7 +8,7 @@
 //! the versions of this service with token B meanwhile. If that fails, the network is revoked. If only the platform's answer is lost,
 //! the platform counts this service as registered: its operator has to issue a new token A.
 //!
-//! When an operator revokes a network, its platform is told with `DELETE credentials`, as far as it can be reached.
+//! When an operator revokes a network, its platform is notified with `DELETE credentials`, as far as it can be reached.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ use shared::origin::{Mode, Origin};
 use shared::store::networks::{operators, shared_origin};
 use shared::{App, Error, Id};
 
-/// How often a network is read again that somebody else changes in the meantime.
+/// How often a network is read again after a concurrent change.
 const TRIES: usize = 5;
 
 /// The credentials object of this service.
@@ -298,7 +298,7 @@ pub async fn set_status(
     Ok(network.object)
 }
 
-/// Whether the platform of a revoked network knows that it is.
+/// Whether the platform of a revoked network was notified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Notice {
     pub platform_informed: bool,

@@ -9,7 +9,7 @@ use shared::{App, Error, Id};
 use crate::ocpi::edge::Party;
 use crate::ocpi::reply::{Reply, Result as Replied};
 
-/// How often an object is read again that somebody else changes in the meantime.
+/// How often an object is read again after a concurrent change.
 const TRIES: usize = 8;
 
 /// Shows an object as it was received.
@@ -35,8 +35,8 @@ pub async fn store(
     Ok(store_from(app, party.mode, &party.network.id, id, change).await??)
 }
 
-/// Stores an object that came over a network. `change` says what becomes of the object that is stored, if any; it is asked again if
-/// somebody else changes the object in the meantime.
+/// Stores an object that came over a network. `change` says what becomes of the object that is stored, if any; it is called again after
+/// a concurrent change of the object.
 ///
 /// # Errors
 /// `Contended` if the object is changed all the time; `Unavailable` if DynamoDB cannot be reached. The inner result is that of

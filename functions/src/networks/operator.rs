@@ -14,8 +14,8 @@ use shared::ocpi_client::below;
 use shared::operation::{Operation, Simulation};
 use shared::origin::{Mode, Tenant};
 use shared::ports::network::{
-    Answer, CancelRequest, Network, Place, Rejection, ReserveRequest, StartRequest, StopRequest,
-    Subject,
+    CancelRequest, CommandStatus, Network, Place, Rejection, ReserveRequest, StartRequest,
+    StopRequest, Subject,
 };
 use shared::{App, Error, Id};
 
@@ -26,20 +26,20 @@ use super::commands::{self, Response};
 pub struct Simulated(Simulation);
 
 impl Network for Simulated {
-    fn start<'a>(&'a self, _: &'a StartRequest) -> BoxFuture<'a, Result<Answer, Error>> {
-        ready(Ok(Answer::Accepted)).boxed()
+    fn start<'a>(&'a self, _: &'a StartRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 
-    fn stop<'a>(&'a self, _: &'a StopRequest) -> BoxFuture<'a, Result<Answer, Error>> {
-        ready(Ok(Answer::Accepted)).boxed()
+    fn stop<'a>(&'a self, _: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 
-    fn reserve<'a>(&'a self, _: &'a ReserveRequest) -> BoxFuture<'a, Result<Answer, Error>> {
-        ready(Ok(Answer::Accepted)).boxed()
+    fn reserve<'a>(&'a self, _: &'a ReserveRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 
-    fn cancel<'a>(&'a self, _: &'a CancelRequest) -> BoxFuture<'a, Result<Answer, Error>> {
-        ready(Ok(Answer::Accepted)).boxed()
+    fn cancel<'a>(&'a self, _: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
     }
 }
 
@@ -51,7 +51,7 @@ pub struct Ocpi<'a> {
 }
 
 impl Ocpi<'_> {
-    async fn send(&self, command: Command, subject: &Subject) -> Result<Answer, Error> {
+    async fn send(&self, command: Command, subject: &Subject) -> Result<CommandStatus, Error> {
         let sent = commands::send(
             self.app,
             &self.network,
@@ -60,16 +60,16 @@ impl Ocpi<'_> {
             subject.clone(),
         );
         let sent = sent.await?;
-        let rejected = |why| Ok(Answer::Rejected(why));
+        let rejected = |why| Ok(CommandStatus::Rejected(why));
         match sent.response {
-            Response::Accepted => Ok(Answer::Pending {
+            Response::Accepted => Ok(CommandStatus::Pending {
                 command: sent.id,
                 until: sent.deadline,
             }),
             // Whether the command has its effect is not known, as if its result were late.
             Response::Unknown(why) => {
                 tracing::warn!(command.id = %sent.id, error = why, "a network did not respond to a command");
-                Ok(Answer::Pending {
+                Ok(CommandStatus::Pending {
                     command: sent.id,
                     until: sent.deadline,
                 })
@@ -90,7 +90,10 @@ impl Ocpi<'_> {
 }
 
 impl Network for Ocpi<'_> {
-    fn start<'a>(&'a self, request: &'a StartRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+    fn start<'a>(
+        &'a self,
+        request: &'a StartRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
         let Place {
             location_id,
             evse_uid,
@@ -106,14 +109,17 @@ impl Network for Ocpi<'_> {
         self.send(command, &request.subject).boxed()
     }
 
-    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
         let command = Command::StopSession {
             session_id: request.session_id.clone(),
         };
         self.send(command, &request.subject).boxed()
     }
 
-    fn reserve<'a>(&'a self, request: &'a ReserveRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+    fn reserve<'a>(
+        &'a self,
+        request: &'a ReserveRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
         let Place {
             location_id,
             evse_uid,
@@ -130,7 +136,10 @@ impl Network for Ocpi<'_> {
         self.send(command, &request.subject).boxed()
     }
 
-    fn cancel<'a>(&'a self, request: &'a CancelRequest) -> BoxFuture<'a, Result<Answer, Error>> {
+    fn cancel<'a>(
+        &'a self,
+        request: &'a CancelRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
         let command = Command::CancelReservation {
             reservation_id: request.reservation_id.clone(),
         };

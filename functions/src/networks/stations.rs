@@ -25,15 +25,15 @@ use shared::origin::{Mode, Origin};
 use shared::store::networks::{ReceivedObject, shared_origin};
 use shared::{App, Error};
 
-/// How often a location is read again that somebody else changes in the meantime.
+/// How often a location is read again after a concurrent change.
 const TRIES: usize = 10;
 
 /// What becomes of the stored location, if there is one.
-pub type Change<'a> = &'a (dyn Fn(Option<&Value>) -> Result<Update, Refusal> + Sync);
+pub type LocationChange<'a> = &'a (dyn Fn(Option<&Value>) -> Result<Update, Refusal> + Sync);
 
 /// What was stored.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct StoredLocation {
     pub update: Update,
     /// Why the location could not become a station.
     pub unusable: Option<String>,
@@ -55,8 +55,8 @@ pub async fn store(
     mode: Mode,
     network: &Network,
     id: &ObjectId,
-    change: Change<'_>,
-) -> Result<Result<Outcome, Refusal>, Error> {
+    change: LocationChange<'_>,
+) -> Result<Result<StoredLocation, Refusal>, Error> {
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {
         let present = present(app, mode, id).await?;
@@ -66,10 +66,10 @@ pub async fn store(
         };
         let (Update::New(object) | Update::Changed(object)) = &update else {
             let unusable = None;
-            return Ok(Ok(Outcome { update, unusable }));
+            return Ok(Ok(StoredLocation { update, unusable }));
         };
         match write(app, &origin, network, id, present, object).await {
-            Ok(Ok(unusable)) => return Ok(Ok(Outcome { update, unusable })),
+            Ok(Ok(unusable)) => return Ok(Ok(StoredLocation { update, unusable })),
             Ok(Err(refusal)) => return Ok(Err(refusal)),
             Err(Error::Contended) => {}
             Err(error) => return Err(error),

@@ -260,7 +260,7 @@ pub(super) async fn record_failure(
         tx.release(&row).await?;
     }
     match tx.commit_without_response().await {
-        // Somebody changed the reservation meanwhile, and that change has its own attempt; or only a calendar that has to
+        // The reservation was changed meanwhile, and that change has its own attempt; or only a calendar that has to
         // give time back, and then it is tried again.
         Err(Error::Contended) => Ok(!lost),
         Err(error) => Err(error),

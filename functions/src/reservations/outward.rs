@@ -11,14 +11,14 @@ use shared::models::reservation::outward::{OutwardReservation, OutwardState};
 use shared::models::stored::Stored;
 use shared::ocpi::command::ResultType;
 use shared::origin::{Origin, Tenant};
-use shared::ports::network::{Answer, CancelRequest, ReserveRequest, Subject};
+use shared::ports::network::{CancelRequest, CommandStatus, ReserveRequest, Subject};
 use shared::store::networks::SentCommand;
 use shared::{App, Error, Id};
 
 use crate::charge_cards;
 use crate::networks::operator;
 
-/// How often a reservation is read again that somebody else changes in the meantime.
+/// How often a reservation is read again after a concurrent change.
 const TRIES: usize = 8;
 
 /// Takes the next step of a reservation at its network: sends it, or looks what became of it.
@@ -78,15 +78,15 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     };
     let (id, now) = (row.object.id.clone(), app.now());
     let noted = match answer {
-        Some(Answer::Accepted) => {
+        Some(CommandStatus::Accepted) => {
             row.accept_outward(None, now);
             save(app, tenant, &mut row).await
         }
-        Some(Answer::Pending { command, .. }) => {
+        Some(CommandStatus::Pending { command, .. }) => {
             row.await_outward(command, now);
             save(app, tenant, &mut row).await
         }
-        Some(Answer::Rejected(why)) => {
+        Some(CommandStatus::Rejected(why)) => {
             tracing::info!(object.id = %id, ?why, "a network refuses a reservation");
             row.refuse_outward(now);
             save(app, tenant, &mut row).await
@@ -155,35 +155,35 @@ async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     };
     let now = app.now();
     match (result(sent.as_ref()), until) {
-        (Outcome::Kept, Some(_)) => row.accept_outward(command, now),
-        (Outcome::Refused, _) => row.refuse_outward(now),
+        (ReserveNowOutcome::Kept, Some(_)) => row.accept_outward(command, now),
+        (ReserveNowOutcome::Refused, _) => row.refuse_outward(now),
         // A result that is lost counts as a refusal; the relay cancels what the network may have kept.
-        (Outcome::Open, Some(until)) if until <= now => row.refuse_outward(now),
-        (Outcome::Open, _) | (Outcome::Kept, None) => return Ok(()),
+        (ReserveNowOutcome::Open, Some(until)) if until <= now => row.refuse_outward(now),
+        (ReserveNowOutcome::Open, _) | (ReserveNowOutcome::Kept, None) => return Ok(()),
     }
     save(app, tenant, &mut row).await
 }
 
 /// What the results of a RESERVE_NOW say.
-enum Outcome {
+enum ReserveNowOutcome {
     Open,
     Kept,
     Refused,
 }
 
-fn result(sent: Option<&SentCommand>) -> Outcome {
+fn result(sent: Option<&SentCommand>) -> ReserveNowOutcome {
     let Some(sent) = sent else {
-        return Outcome::Open;
+        return ReserveNowOutcome::Open;
     };
     // A network may end a reservation that it has kept.
     let ended = |result: &ResultType| *result == ResultType::CanceledReservation;
     if sent.results.iter().any(|one| ended(&one.result)) {
-        return Outcome::Refused;
+        return ReserveNowOutcome::Refused;
     }
     match sent.result() {
-        None | Some(ResultType::Timeout) => Outcome::Open,
-        Some(ResultType::Accepted) => Outcome::Kept,
-        Some(_) => Outcome::Refused,
+        None | Some(ResultType::Timeout) => ReserveNowOutcome::Open,
+        Some(ResultType::Accepted) => ReserveNowOutcome::Kept,
+        Some(_) => ReserveNowOutcome::Refused,
     }
 }
 

@@ -4,7 +4,7 @@
 //! Keys are rotated in three steps (`shared::encryption`): `old,new`, `new,old`, and `new` when no row needs the old key any more.
 //! This function does what lies between the second and the third: it reads the whole table and encrypts anew what the old key
 //! has encrypted, the secrets of webhook endpoints, the tokens of charging networks, and the stored responses that contain
-//! secrets. It can be invoked as often as one likes, also while requests go on.
+//! secrets. It can be invoked any number of times, also while requests are served.
 //!
 //! One invocation reads for ten minutes at most; while it answers `running`, it is invoked again with the cursor that it
 //! returned.
@@ -62,7 +62,7 @@ pub struct Cursor {
 
 /// What all invocations have done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Answer {
+pub struct ReencryptionProgress {
     pub status: ReencryptionStatus,
     #[serde(flatten)]
     pub done: Reencrypted,
@@ -82,11 +82,11 @@ pub enum ReencryptionStatus {
 ///
 /// # Errors
 /// `Internal` if the function has no keys; `Unavailable` if DynamoDB cannot be reached.
-pub async fn handle(app: &App, reencrypt: Reencrypt) -> Result<Answer, Error> {
+pub async fn handle(app: &App, reencrypt: Reencrypt) -> Result<ReencryptionProgress, Error> {
     function_scope::within(NAME, read_pages(app, reencrypt)).await
 }
 
-async fn read_pages(app: &App, reencrypt: Reencrypt) -> Result<Answer, Error> {
+async fn read_pages(app: &App, reencrypt: Reencrypt) -> Result<ReencryptionProgress, Error> {
     let Cursor { mut pass, mut done } = reencrypt.cursor.unwrap_or_default();
     let (mut budget, limit) = (Budget::new(reencrypt.max_pages), reencrypt.rows_per_page);
     while !pass.is_finished() {
@@ -95,7 +95,7 @@ async fn read_pages(app: &App, reencrypt: Reencrypt) -> Result<Answer, Error> {
                 pass,
                 done: done.clone(),
             };
-            return Ok(Answer {
+            return Ok(ReencryptionProgress {
                 status: ReencryptionStatus::Running,
                 done,
                 cursor: Some(cursor),
@@ -103,7 +103,7 @@ async fn read_pages(app: &App, reencrypt: Reencrypt) -> Result<Answer, Error> {
         }
         pass = app.store.reencrypt_next(&pass, &mut done, limit).await?;
     }
-    Ok(Answer {
+    Ok(ReencryptionProgress {
         status: ReencryptionStatus::Succeeded,
         done,
         cursor: None,

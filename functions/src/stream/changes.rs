@@ -176,7 +176,7 @@ async fn work_on(app: &App, change: &StreamRecord) -> Result<()> {
     if changes_tokens(&id, change) {
         refresh_tokens(app, &tenant, &id).await?;
     }
-    announce(app, &tenant, &id, change).await
+    write_events(app, &tenant, &id, change).await
 }
 
 /// The members of an object that the tokens of charge cards depend on.
@@ -267,7 +267,7 @@ fn read<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Result<Optio
 }
 
 /// Writes the events a change stands for, each with the deliveries it needs.
-async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) -> Result<()> {
+async fn write_events(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) -> Result<()> {
     let (Some(new), old) = (&change.new, &change.old) else {
         return Ok(());
     };
@@ -280,8 +280,8 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
     if before == Some(version) {
         return Ok(());
     }
-    let announced: Vec<EventType> = read(new, "events")?.unwrap_or_default();
-    if announced.is_empty() {
+    let events: Vec<EventType> = read(new, "events")?.unwrap_or_default();
+    if events.is_empty() {
         return Ok(());
     }
     let Some(object) = shown(id, new)? else {
@@ -309,7 +309,7 @@ async fn announce(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) ->
         at,
         version: app.edge.keys.version(&app.store, tenant, app.now()).await?,
     };
-    for kind in announced {
+    for kind in events {
         let event = Event::of(
             kind,
             tenant,
@@ -367,7 +367,7 @@ async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<Deliver
     let first = Delivery::waiting(0, event.created);
     let wanting = endpoints
         .into_iter()
-        .filter(|endpoint| endpoint.wants(event.kind));
+        .filter(|endpoint| endpoint.subscribes_to(event.kind));
     Ok(wanting
         .map(|endpoint| (endpoint.id, first.clone()))
         .collect())

@@ -129,11 +129,11 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
 /** The conditions of the template, and whether the props fulfil them: a value that is known only later cannot decide one. */
 function conditions(props: FleetChargingProps): Record<string, boolean> {
   return {
-    OwnDomain: props.domain !== undefined,
-    OwnKey: props.encryptionKey !== undefined,
-    Paid: props.stripeSecret !== undefined,
-    Told: props.alarmTopic !== undefined,
-    Gradual: props.canary !== undefined && props.canary !== "AllAtOnce",
+    HasDomain: props.domain !== undefined,
+    HasKey: props.encryptionKey !== undefined,
+    HasStripe: props.stripeSecret !== undefined,
+    HasAlarmTopic: props.alarmTopic !== undefined,
+    HasCanary: props.canary !== undefined && props.canary !== "AllAtOnce",
     ConsoleAllowed: props.console !== undefined,
     ConsoleHosted: props.console === "cloudfront",
   };

@@ -138,7 +138,7 @@ test("constructs of the same app can be props, although their names are known on
     alarmTopic: new Topic(stack, "Topic"),
     stripeSecret: new Secret(stack, "Stripe"),
   }));
-  for (const name of ["OwnDomain", "OwnKey", "Paid", "Told", "Gradual"]) {
+  for (const name of ["HasDomain", "HasKey", "HasStripe", "HasAlarmTopic", "HasCanary"]) {
     template.hasCondition(name, { "Fn::Equals": ["true", "true"] });
   }
   const handed = root.Resources["PaymentsStack"]?.Properties["Parameters"] as Record<string, unknown>;
@@ -149,7 +149,7 @@ test("constructs of the same app can be props, although their names are known on
 
 test("the template's conditions do not hold without the props", () => {
   const { template } = synthesized();
-  for (const name of ["OwnDomain", "OwnKey", "Paid", "Told", "Gradual"]) {
+  for (const name of ["HasDomain", "HasKey", "HasStripe", "HasAlarmTopic", "HasCanary"]) {
     template.hasCondition(name, { "Fn::Equals": ["false", "true"] });
   }
 });

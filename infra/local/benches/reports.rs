@@ -227,7 +227,7 @@ async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_
     );
 }
 
-/// Kilobytes; 0 where the system does not tell.
+/// Kilobytes; 0 where the system does not say.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use functions::accounts::erase::{self, Erased};
 use functions::accounts::export::{self, Exported};
 use functions::accounts::set_status;
-use functions::secrets::reencrypt::{self, Answer};
+use functions::secrets::reencrypt::{self, ReencryptionProgress};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shared::error::Error;
@@ -84,7 +84,7 @@ async fn reencrypt_secrets(
     State(app): State<App>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Answer>, Response> {
+) -> Result<Json<ReencryptionProgress>, Response> {
     let done = async { reencrypt::handle(&app, read(&headers, &body)?).await };
     done.await.map(Json).map_err(|error| shown(&app, &error))
 }

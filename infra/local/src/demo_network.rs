@@ -2,7 +2,7 @@
 //!
 //! Its clock is that of the service, and moving the clock waits until it has sent what fell due. Everything else between the two is
 //! OCPI. At the first start the service registers with it as an operator would have it (`connect`). The network's state, the
-//! registration included, is in the data folder; at a later start it tells the service its new address and token (PUT of the
+//! registration included, is in the data folder; at a later start it sends the service its new address and token (PUT of the
 //! credentials).
 
 use std::io::Write as _;
@@ -26,7 +26,7 @@ pub const ROUTE: &str = "/_local/network";
 /// The file of the network's state.
 const FILE: &str = "network.json";
 
-/// Starts the network. Nothing is exchanged with it yet. `tells` is whether its log goes to standard output, and `by_itself` whether
+/// Starts the network. Nothing is exchanged with it yet. `prints` is whether its log goes to standard output, and `by_itself` whether
 /// it does what falls due without being asked.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ const FILE: &str = "network.json";
 pub async fn start(
     folder: &Folder,
     clock: Arc<LocalClock>,
-    tells: bool,
+    prints: bool,
     by_itself: bool,
 ) -> Result<Cpo> {
     let options = cpo::Options {
@@ -42,8 +42,8 @@ pub async fn start(
         file: folder.path().map(|folder| folder.join(FILE)),
         clock: Arc::new(move || clock.now().into()),
         report: Arc::new(move |line| {
-            if tells {
-                tell(line);
+            if prints {
+                print(line);
             }
         }),
         by_itself,
@@ -53,7 +53,7 @@ pub async fn start(
         .map_err(|why| Error::internal(format!("--network: {why}")))
 }
 
-fn tell(line: &Line) {
+fn print(line: &Line) {
     // Without standard output there is nobody to read it.
     drop(writeln!(
         std::io::stdout(),

@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// Tells the engine that there may be something to do.
+    /// Notifies the engine that there may be something to do.
     pub fn nudge(&self) {
         self.nudged.notify_one();
     }

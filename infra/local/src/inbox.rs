@@ -20,7 +20,7 @@ const KEPT: usize = 100;
 pub struct Inbox {
     clock: Arc<dyn Clock>,
     /// Whether each delivery is reported on standard output.
-    tells: bool,
+    prints: bool,
     kept: Mutex<VecDeque<Delivery>>,
 }
 
@@ -39,10 +39,10 @@ pub struct Deliveries {
 }
 
 impl Inbox {
-    pub fn new(clock: Arc<dyn Clock>, tells: bool) -> Self {
+    pub fn new(clock: Arc<dyn Clock>, prints: bool) -> Self {
         Self {
             clock,
-            tells,
+            prints,
             kept: Mutex::default(),
         }
     }
@@ -72,9 +72,9 @@ pub async fn receive(
         headers: headers.collect(),
         body,
     };
-    if inbox.tells {
+    if inbox.prints {
         delivery
-            .tell()
+            .print()
             .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     }
     let mut kept = inbox.kept();
@@ -91,7 +91,7 @@ pub async fn list(State(inbox): State<Arc<Inbox>>) -> Json<Deliveries> {
 
 impl Delivery {
     /// One line about it.
-    fn tell(&self) -> std::io::Result<()> {
+    fn print(&self) -> std::io::Result<()> {
         let event: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
         let said = |name: &str| event[name].as_str().unwrap_or("?").to_owned();
         let signature = self.headers.get("service-signature");

@@ -365,10 +365,10 @@ impl Running {
 
         let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
         let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
-        let tells = !options.json && !options.by_hand;
+        let prints = !options.json && !options.by_hand;
         let network = match options.network {
             true => {
-                Some(demo_network::start(&folder, clock.clone(), tells, !options.by_hand).await?)
+                Some(demo_network::start(&folder, clock.clone(), prints, !options.by_hand).await?)
             }
             false => None,
         };
@@ -600,7 +600,7 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
         .fallback_service(service)
 }
 
-/// Tells the engine that a request may have left something to do.
+/// Notifies the engine that a request may have left something to do.
 async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> HttpResponse {
     let reads = request.method().is_safe();
     let response = next.run(request).await;

@@ -223,11 +223,11 @@ async fn all_that_falls_due_while_the_time_is_moved_is_done_at_its_moment() {
         assert_eq!(received.len(), expected);
         for one in received {
             let moment = |time: &Value| time.as_str().and_then(|time| Timestamp::parse(time).ok());
-            let told = moment(&one["received"]).expect("a time");
+            let received = moment(&one["received"]).expect("a time");
             let event: Value =
                 serde_json::from_str(one["body"].as_str().expect("a body")).expect("JSON");
             let confirmed = moment(&event["created"]).expect("a time");
-            assert!(told.since(confirmed) < MINUTE, "{one:#}");
+            assert!(received.since(confirmed) < MINUTE, "{one:#}");
         }
     }
     process.kill();
@@ -291,7 +291,7 @@ async fn a_request_cut_off_by_a_kill_is_repeated_without_being_done_twice() {
                 let answer = client
                     .try_post("/v1/fleets", fleet(), &[("idempotency-key", &key)])
                     .await;
-                sent.push((key, answer.as_ref().map(tests::Answer::id)));
+                sent.push((key, answer.as_ref().map(tests::TestResponse::id)));
                 if answer.is_none() {
                     break;
                 }
@@ -339,7 +339,7 @@ async fn webhooks_go_over_tls_to_whom_the_system_trusts_and_to_nobody_else() {
     std::fs::write(&trusted, &known.certificate).expect("a file");
     let (known, stranger) = (Receiver::behind(known), Receiver::behind(stranger));
     let process = Process::start_with(&folder, |command| command.env("SSL_CERT_FILE", &trusted));
-    let mut told = Vec::new();
+    let mut tests = Vec::new();
     for receiver in [&known, &stranger] {
         let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
         let endpoint = process.client.post("/v1/webhook_endpoints", hook).await;
@@ -353,14 +353,14 @@ async fn webhooks_go_over_tls_to_whom_the_system_trusts_and_to_nobody_else() {
         process.advance(1).await;
         let tried = process.client.get(&format!("{path}/deliveries")).await;
         let tried = tried.expect(200).body["data"][0].clone();
-        told.push((endpoint, tried));
+        tests.push((endpoint, tried));
     }
-    let (endpoint, tried) = &told[0];
+    let (endpoint, tried) = &tests[0];
     assert_eq!(tried["response_status"], 200, "{tried:#}");
     assert_eq!(known.types(), ["ping"]);
     let secret = endpoint["secret"].as_str().expect("a secret");
     verify(&known.received()[0], secret);
-    let (_, tried) = &told[1];
+    let (_, tried) = &tests[1];
     assert_eq!(tried["response_status"], Value::Null, "{tried:#}");
     let why = tried["response"].as_str().expect("a reason");
     assert!(why.contains("certificate"), "{why}");
@@ -465,8 +465,8 @@ async fn endpoints_that_hang_delay_neither_other_deliveries_nor_the_clock() {
     let count = moved["deliveries_in_flight"].as_u64().expect("a number");
     assert!((1..=20).contains(&count), "{moved}");
     let message = moved["message"].as_str().expect("an explanation");
-    let told = format!("{count} webhook deliveries to {count} endpoints");
-    assert!(message.contains(&told), "{message}");
+    let counts = format!("{count} webhook deliveries to {count} endpoints");
+    assert!(message.contains(&counts), "{message}");
     // The clock is where it should be, and a delivery that is answered is waited for.
     send(&accounts[2], "/v1/fleets", fleet()).await;
     let moved = process.advance(60).await;
@@ -991,13 +991,13 @@ async fn the_readme_leads_from_a_reservation_to_its_bill() {
         !out.contains(r#""object":"error""#) && !err.contains(r#""object":"error""#),
         "{out}\n{err}"
     );
-    for told in [
+    for part in [
         r#""status":"confirmed""#,
         "service-signature",
         r#""status":"paid""#,
         "amount",
     ] {
-        assert!(out.contains(told), "{told}: {out}\n{err}");
+        assert!(out.contains(part), "{part}: {out}\n{err}");
     }
     process.kill();
 }

@@ -24,7 +24,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How long a connection may take to come about.
+/// How long opening a connection may take.
 const CONNECT: Duration = Duration::from_millis(800);
 
 /// How much of the page at an address's root is read.

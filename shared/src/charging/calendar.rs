@@ -8,7 +8,7 @@
 //! Life cycle. A confirmation books the reserved window in the calendars of the EVSE and of the vehicle. A rematch moves the
 //! entries to another EVSE or another window. The entries are removed when the reservation is cancelled, expires, fails or
 //! is completed. A session books the time from its start to its next action, books more
-//! while the vehicle stays plugged in, and gives up what is left when it ends. Documents are deleted a week after their day
+//! while the vehicle stays plugged in, and releases what is left when it ends. Documents are deleted a week after their day
 //! (TTL), so entries in the past need not be removed.
 //!
 //! Invariants.

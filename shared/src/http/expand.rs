@@ -264,7 +264,7 @@ pub async fn expand(
     };
     let tops = shown_objects(answer);
     let tops = tops.into_iter().map(|object| &*object).collect();
-    found.gather(Sources::Answer(tops), wanted).await?;
+    found.gather(Sources::Response(tops), wanted).await?;
     let objects = found.objects;
     for top in shown_objects(answer) {
         put_in(top, wanted, &objects);
@@ -331,7 +331,7 @@ struct Expanded {
 /// Objects in which ids are looked for.
 enum Sources<'a> {
     /// Those of the answer itself.
-    Answer(Vec<&'a Value>),
+    Response(Vec<&'a Value>),
     /// Those that were read for the level above, each with how often it will be shown.
     Read(BTreeMap<Id, usize>),
 }
@@ -348,7 +348,7 @@ impl Expansion<'_> {
                 let pointer = pointer(member);
                 let mut ids = BTreeMap::new();
                 match &sources {
-                    Sources::Answer(objects) => {
+                    Sources::Response(objects) => {
                         for object in objects {
                             collect(object.pointer(&pointer), *kind, 1, &mut ids);
                         }

@@ -241,7 +241,7 @@ impl ChargeCard {
         Ok(card)
     }
 
-    /// The app card of a driver: always the same one, so that it can be made by whoever needs it first. No event tells of it.
+    /// The app card of a driver: always the same one, so that it can be made by whoever needs it first. No event is sent for it.
     pub fn of_app(driver: &Driver, now: Timestamp) -> Stored<Self> {
         let id = Self::app_card_of(driver);
         let digest = Sha256::digest(id.as_str());

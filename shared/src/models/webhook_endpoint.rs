@@ -318,7 +318,7 @@ impl WebhookEndpoint {
     }
 
     /// Whether events of this type are delivered here.
-    pub fn wants(&self, kind: EventType) -> bool {
+    pub fn subscribes_to(&self, kind: EventType) -> bool {
         self.status == EndpointStatus::Enabled
             && self.enabled_events.iter().any(|wanted| match wanted {
                 Subscription::All => true,
@@ -558,12 +558,12 @@ mod tests {
             Targets::Public,
         )
         .unwrap();
-        assert!(some.wants(EventType::ReservationConfirmed));
-        assert!(!some.wants(EventType::FleetCreated));
+        assert!(some.subscribes_to(EventType::ReservationConfirmed));
+        assert!(!some.subscribes_to(EventType::FleetCreated));
         some.disable(DisabledReason::Gone, Timestamp::from_unix_millis(1));
         some.disable(DisabledReason::Failing, Timestamp::from_unix_millis(2));
         assert_eq!(some.disabled_reason, Some(DisabledReason::Gone));
-        assert!(!some.wants(EventType::ReservationConfirmed));
+        assert!(!some.subscribes_to(EventType::ReservationConfirmed));
         assert!(endpoint("https://fleet.example/", &[], Targets::Public).is_err());
     }
 

@@ -46,7 +46,7 @@ pub struct Pair<'a> {
 
 /// Whether a card may be used, wherever that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CardStanding {
+pub enum CardValidity {
     Valid,
     /// The card is blocked or lost, or something that it needs is not active.
     Blocked,
@@ -87,15 +87,15 @@ impl CardContext {
     }
 
     /// Whether the card may be used.
-    pub fn standing(&self, card: &ChargeCard, now: Timestamp) -> CardStanding {
+    pub fn validity(&self, card: &ChargeCard, now: Timestamp) -> CardValidity {
         match card.status {
-            CardStatus::Blocked | CardStatus::Lost => return CardStanding::Blocked,
+            CardStatus::Blocked | CardStatus::Lost => return CardValidity::Blocked,
             CardStatus::Active | CardStatus::Expired => {}
         }
         if card.has_expired(now) {
-            return CardStanding::Expired;
+            return CardValidity::Expired;
         }
-        let leads_to_somebody = match (card.kind, self.named_driver(card)) {
+        let is_usable = match (card.kind, self.named_driver(card)) {
             // The request that starts a session names the vehicle.
             (CardType::App, Some(driver)) => {
                 let (of_driver, of_vehicles) = (&driver.fleets, &self.vehicles);
@@ -110,13 +110,13 @@ impl CardContext {
                 self.pairs().next().is_some() || self.needs_reservation(card, driver)
             }
         };
-        match self.account_is_active && leads_to_somebody {
-            true => CardStanding::Valid,
-            false => CardStanding::Blocked,
+        match self.account_is_active && is_usable {
+            true => CardValidity::Valid,
+            false => CardValidity::Blocked,
         }
     }
 
-    /// Whether the card leads to somebody together with a reservation.
+    /// Whether the card has a driver and a vehicle together with a reservation.
     fn needs_reservation(&self, card: &ChargeCard, driver: Option<&Driver>) -> bool {
         match (&card.driver, &card.vehicle) {
             (Some(_), None) => driver.is_some_and(|driver| {
@@ -159,7 +159,7 @@ impl CardContext {
                 .as_ref()
                 .map(|number| number.as_str().to_owned()),
             issuer: issuer.name.to_owned(),
-            valid: self.standing(card, now) == CardStanding::Valid,
+            valid: self.validity(card, now) == CardValidity::Valid,
             whitelist: match depends || !is_certain {
                 true => Whitelist::Never,
                 false => Whitelist::Allowed,
@@ -311,7 +311,7 @@ mod tests {
                 valid_until: Some(now()),
                 ..card.clone()
             };
-            assert_eq!(context().standing(&card, now()), CardStanding::Expired);
+            assert_eq!(context().validity(&card, now()), CardValidity::Expired);
         }
         let mut of_vehicle = context();
         of_vehicle.vehicles = vec![vehicle("inactive")];

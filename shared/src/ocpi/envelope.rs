@@ -1,6 +1,6 @@
 //! The envelope of every response, and its status codes.
 //!
-//! HTTP statuses tell how the transport went, status codes of OCPI how the content was taken. A request that was authenticated,
+//! HTTP statuses say how the transport went, status codes of OCPI how the content was taken. A request that was authenticated,
 //! is JSON and names something that exists is answered with HTTP 200 or 201, whatever is wrong with its content (OCPI 2.2.1-d2,
 //! "Status codes").
 

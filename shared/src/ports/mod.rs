@@ -75,8 +75,8 @@ pub enum Message {
     Confirm {
         tenant: Tenant,
         reservation: Id,
-        /// What the attempt can read at the same time as the reservation. The alias is in messages of earlier releases.
-        #[serde(default, alias = "wish", skip_serializing_if = "Option::is_none")]
+        /// What the attempt can read at the same time as the reservation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<Box<ReservationRequest>>,
     },
     /// Expire a confirmed reservation whose vehicle has not arrived.

@@ -22,30 +22,30 @@ pub trait Network: Send + Sync {
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached. What goes wrong at the network is in the answer.
-    fn start<'a>(&'a self, request: &'a StartRequest) -> BoxFuture<'a, Result<Answer>>;
+    fn start<'a>(&'a self, request: &'a StartRequest) -> BoxFuture<'a, Result<CommandStatus>>;
 
     /// Ends a charging session that the network has reported.
     ///
     /// # Errors
     /// As [`Network::start`].
-    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<Answer>>;
+    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus>>;
 
     /// Keeps an EVSE free for a token, until a moment.
     ///
     /// # Errors
     /// As [`Network::start`].
-    fn reserve<'a>(&'a self, request: &'a ReserveRequest) -> BoxFuture<'a, Result<Answer>>;
+    fn reserve<'a>(&'a self, request: &'a ReserveRequest) -> BoxFuture<'a, Result<CommandStatus>>;
 
     /// Ends a reservation at the network.
     ///
     /// # Errors
     /// As [`Network::start`].
-    fn cancel<'a>(&'a self, request: &'a CancelRequest) -> BoxFuture<'a, Result<Answer>>;
+    fn cancel<'a>(&'a self, request: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus>>;
 }
 
 /// What became of a command so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum CommandStatus {
     /// It is done.
     Accepted,
     /// It is not done, and will not be as far as the network has said.

@@ -115,9 +115,9 @@ fn key(mode: Mode, (owner, day): &Page) -> Key<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Booked {
     Done,
-    /// Somebody changed one of the calendars: they have to be read again.
+    /// One of the calendars was changed: they have to be read again.
     CalendarMoved,
-    /// Somebody changed the reservation: there is nothing left to do here.
+    /// The reservation was changed: there is nothing left to do here.
     ReservationMoved,
 }
 

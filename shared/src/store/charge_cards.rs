@@ -3,7 +3,7 @@
 //! A card has three kinds of rows: its own; one below each driver and vehicle that it belongs to, by which their cards are found; and
 //! one for its uid, which no other card of the mode has. The last is made in the transaction that creates the card, and holds the token
 //! as networks know it as soon as there is one. When the card is deleted, the token stays for 90 days, so that networks that pull
-//! learn that it is not valid any more; the uid can be given to a new card at once.
+//! see that it is not valid any more; the uid can be given to a new card at once.
 
 use std::collections::HashMap;
 

@@ -163,7 +163,7 @@ impl Store {
         items.into_iter().map(row::from_item).collect()
     }
 
-    /// The reservations that are over and owe their fee.
+    /// The reservations that are over and whose fee is due.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.

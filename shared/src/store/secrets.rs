@@ -43,7 +43,7 @@ enum Step {
 /// A secret of a row: where it is, and its text.
 type Secret = (Vec<Step>, Encrypted);
 
-enum Outcome {
+enum RowOutcome {
     Current,
     Changed,
     Overtaken,
@@ -66,17 +66,17 @@ impl Store {
             return Err(Error::internal("this function has no encryption keys"));
         }
         let (items, next) = self.next_rows(pass, None, limit, true).await?;
-        let outcomes: Vec<Outcome> = stream::iter(items)
+        let outcomes: Vec<RowOutcome> = stream::iter(items)
             .map(|item| self.reencrypt(item))
             .buffer_unordered(WRITERS)
             .try_collect()
             .await?;
         for outcome in outcomes {
             match outcome {
-                Outcome::Current => {}
-                Outcome::Changed => done.changed += 1,
-                Outcome::Overtaken => done.overtaken += 1,
-                Outcome::Unreadable(keys) => {
+                RowOutcome::Current => {}
+                RowOutcome::Changed => done.changed += 1,
+                RowOutcome::Overtaken => done.overtaken += 1,
+                RowOutcome::Unreadable(keys) => {
                     for key in keys {
                         *done.unreadable.entry(key).or_default() += 1;
                     }
@@ -86,11 +86,11 @@ impl Store {
         Ok(next)
     }
 
-    async fn reencrypt(&self, item: Item) -> Result<Outcome> {
+    async fn reencrypt(&self, item: Item) -> Result<RowOutcome> {
         let keys = &self.encryption_keys;
         let outdated = outdated_secrets(&item, keys);
         if outdated.is_empty() {
-            return Ok(Outcome::Current);
+            return Ok(RowOutcome::Current);
         }
         let context = context_of(&item)?;
         let (mut renewed, mut unreadable) = (Vec::new(), Vec::new());
@@ -108,7 +108,7 @@ impl Store {
             }
         }
         if !unreadable.is_empty() {
-            return Ok(Outcome::Unreadable(unreadable));
+            return Ok(RowOutcome::Unreadable(unreadable));
         }
         self.replace_secrets(&item, renewed).await
     }
@@ -117,7 +117,7 @@ impl Store {
         &self,
         item: &Item,
         renewed: Vec<(Vec<Step>, Encrypted, Encrypted)>,
-    ) -> Result<Outcome> {
+    ) -> Result<RowOutcome> {
         let mut names = BTreeMap::new();
         let (mut assignments, mut conditions) = (Vec::new(), Vec::new());
         let mut call = self.client.update_item().table_name(&self.table);
@@ -141,13 +141,13 @@ impl Store {
             .send()
             .await;
         match sent {
-            Ok(_) => Ok(Outcome::Changed),
+            Ok(_) => Ok(RowOutcome::Changed),
             Err(error)
                 if error
                     .as_service_error()
                     .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
             {
-                Ok(Outcome::Overtaken)
+                Ok(RowOutcome::Overtaken)
             }
             Err(error) => Err(client::failure(error)),
         }

@@ -40,7 +40,7 @@ struct Inner {
     client: OcpiClient,
     emsp: Mutex<Option<Peer>>,
     commands: Mutex<Vec<Command>>,
-    answers: Mutex<VecDeque<Answer>>,
+    answers: Mutex<VecDeque<CommandReply>>,
     /// The part of a path, and what happens to requests whose path contains it.
     fault: Mutex<Option<(String, Fault)>>,
     /// How many requests have failed because of a fault.
@@ -49,7 +49,7 @@ struct Inner {
 
 /// How a command is received. A command that no answer was chosen for is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum CommandReply {
     Accepted,
     /// Accepted, after this result was sent.
     AcceptedAfter(CommandResultType),
@@ -181,7 +181,7 @@ impl Cpo {
     }
 
     /// Chooses how the next command is received.
-    pub fn answer(&self, answer: Answer) {
+    pub fn answer(&self, answer: CommandReply) {
         lock(&self.0.answers).push_back(answer);
     }
 
@@ -295,15 +295,15 @@ impl CommandsReceiver for Cpo {
     async fn command(&self, command: Command, _: RequestContext) -> Handled<CommandResponse> {
         lock(&self.0.commands).push(command.clone());
         let answer = lock(&self.0.answers).pop_front();
-        let result = match answer.unwrap_or(Answer::Accepted) {
-            Answer::Accepted => CommandResponseType::Accepted,
-            Answer::AcceptedAfter(result) => {
+        let result = match answer.unwrap_or(CommandReply::Accepted) {
+            CommandReply::Accepted => CommandResponseType::Accepted,
+            CommandReply::AcceptedAfter(result) => {
                 self.result(&command, result).await?;
                 CommandResponseType::Accepted
             }
-            Answer::Rejected => CommandResponseType::Rejected,
-            Answer::NotSupported => CommandResponseType::NotSupported,
-            Answer::UnknownSession => CommandResponseType::UnknownSession,
+            CommandReply::Rejected => CommandResponseType::Rejected,
+            CommandReply::NotSupported => CommandResponseType::NotSupported,
+            CommandReply::UnknownSession => CommandResponseType::UnknownSession,
         };
         Ok(CommandResponse::builder()
             .result(result)

@@ -4,5 +4,5 @@
 mod cpo;
 mod runner;
 
-pub use cpo::{Answer, Cpo, Fault};
+pub use cpo::{CommandReply, Cpo, Fault};
 pub use runner::{Response, Runner};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use network::{Answer, Cpo, Fault};
+use network::{CommandReply, Cpo, Fault};
 use ocpi_kit::VersionNumber;
 use ocpi_kit::transport::Patch;
 use ocpi_kit::v2_3_0::commands::{Command, CommandResultType};
@@ -118,7 +118,7 @@ async fn a_reservation_whose_evse_is_refused_is_assigned_the_other_one() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let reservation = confirmed(&scene).await;
-        scene.cpo.answer(Answer::Rejected);
+        scene.cpo.answer(CommandReply::Rejected);
         let first = sent(&scene, 1).await;
         let second = sent(&scene, 2).await;
         scene.result(&second, CommandResultType::Accepted).await;
@@ -146,8 +146,8 @@ async fn a_reservation_whose_evse_is_refused_is_assigned_the_other_one() {
 async fn a_reservation_fails_when_every_evse_is_refused() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     let reservation = confirmed(&scene).await;
-    scene.cpo.answer(Answer::Rejected);
-    scene.cpo.answer(Answer::NotSupported);
+    scene.cpo.answer(CommandReply::Rejected);
+    scene.cpo.answer(CommandReply::NotSupported);
     sent(&scene, 1).await;
     sent(&scene, 2).await;
     // It is matched again until it would have begun.
@@ -265,7 +265,7 @@ async fn an_evse_without_the_capability_reservable_is_not_reserved() {
     patched.await.expect("an answer");
     scene.settle().await;
     let reservation = confirmed(&scene).await;
-    scene.cpo.answer(Answer::Rejected);
+    scene.cpo.answer(CommandReply::Rejected);
     let asked = sent(&scene, 1).await;
     assert_eq!(asked.body["evse_uid"], "3256");
     scene.runner.advance(30 * 60).await;

@@ -1,7 +1,7 @@
 //! Charging sessions at a station of the operator, from START_SESSION to the invoice.
 
 use jiff::{SignedDuration, Timestamp};
-use network::{Answer, Fault};
+use network::{CommandReply, Fault};
 use ocpi_kit::VersionNumber;
 use ocpi_kit::v2_3_0::commands::CommandResultType;
 use serde_json::{Value, json};
@@ -91,9 +91,9 @@ async fn a_response_that_refuses_a_command_fails_the_session_at_once() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let answers = [
-            Answer::Rejected,
-            Answer::NotSupported,
-            Answer::UnknownSession,
+            CommandReply::Rejected,
+            CommandReply::NotSupported,
+            CommandReply::UnknownSession,
         ];
         for (count, answer) in (1..).zip(answers) {
             scene.cpo.answer(answer);
@@ -179,11 +179,11 @@ async fn a_result_that_says_no_fails_the_session_and_a_second_result_changes_not
 #[tokio::test]
 async fn a_result_that_arrives_before_the_response_counts() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
-    let refused = Answer::AcceptedAfter(CommandResultType::Rejected);
+    let refused = CommandReply::AcceptedAfter(CommandResultType::Rejected);
     scene.cpo.answer(refused);
     let session = scene.start().await;
     scene.shows(&session, failed("network_rejected")).await;
-    let accepted = Answer::AcceptedAfter(CommandResultType::Accepted);
+    let accepted = CommandReply::AcceptedAfter(CommandResultType::Accepted);
     scene.cpo.answer(accepted);
     let session = scene.start().await;
     scene.asked(START, 2).await;
@@ -336,7 +336,7 @@ async fn a_session_that_is_cancelled_and_begins_all_the_same_is_stopped() {
 async fn a_stop_that_the_network_refuses_or_ignores_is_repeated_and_the_session_goes_on() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     let (session, theirs) = scene.active("101").await;
-    scene.cpo.answer(Answer::Rejected);
+    scene.cpo.answer(CommandReply::Rejected);
     scene.stop(&session).await;
     scene.asked(STOP, 1).await;
     scene.cpo.fail("commands", Fault::Status(500));

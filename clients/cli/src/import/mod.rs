@@ -61,7 +61,7 @@ struct Summary {
 }
 
 /// What became of one line.
-enum Outcome {
+enum LineOutcome {
     Created,
     Refused(Problem),
 }
@@ -333,8 +333,8 @@ impl Import {
             let mut done = Vec::new();
             while let Some(outcome) = outcomes.next().await {
                 match outcome? {
-                    Outcome::Created => summary.created += 1,
-                    Outcome::Refused(problem) => done.push(problem),
+                    LineOutcome::Created => summary.created += 1,
+                    LineOutcome::Refused(problem) => done.push(problem),
                 }
                 bar.step();
             }
@@ -351,7 +351,7 @@ impl Import {
     ///
     /// # Errors
     /// What ends the import: the key is refused, the service cannot be reached, the journal cannot be written.
-    async fn one(&self, row: Row) -> Result<Outcome, Failure> {
+    async fn one(&self, row: Row) -> Result<LineOutcome, Failure> {
         let Row { line, key, body } = row;
         let known = self
             .progress
@@ -373,7 +373,7 @@ impl Import {
             }
         };
         let Some(fleet) = &self.attach else {
-            return Ok(Outcome::Created);
+            return Ok(LineOutcome::Created);
         };
         let path = format!("{}/{id}/attach", self.operation.path);
         let request = Request::post(path, json!({"fleet": fleet})).once(format!("{key}-attach"));
@@ -385,11 +385,11 @@ impl Import {
             Err(failure) => return self.refused(&key, line, failure),
         }
         self.journal.attached(&key)?;
-        Ok(Outcome::Created)
+        Ok(LineOutcome::Created)
     }
 
     /// A refusal of the one line; anything else ends the import.
-    fn refused(&self, key: &str, line: u64, failure: Failure) -> Result<Outcome, Failure> {
+    fn refused(&self, key: &str, line: u64, failure: Failure) -> Result<LineOutcome, Failure> {
         match failure {
             Failure::Refused(refusal)
                 if matches!(refusal.status, 400 | 402 | 404 | 409 | 413 | 422) =>
@@ -400,7 +400,7 @@ impl Import {
                     .map(|param| format!("{param}: "))
                     .unwrap_or_default();
                 let message = refusal.member("message").unwrap_or("refused");
-                Ok(Outcome::Refused(Problem::of_line(
+                Ok(LineOutcome::Refused(Problem::of_line(
                     line,
                     format!("{param}{message}"),
                 )))

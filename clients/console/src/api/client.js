@@ -49,7 +49,7 @@ export class ApiError extends Error {
 export const sent = createStore(/** @type {SentRequest[]} */ ([]));
 let numbered = 0;
 
-/** Tells every tab of the console that something has changed. */
+/** Notifies every tab of the console that something has changed. */
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('service-console') : null;
 /** @type {Set<() => void>} */
 const listeners = new Set();
@@ -60,7 +60,7 @@ function notify() {
 }
 
 /** Has every component of every tab that shows data read it again. */
-export function announce() {
+export function notifyTabs() {
   channel?.postMessage('changed');
   notify();
 }
@@ -106,7 +106,7 @@ export const newIdempotencyKey = () => crypto.randomUUID();
  * @param {string} method
  * @param {string} path with its query
  * @param {unknown} [body]
- * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean, reads?: boolean }} [options] `quiet`: nobody is told
+ * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean, reads?: boolean }} [options] `quiet`: no tab is notified
  *   of the change; `reads`: the request changes nothing, so it also needs no idempotency key
  * @returns {Promise<any>}
  */
@@ -121,7 +121,7 @@ export async function request(method, path, body, options = {}) {
   const call = { method, path, body, headers, idempotencyKey, timeout: TIMEOUT, signal: options.signal, local: false };
   try {
     const result = await send(current.api + path, call);
-    if (!reads && !options.quiet) announce();
+    if (!reads && !options.quiet) notifyTabs();
     return result;
   } catch (error) {
     if (error instanceof ApiError && error.kind === 'unauthorized') await signInAgain(current, error);
@@ -149,7 +149,7 @@ async function signInAgain(refused, error) {
   if (session.get() !== refused) return;
   const key = refused.key;
   if (await signInAtRunner()) {
-    if (session.get()?.key !== key) announce();
+    if (session.get()?.key !== key) notifyTabs();
     else signOut(error.message);
   } else {
     signOut(error.message);

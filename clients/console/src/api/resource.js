@@ -1,6 +1,6 @@
 // Data of the API in components: read when shown, read again when something changed, and every error passed on to be shown.
 
-import { ApiError, announce, newIdempotencyKey, onChange, pathOf, request } from './client.js';
+import { ApiError, notifyTabs, newIdempotencyKey, onChange, pathOf, request } from './client.js';
 import { useCallback, useEffect, useRef, useState } from '../ui/html.js';
 
 /** How long after a passing error the same request is sent again, in seconds, unless the service says. */
@@ -160,7 +160,7 @@ export function useAction(work) {
     } catch (error) {
       const known = error instanceof ApiError ? error : new ApiError('server', String(error));
       if (!known.passes) attempt.current.key = '';
-      if (known.passes) announce();
+      if (known.passes) notifyTabs();
       if (shown.current) setState({ busy: false, error: known });
       return undefined;
     }

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { Dialog } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
-import { ApiError, announce } from '../api/client.js';
+import { ApiError, notifyTabs } from '../api/client.js';
 import { hasTestClock } from '../state/clock.js';
 import { link } from '../router.js';
 import { loadDemo } from './demo.js';
@@ -18,10 +18,10 @@ export function DemoDialog({ onClose }) {
     setState({ text: 'Starting', share: 0, busy: true, error: null, made: null });
     try {
       const made = await loadDemo((text, share) => setState((before) => ({ ...before, text, share })), own.signal);
-      announce();
+      notifyTabs();
       setState((before) => ({ ...before, busy: false, share: 1, made }));
     } catch (error) {
-      announce();
+      notifyTabs();
       if (own.signal.aborted) return;
       setState((before) => ({ ...before, busy: false, error: error instanceof ApiError ? error : new ApiError('server', String(error)) }));
     }

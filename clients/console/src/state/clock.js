@@ -3,7 +3,7 @@
 import { createStore, useStore } from './store.js';
 import { config } from './session.js';
 import { useEffect, useState } from '../ui/html.js';
-import { announce, local } from '../api/client.js';
+import { notifyTabs, local } from '../api/client.js';
 
 /** How far the service's clock is ahead of this browser's, in milliseconds. */
 export const ahead = createStore(0);
@@ -31,7 +31,7 @@ export async function readClock() {
 export async function advance(seconds) {
   const moved = await local('POST', '/_local/clock', { advance_seconds: Math.max(0, Math.ceil(seconds)) });
   ahead.set(Date.parse(moved.now) - Date.now());
-  announce();
+  notifyTabs();
   return moved;
 }
 

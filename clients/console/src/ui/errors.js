@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from './html.js';
 import { WebLink } from './elements.js';
-import { announce } from '../api/client.js';
+import { notifyTabs } from '../api/client.js';
 import { signOut } from '../state/session.js';
 
 /** @type {Record<import('../api/client.js').ErrorKind, string>} */
@@ -46,4 +46,4 @@ export function ErrorNotice(/** @type {{ error: import('../api/client.js').ApiEr
  * because what failed for one part has often failed for the others.
  */
 export const ResourceError = (/** @type {{ resource: import('../api/resource.js').Resource<any> }} */ { resource }) =>
-  resource.error ? html`<${ErrorNotice} error=${resource.error} retryAt=${resource.retryAt} onRetry=${announce} />` : null;
+  resource.error ? html`<${ErrorNotice} error=${resource.error} retryAt=${resource.retryAt} onRetry=${notifyTabs} />` : null;

@@ -160,7 +160,7 @@ export interface paths {
         post: operations["updateChargeCard"];
         /**
          * Delete a charge card
-         * @description Deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can be used for a new card.
+         * @description Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can be used for a new card.
          */
         delete: operations["deleteChargeCard"];
         options?: never;
@@ -571,7 +571,7 @@ export interface paths {
         put?: never;
         /**
          * Create an invoice
-         * @description Drafts an invoice of the sessions that ended within a window, and of fees that reservations owe since then, as far as no other invoice bills them.
+         * @description Drafts an invoice of the sessions that ended within a window, and of reservation fees that are due since then, as far as no other invoice bills them.
          */
         post: operations["createInvoice"];
         delete?: never;

@@ -163,7 +163,7 @@ export class ChargeCards extends Resource {
     return this.http.request("POST", "/v1/charge_cards", { body: params }, options);
   }
 
-  /** Deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can be used for a new card. */
+  /** Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can be used for a new card. */
   delete(id: string, options?: RequestOptions): Promise<DeletedChargeCard> {
     return this.http.request("DELETE", `/v1/charge_cards/${encodeURIComponent(id)}`, {}, options);
   }
@@ -454,7 +454,7 @@ export class Invoices extends Resource {
     return this.http.list("/v1/invoices", params, options);
   }
 
-  /** Drafts an invoice of the sessions that ended within a window, and of fees that reservations owe since then, as far as no other invoice bills them. */
+  /** Drafts an invoice of the sessions that ended within a window, and of reservation fees that are due since then, as far as no other invoice bills them. */
   create<const Path extends Deeper<"fleet" | "payment_method"> = never>(params: InvoiceCreateParams, options?: RequestOptions<Path>): Promise<Invoice<Path>> {
     return this.http.request("POST", "/v1/invoices", { body: params }, options);
   }

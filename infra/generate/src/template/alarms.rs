@@ -7,7 +7,7 @@ use super::{Function, Stack, pascal};
 /// How many metrics an alarm can add up, one less than CloudWatch's limit of ten because their sum is one too.
 const ADDED_UP: usize = 9;
 
-const ACTIONS: &str = "AlarmActions: !If [Told, [!Ref AlarmTopicArn], !Ref AWS::NoValue]";
+const ACTIONS: &str = "AlarmActions: !If [HasAlarmTopic, [!Ref AlarmTopicArn], !Ref AWS::NoValue]";
 
 /// The name of the alarm that has a function's errors.
 pub fn of(functions: &[Function], one: &Function) -> String {

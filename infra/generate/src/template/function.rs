@@ -160,7 +160,7 @@ fn log(one: &Function) -> String {
     Properties:
       LogGroupName: !Sub /aws/lambda/${{Service}}/{}
       RetentionInDays: !Ref LogRetentionDays
-      KmsKeyId: !If [OwnKey, !Ref KeyArn, !Ref AWS::NoValue]
+      KmsKeyId: !If [HasKey, !Ref KeyArn, !Ref AWS::NoValue]
 ",
         one.id(),
         one.name()

@@ -39,7 +39,7 @@ const COMMON: &[(&str, &str, &str)] = &[
     ("AlarmTopicArn", TEXT, "!Ref AlarmTopicArn"),
     ("KeyArn", TEXT, "!Ref KeyArn"),
     ("Canary", TEXT, "!Ref Canary"),
-    ("CanaryEnabled", TEXT, "!If [Gradual, 'true', 'false']"),
+    ("CanaryEnabled", TEXT, "!If [HasCanary, 'true', 'false']"),
     ("ApiAlarm", TEXT, "!Ref ApiFailures"),
     (
         "Settings",
@@ -53,7 +53,7 @@ const COMMON: &[(&str, &str, &str)] = &[
     (
         "BaseUrl",
         TEXT,
-        "!If [OwnDomain, !Sub 'https://${DomainName}', '']",
+        "!If [HasDomain, !Sub 'https://${DomainName}', '']",
     ),
     ("RateTest", NUMBER, "!Ref RateTest"),
     ("RateLive", NUMBER, "!Ref RateLive"),
@@ -86,7 +86,7 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
         add("EncryptionKeys", SECRET, &secret("EncryptionKeys"));
     }
     if needs(Need::Payments) {
-        let value = format!("!If [Paid, {}, '']", secret("StripeSecret"));
+        let value = format!("!If [HasStripe, {}, '']", secret("StripeSecret"));
         add("StripeSecretKey", SECRET, &value);
     }
     let of_files = [

@@ -111,7 +111,7 @@ fn queues(stacks: &[(Stack, Vec<Function>)]) -> String {
                 Resource:
 {}  SchedulerKeyAccess:
     Type: AWS::IAM::Policy
-    Condition: OwnKey
+    Condition: HasKey
     Properties:
       PolicyName: key
       PolicyDocument:
@@ -127,8 +127,8 @@ fn queues(stacks: &[(Stack, Vec<Function>)]) -> String {
 
 fn queue(worker: &Function) -> String {
     let id = worker.id();
-    let encryption = "      SqsManagedSseEnabled: !If [OwnKey, !Ref AWS::NoValue, true]
-      KmsMasterKeyId: !If [OwnKey, !Ref KeyArn, !Ref AWS::NoValue]
+    let encryption = "      SqsManagedSseEnabled: !If [HasKey, !Ref AWS::NoValue, true]
+      KmsMasterKeyId: !If [HasKey, !Ref KeyArn, !Ref AWS::NoValue]
 ";
     format!(
         "

@@ -4,8 +4,8 @@ use super::{Function, Stack, alarms, function, parameters};
 
 const GLOBALS: &str = "
 Conditions:
-  OwnKey: !Not [!Equals [!Ref KeyArn, '']]
-  Told: !Not [!Equals [!Ref AlarmTopicArn, '']]
+  HasKey: !Not [!Equals [!Ref KeyArn, '']]
+  HasAlarmTopic: !Not [!Equals [!Ref AlarmTopicArn, '']]
   Traced: !Equals [!Ref Tracing, Active]
 
 Globals:
@@ -14,7 +14,7 @@ Globals:
     Runtime: provided.al2023
     Architectures: [!Ref Architecture]
     Tracing: !Ref Tracing
-    KmsKeyArn: !If [OwnKey, !Ref KeyArn, !Ref AWS::NoValue]
+    KmsKeyArn: !If [HasKey, !Ref KeyArn, !Ref AWS::NoValue]
     AutoPublishAlias: live
     LoggingConfig:
       LogFormat: JSON
@@ -82,7 +82,7 @@ fn access_of_all(functions: &[Function]) -> String {
 
   KeyAccess:
     Type: AWS::IAM::Policy
-    Condition: OwnKey
+    Condition: HasKey
     Properties:
       PolicyName: key
       PolicyDocument:

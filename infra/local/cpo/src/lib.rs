@@ -137,7 +137,7 @@ impl Cpo {
         self.network.register(emsp_versions_url, token_a).await
     }
 
-    /// Tells the connected eMSP where this operator is in this run, with a new token (PUT of the credentials).
+    /// Sends the connected eMSP the address at which this operator is in this run, with a new token (PUT of the credentials).
     ///
     /// # Errors
     /// No eMSP is connected, it cannot be reached, or it refuses.

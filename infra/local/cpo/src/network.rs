@@ -244,7 +244,7 @@ impl Network {
             .await
     }
 
-    /// Tells the eMSP where this operator is now, with a new token, and reads the eMSP's endpoints again.
+    /// Sends the eMSP the current address of this operator with a new token, and reads the eMSP's endpoints again.
     ///
     /// # Errors
     /// No eMSP is connected, it cannot be reached, or it refuses.

@@ -1,7 +1,7 @@
 //! What the operator keeps, and what happens at its EVSEs.
 //!
 //! - **partner**: the eMSP that has registered, with its token and endpoints.
-//! - **outbox**: the requests that have to be sent to the partner, in order. Every change that the partner has to learn of adds one.
+//! - **outbox**: the requests that have to be sent to the partner, in order. Every change that has to be sent to the partner adds one.
 //!   A request is sent once: OCPI messages are not queued for a partner that cannot be reached, it pulls what it has missed.
 //! - **events**: what happens at a later moment of the clock, such as the charge point's response to a command a second later.
 //!
@@ -106,7 +106,7 @@ pub enum Behaviour {
     Fail,
     /// The result is TIMEOUT, and nothing happens.
     Timeout,
-    /// The result is TIMEOUT, and the charge point does what it was told all the same.
+    /// The result is TIMEOUT, and the charge point carries the command out all the same.
     TimeoutThenDone,
     /// The result is ACCEPTED, and no session begins.
     NoVehicle,

@@ -1,4 +1,4 @@
-//! Charging sessions as they come about: who and what takes part, what a simulated session has charged (`simulated`), and what follows
+//! How charging sessions start and end: who and what takes part, what a simulated session has charged (`simulated`), and what follows
 //! from the reports and CDRs of a network (`network`). The life cycle is described in [`crate::models::charging_session`].
 
 mod network;
@@ -30,7 +30,7 @@ use crate::operation::Operation;
 use crate::time::{DAY, SECOND, SignedDuration, Timestamp, millis, minutes};
 use crate::window::Window;
 
-pub use network::{CardSession, Outcome};
+pub use network::{CardSession, CdrOutcome};
 
 /// How long before its reserved start a vehicle counts as come for its reservation.
 const EARLY: SignedDuration = minutes(15);

@@ -28,7 +28,7 @@ const FOUND: SignedDuration = days(6);
 
 /// What a CDR led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CdrOutcome {
     /// It was taken in before.
     Known,
     /// It was noted, and nothing follows from it for the amounts.
@@ -287,9 +287,9 @@ impl Stored<ChargingSession> {
     }
 
     /// Applies a CDR.
-    pub fn take_cdr(&mut self, cdr: &CdrReport, now: Timestamp) -> Outcome {
+    pub fn take_cdr(&mut self, cdr: &CdrReport, now: Timestamp) -> CdrOutcome {
         let Some(network) = self.internal.network.as_deref_mut() else {
-            return Outcome::Noted;
+            return CdrOutcome::Noted;
         };
         let id = &cdr.billed.id;
         if network
@@ -297,11 +297,11 @@ impl Stored<ChargingSession> {
             .iter()
             .any(|known| known.id.eq_ignore_ascii_case(id))
         {
-            return Outcome::Known;
+            return CdrOutcome::Known;
         }
         let is_final = network.final_at.is_some();
         if is_final && cdr.currency != self.object.currency {
-            return Outcome::OtherCurrency;
+            return CdrOutcome::OtherCurrency;
         }
         network.cdrs.push(cdr.billed.clone());
         if network.session_id.is_none() {
@@ -310,7 +310,7 @@ impl Stored<ChargingSession> {
         let total = total_of(&network.cdrs, cdr.currency);
         self.object.updated = now;
         match total {
-            None => Outcome::Noted,
+            None => CdrOutcome::Noted,
             Some(total) if is_final => self.adjust_to(total),
             Some(total) => {
                 let ended_unbilled = matches!(
@@ -318,7 +318,7 @@ impl Stored<ChargingSession> {
                     SessionStatus::Failed | SessionStatus::Cancelled | SessionStatus::Pending
                 );
                 match ended_unbilled && total.gross == 0 && cdr.energy == 0 {
-                    true => Outcome::Noted,
+                    true => CdrOutcome::Noted,
                     false => self.take_price(cdr, total, now),
                 }
             }
@@ -326,24 +326,24 @@ impl Stored<ChargingSession> {
     }
 
     /// Makes what the session costs in all so much, by an adjustment.
-    fn adjust_to(&mut self, total: Total) -> Outcome {
+    fn adjust_to(&mut self, total: Total) -> CdrOutcome {
         let billed = Total {
             net: self.internal.net,
             gross: self.object.amount_due + self.object.amount_paid,
         };
         let Some(network) = self.internal.network.as_deref_mut() else {
-            return Outcome::Noted;
+            return CdrOutcome::Noted;
         };
         let more = total.minus(billed.plus(network.adjusted));
         if more == Total::default() {
-            return Outcome::Noted;
+            return CdrOutcome::Noted;
         }
         network.adjusted = network.adjusted.plus(more);
-        Outcome::Adjusted(more)
+        CdrOutcome::Adjusted(more)
     }
 
     /// Ends the session with what the network bills.
-    fn take_price(&mut self, cdr: &CdrReport, total: Total, now: Timestamp) -> Outcome {
+    fn take_price(&mut self, cdr: &CdrReport, total: Total, now: Timestamp) -> CdrOutcome {
         if self.object.status != SessionStatus::Active
             && self.object.status != SessionStatus::Completed
         {
@@ -376,11 +376,11 @@ impl Stored<ChargingSession> {
 
     /// Makes the price of a completed session final whose CDR has not come: what the network has reported last, else the tariff's. A CDR
     /// that came before the session began, and had nothing to bill, counts for more. Nothing happens to a session that waits for no CDR.
-    pub fn close_without_cdr(&mut self, now: Timestamp) -> Outcome {
+    pub fn close_without_cdr(&mut self, now: Timestamp) -> CdrOutcome {
         let network = self.internal.network.as_ref();
         let waits = network.filter(|network| network.final_at.is_none());
         let Some(network) = waits.filter(|_| self.object.status == SessionStatus::Completed) else {
-            return Outcome::Noted;
+            return CdrOutcome::Noted;
         };
         let ours = self.price(
             &self.internal.pricing,
@@ -405,7 +405,13 @@ impl Stored<ChargingSession> {
 
     /// Makes the price final. A session that was created so long ago that no invoice finds it costs nothing by itself, and is billed by
     /// an adjustment. Any other one with a payment method is charged now.
-    fn finish(&mut self, total: Total, ours: &Cost, source: CostSource, now: Timestamp) -> Outcome {
+    fn finish(
+        &mut self,
+        total: Total,
+        ours: &Cost,
+        source: CostSource,
+        now: Timestamp,
+    ) -> CdrOutcome {
         let is_late = now.since(self.object.created) > FOUND;
         let own = if is_late { Total::default() } else { total };
         self.set_cost(own, ours, source);
@@ -420,7 +426,7 @@ impl Stored<ChargingSession> {
         self.internal.next_action_at = charged.then_some(now);
         match is_late {
             true => self.adjust_to(total),
-            false => Outcome::Priced,
+            false => CdrOutcome::Priced,
         }
     }
 }

@@ -504,7 +504,7 @@ fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
     assert!(session.is_unsettled(later));
     assert!(!session.is_unsettled(session.object.session_ended.unwrap()));
     let mut other = session.clone();
-    let told = session.settle(&PaymentOutcome::Succeeded, later);
+    let transaction = session.settle(&PaymentOutcome::Succeeded, later);
     assert!(!session.is_unsettled(later));
     assert_eq!(
         (
@@ -515,11 +515,11 @@ fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
         (495, 0, None)
     );
     assert_eq!(
-        (told.amount, told.status),
+        (transaction.amount, transaction.status),
         (495, TransactionStatus::Succeeded)
     );
-    assert_eq!(told.charging_session, Some(session.object.id));
-    let told = other.settle(&PaymentOutcome::Declined("card_declined".into()), later);
+    assert_eq!(transaction.charging_session, Some(session.object.id));
+    let transaction = other.settle(&PaymentOutcome::Declined("card_declined".into()), later);
     assert_eq!(
         (
             other.object.amount_paid,
@@ -528,7 +528,10 @@ fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
         ),
         (0, 495, None)
     );
-    assert_eq!((told.amount, told.status), (495, TransactionStatus::Failed));
+    assert_eq!(
+        (transaction.amount, transaction.status),
+        (495, TransactionStatus::Failed)
+    );
     let mut free = scene().start(json!({"payment_method": "pm_1"})).unwrap();
     free.end(simulated(), now()).unwrap();
     assert_eq!(

@@ -15,7 +15,7 @@ impl Stored<Reservation> {
         self.internal.outward.as_ref().filter(|_| waits)
     }
 
-    /// What the network has to be told to cancel now that the row is no longer as it was `before`.
+    /// What the network has to be asked to cancel now that the row is no longer as it was `before`.
     pub fn to_cancel<'a>(
         &self,
         before: &'a Self,

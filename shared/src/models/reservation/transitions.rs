@@ -161,7 +161,7 @@ impl Stored<Reservation> {
         self.internal.next_action_at = self.next_step(now);
     }
 
-    /// When something is to be done about a reserved connector: its network has to be told, or the vehicle has not come.
+    /// When something is to be done about a reserved connector: its network has to be asked, or the vehicle has not come.
     fn next_step(&self, now: Timestamp) -> Option<Timestamp> {
         match &self.internal.outward {
             Some(outward) => Some(outward.next_action_at(now)),

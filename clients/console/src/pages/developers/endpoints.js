@@ -43,7 +43,7 @@ function List({ route }) {
   ];
   const create = () => setQuery({ new: 1 });
   const initial = { enabled_events: ['*'], ...(hasTestClock() ? { url: `${location.origin}/_local/inbox` } : {}) };
-  const empty = html`<${Empty} title="No webhook endpoint yet"><p>An endpoint is an address of yours that is told of events.${hasTestClock() ? ' The inbox of the local runner can stand in for it.' : ''}</p>
+  const empty = html`<${Empty} title="No webhook endpoint yet"><p>Events are sent to an endpoint, an address of yours.${hasTestClock() ? ' The inbox of the local runner can stand in for it.' : ''}</p>
     <button type="button" class="primary" onClick=${create}>Add an endpoint</button></${Empty}>`;
   return html`<${PageHead} title="Webhook endpoints"><button type="button" class="primary" onClick=${create}>Add an endpoint</button></${PageHead}>
     ${route.query.get('new') ? html`<${Dialog} wide title="Add an endpoint" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Add the endpoint" initial=${initial}

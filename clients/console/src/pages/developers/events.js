@@ -31,7 +31,7 @@ function List({ route }) {
     { label: 'Request', cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request.id} />` : 'by the service') },
   ];
   const empty = html`<${Empty} title=${type ? `No event of type ${type}` : 'No event yet'}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
-  return html`<${PageHead} title="Events" intro="What changed, and what webhook endpoints were told." />
+  return html`<${PageHead} title="Events" intro="What changed, and what was sent to webhook endpoints." />
     <div class="filters"><${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', 'All'], ...(types.data ?? []).map((one) => [one, one])]} />`}</${Field}></div>
     <${ListView} list=${list} caption="Events" columns=${columns} empty=${empty} />`;
 }

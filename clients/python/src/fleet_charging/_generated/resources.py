@@ -339,8 +339,8 @@ class ChargeCards:
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedChargeCard:
-        """Deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can be
-        used for a new card.
+        """Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid`
+        can be used for a new card.
         """
         result: models.DeletedChargeCard = self._http.request("DeletedChargeCard", "DELETE", f"/v1/charge_cards/{quote(id, safe='')}", options=options)
         return result
@@ -600,9 +600,9 @@ class Invoices:
         return self._http.list("Invoice", "/v1/invoices", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.InvoiceCreateParams]) -> models.Invoice:
-        """Drafts an invoice of the sessions that ended within a window, and of fees that reservations owe since
-        then, as far as no other invoice bills them. `expand` takes `fleet`, `payment_method` and paths that
-        go on from them.
+        """Drafts an invoice of the sessions that ended within a window, and of reservation fees that are due
+        since then, as far as no other invoice bills them. `expand` takes `fleet`, `payment_method` and paths
+        that go on from them.
         """
         result: models.Invoice = self._http.request("Invoice", "POST", "/v1/invoices", expand=expand, options=options, body=params)
         return result
@@ -1060,8 +1060,8 @@ class AsyncChargeCards:
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedChargeCard:
-        """Deletes an RFID card. Charging networks learn that its token is not valid any more. Its `uid` can be
-        used for a new card.
+        """Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid`
+        can be used for a new card.
         """
         result: models.DeletedChargeCard = await self._http.request("DeletedChargeCard", "DELETE", f"/v1/charge_cards/{quote(id, safe='')}", options=options)
         return result
@@ -1321,9 +1321,9 @@ class AsyncInvoices:
         return self._http.list("Invoice", "/v1/invoices", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.InvoiceCreateParams]) -> models.Invoice:
-        """Drafts an invoice of the sessions that ended within a window, and of fees that reservations owe since
-        then, as far as no other invoice bills them. `expand` takes `fleet`, `payment_method` and paths that
-        go on from them.
+        """Drafts an invoice of the sessions that ended within a window, and of reservation fees that are due
+        since then, as far as no other invoice bills them. `expand` takes `fleet`, `payment_method` and paths
+        that go on from them.
         """
         result: models.Invoice = await self._http.request("Invoice", "POST", "/v1/invoices", expand=expand, options=options, body=params)
         return result
