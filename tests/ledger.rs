@@ -102,8 +102,10 @@ impl Ledger {
         let charged = charged.filter(|(_, result)| result.outcome == PaymentOutcome::Succeeded);
         let refunded = books.refunds.values();
         let refunded = refunded.filter(|(_, outcome)| *outcome == PaymentOutcome::Succeeded);
-        charged.map(|(charge, _)| charge.amount).sum::<i64>()
-            - refunded.map(|(refund, _)| refund.amount).sum::<i64>()
+        charged.map(|(charge, _)| charge.amount.amount).sum::<i64>()
+            - refunded
+                .map(|(refund, _)| refund.amount.amount)
+                .sum::<i64>()
     }
 
     async fn make(&self, charge: &Charge) -> Result<ChargeResult> {

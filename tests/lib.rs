@@ -42,6 +42,7 @@ use shared::models::charging_session::{ChargingSession, SessionInternal};
 use shared::models::payment_method::{PaymentMethod, PaymentMethodInternal};
 use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
+use shared::money::{Currency, Money};
 use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::Clock;
 use shared::settings::Settings;
@@ -461,8 +462,7 @@ impl TestApp {
         let id = |name: &str| movement[name].as_str().map(Id::from);
         let movement = Movement {
             kind: TransactionType::Charge,
-            amount: 1250,
-            currency: shared::money::Currency::USD,
+            amount: Money::new(1250, Currency::USD),
             description: "Charging".into(),
             payment_method: id("payment_method"),
             driver: id("driver"),

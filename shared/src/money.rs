@@ -1,4 +1,4 @@
-//! Currencies of ISO 4217. Amounts are integers in a currency's smallest unit, never floats.
+//! Money: amounts with their currencies (ISO 4217). Amounts are integers in a currency's smallest unit, never floats.
 
 use std::fmt;
 
@@ -170,6 +170,34 @@ const CURRENCIES: &[(&str, u8)] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency(&'static str, u8);
 
+/// An amount of a currency. Amounts of two currencies cannot be added up or compared by accident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Money {
+    /// Minor units of `currency`: cents of eur, yen of jpy.
+    pub amount: i64,
+    pub currency: Currency,
+}
+
+impl Money {
+    pub fn new(amount: i64, currency: Currency) -> Self {
+        Self { amount, currency }
+    }
+
+    pub fn is_zero(self) -> bool {
+        self.amount == 0
+    }
+
+    /// Whether this is enough to pay `price`. Money of another currency never is.
+    pub fn covers(self, price: Money) -> bool {
+        self.currency == price.currency && self.amount >= price.amount
+    }
+
+    /// As a decimal number of the currency, with all of its digits: `11.90`.
+    pub fn decimal(self) -> String {
+        Decimal::new(self.amount, self.currency.exponent().into()).to_string()
+    }
+}
+
 impl Currency {
     pub const USD: Currency = Currency("usd", 2);
 
@@ -179,11 +207,6 @@ impl Currency {
             .iter()
             .find(|(known, _)| *known == code)
             .map(|(code, exponent)| Self(code, *exponent))
-    }
-
-    /// An amount in minor units as a decimal number of the currency, with all of its digits: `11.90`.
-    pub fn decimal(self, minor_units: i64) -> String {
-        Decimal::new(minor_units, self.exponent().into()).to_string()
     }
 
     /// How many digits stand after the point: 2 for eur, 0 for jpy, 3 for kwd.
@@ -219,6 +242,28 @@ impl<'de> Deserialize<'de> for Currency {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn money_is_written_with_all_digits_of_its_currency() {
+        for (amount, code, want) in [
+            (1190, "eur", "11.90"),
+            (-5, "eur", "-0.05"),
+            (1190, "jpy", "1190"),
+            (1190, "kwd", "1.190"),
+        ] {
+            let currency = Currency::from_code(code).unwrap();
+            assert_eq!(Money::new(amount, currency).decimal(), want);
+        }
+    }
+
+    #[test]
+    fn money_of_another_currency_pays_nothing() {
+        let [eur, usd] = ["eur", "usd"].map(|code| Currency::from_code(code).unwrap());
+        let price = Money::new(100, eur);
+        assert!(Money::new(100, eur).covers(price));
+        assert!(!Money::new(99, eur).covers(price));
+        assert!(!Money::new(1000, usd).covers(price));
+    }
 
     #[test]
     fn exponents_are_those_of_the_standard() {

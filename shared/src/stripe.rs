@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::fields::card::Card;
 use crate::models::payment_method::ProviderMethod;
 use crate::models::transaction::PaymentOutcome;
-use crate::money::Currency;
+use crate::money::Money;
 use crate::ports::payments::{Charge, ChargeResult, Payments, Refund};
 
 const API: &str = "https://api.stripe.com";
@@ -233,7 +233,7 @@ impl Stripe {
     }
 
     async fn take(&self, charge: &Charge) -> Result<ChargeResult> {
-        let Some(amount) = amount(charge.amount, charge.currency) else {
+        let Some(amount) = minor_units(charge.amount) else {
             return Ok(ChargeResult::declined("amount_too_small"));
         };
         if charge.key_expired
@@ -248,7 +248,7 @@ impl Stripe {
         let amount = amount.to_string();
         let mut body = vec![
             ("amount", amount.as_str()),
-            ("currency", charge.currency.as_str()),
+            ("currency", charge.amount.currency.as_str()),
             ("payment_method", charge.token.as_str()),
             ("confirm", "true"),
             ("off_session", "true"),
@@ -418,7 +418,11 @@ fn unclear(status: StatusCode, fault: Fault) -> Error {
 
 /// An amount as Stripe counts it; none where that is nothing. With three digits after the point the last is a zero, as Stripe
 /// demands: the nearest amount is charged, half a hundredth more or less at most.
-fn amount(minor: i64, currency: Currency) -> Option<i64> {
+fn minor_units(money: Money) -> Option<i64> {
+    let Money {
+        amount: minor,
+        currency,
+    } = money;
     let nearest = |unit: i64| (minor + unit / 2) / unit;
     let amount = match (currency.as_str(), currency.exponent()) {
         (code, _) if WHOLE.contains(&code) => nearest(100),

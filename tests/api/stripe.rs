@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use shared::Mode;
 use shared::models::transaction::PaymentOutcome;
-use shared::money::Currency;
+use shared::money::{Currency, Money};
 use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
 use shared::stripe::Stripe;
 use tests::localstripe::LocalStripe;
@@ -96,8 +96,7 @@ fn charge(amount: i64, currency: &str) -> Charge {
         key: "key-1".into(),
         token: "pm_1".into(),
         customer: None,
-        amount,
-        currency: Currency::from_code(currency).expect("a currency"),
+        amount: Money::new(amount, Currency::from_code(currency).expect("a currency")),
         description: "Invoice 1".into(),
         key_expired: false,
     }
@@ -283,8 +282,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
         key: "key-2".into(),
         charge: "key-1".into(),
         reference: None,
-        amount: 1190,
-        currency: Currency::USD,
+        amount: Money::new(1190, Currency::USD),
     };
     let fake = Fake::start(&[found.clone(), (200, json!({"status": "succeeded"}))]).await;
     let outcome = fake.stripe.refund(&refund).await;
@@ -382,8 +380,7 @@ async fn a_refund_with_the_id_of_its_charge_does_not_search() {
         key: "key-2".into(),
         charge: "key-1".into(),
         reference: Some("pi_4".into()),
-        amount: 1190,
-        currency: Currency::USD,
+        amount: Money::new(1190, Currency::USD),
     };
     let outcome = fake.stripe.refund(&refund).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);

@@ -10,10 +10,11 @@ use shared::models::payment_method::PaymentMethod;
 use shared::models::payment_method::ProviderMethod;
 use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::TransactionStatus;
+use shared::money::Money;
 use shared::origin::{Mode, Origin};
 use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Simulated};
 
-use shared::store::wallets::{Funds, Wallet};
+use shared::store::wallets::Wallet;
 use shared::{Id, Tenant};
 use tests::{Client, TestApp, with};
 
@@ -273,7 +274,7 @@ async fn the_play_money_of_test_mode_is_none_in_live_mode() {
     let wallet = Wallet::Account(&account);
     for (mode, want) in [(Mode::Test, 900), (Mode::Live, 0)] {
         let funds = store.funds(&tenant(mode), wallet).await.expect("funds");
-        assert_eq!(funds.expect("a wallet").balance, want);
+        assert_eq!(funds.expect("a wallet").amount, want);
     }
     app.drain().await;
 }
@@ -294,9 +295,9 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
         mode: Mode::Test,
     };
     let origin = Origin::background(tenant.clone(), app.now());
-    let of = |balance, code| Funds {
-        balance,
-        currency: shared::money::Currency::from_code(code).expect("a currency"),
+    let of = |amount, code| {
+        let currency = shared::money::Currency::from_code(code);
+        Money::new(amount, currency.expect("a currency"))
     };
     for (path, wallet) in [
         (format!("/v1/drivers/{driver}"), Wallet::Driver(&driver)),
@@ -354,8 +355,10 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
         let method = store.load::<PaymentMethod>(&tenant, &id).await;
         let bill = Bill {
             key: format!("test {amount}"),
-            amount,
-            currency: shared::money::Currency::from_code(code).expect("a currency"),
+            amount: Money::new(
+                amount,
+                shared::money::Currency::from_code(code).expect("a currency"),
+            ),
             description: "Test".into(),
             due_since: app.now(),
         };

@@ -854,11 +854,11 @@ impl World {
                 Some("succeeded") => {
                     let made = made.unwrap_or_else(|| panic!("seed {seed}: not charged: {one}"));
                     assert_eq!(
-                        made.charge.amount,
+                        made.charge.amount.amount,
                         amount(one, "amount"),
                         "seed {seed}: {one}"
                     );
-                    assert_eq!(one["currency"], made.charge.currency.as_str());
+                    assert_eq!(one["currency"], made.charge.amount.currency.as_str());
                     assert!(
                         refund.is_none(),
                         "seed {seed}: credited and refunded: {one}"
@@ -977,8 +977,10 @@ impl World {
             .iter()
             .filter(|(_, made)| made.succeeded() && made.charge.description != "Wallet top-up");
         others.fold((0, 0), |(taken, given), (key, made)| {
-            let refund = books.refund_of(key).map_or(0, |refund| refund.amount);
-            (taken + made.charge.amount, given + refund)
+            let refund = books
+                .refund_of(key)
+                .map_or(0, |refund| refund.amount.amount);
+            (taken + made.charge.amount.amount, given + refund)
         })
     }
 

@@ -221,8 +221,7 @@ impl Till {
                 made.succeeded(),
                 "a refund of what was declined: {refund:?}"
             );
-            let (amount, currency) = (made.charge.amount, made.charge.currency);
-            assert_eq!((amount, currency), (refund.amount, refund.currency));
+            assert_eq!(made.charge.amount, refund.amount);
             assert!(
                 books.refund_of(&refund.charge).is_none(),
                 "refunded twice: {refund:?}"

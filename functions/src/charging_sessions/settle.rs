@@ -3,6 +3,7 @@
 
 use shared::deployment::{Deployment, Need};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::money::Money;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::UnitOfWork;
@@ -70,8 +71,7 @@ async fn charge(
 ) -> Result<Payment, Error> {
     let bill = Bill {
         key: session.id.to_string(),
-        amount: session.amount_due,
-        currency: session.currency,
+        amount: Money::new(session.amount_due, session.currency),
         description: session.description(),
         due_since: session.session_ended.unwrap_or(session.created),
     };

@@ -7,6 +7,7 @@ use shared::models::invoice::{Attempt, Invoice};
 use shared::models::payment_method::PaymentMethod;
 use shared::models::stored::Stored;
 use shared::models::transaction::PaymentOutcome;
+use shared::money::Money;
 use shared::origin::Origin;
 use shared::store::UnitOfWork;
 use shared::{App, Error};
@@ -103,8 +104,7 @@ async fn charge(
 fn bill(invoice: &Invoice, attempt: &Attempt) -> Bill {
     Bill {
         key: attempt.key(&invoice.id),
-        amount: invoice.amount_due,
-        currency: invoice.currency,
+        amount: Money::new(invoice.amount_due, invoice.currency),
         description: invoice.bill(),
         due_since: attempt.begun,
     }

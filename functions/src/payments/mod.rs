@@ -49,11 +49,11 @@ use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{
     ChargeSource, Transaction, TransactionInternal, TransactionStatus,
 };
-use shared::money::Currency;
+use shared::money::Money;
 use shared::origin::{Mode, Origin};
 use shared::ports::payments::{Charge, KEY_REMEMBERED, Refund};
 use shared::store::UnitOfWork;
-use shared::store::wallets::{Funds, Wallet};
+use shared::store::wallets::Wallet;
 use shared::{App, Code, Error, Id, Timestamp};
 
 /// What is to be paid.
@@ -61,9 +61,8 @@ use shared::{App, Code, Error, Id, Timestamp};
 pub struct Bill {
     /// What the charge key is derived from.
     pub key: String,
-    /// Minor units of `currency`. An amount of 0 is not charged.
-    pub amount: i64,
-    pub currency: Currency,
+    /// Nothing is charged if it is zero.
+    pub amount: Money,
     pub description: String,
     /// When the bill became due. It cannot have been charged before.
     pub due_since: Timestamp,
@@ -109,10 +108,7 @@ pub async fn take(
     method: &Stored<PaymentMethod>,
     bill: &Bill,
 ) -> Result<Payment, Error> {
-    let Bill {
-        amount, currency, ..
-    } = bill;
-    if *amount == 0 {
+    if bill.amount.is_zero() {
         return Ok(Payment {
             outcome: PaymentOutcome::Succeeded,
             source: at_provider(bill, None),
@@ -128,20 +124,14 @@ pub async fn take(
     };
     let outcome = match app.store.funds(tenant, wallet).await? {
         None => PaymentOutcome::Declined("wallet_closed".to_owned()),
-        Some(funds) if funds.currency != *currency => {
-            PaymentOutcome::Declined("currency_not_supported".to_owned())
-        }
-        Some(funds) if funds.balance < *amount => {
-            PaymentOutcome::Declined("insufficient_funds".to_owned())
-        }
-        Some(_) => {
-            let price = Funds {
-                balance: *amount,
-                currency: *currency,
-            };
-            tx.debit(wallet, price, Error::Contended)?;
+        Some(funds) if funds.covers(bill.amount) => {
+            tx.debit(wallet, bill.amount, Error::Contended)?;
             PaymentOutcome::Succeeded
         }
+        Some(funds) if funds.currency == bill.amount.currency => {
+            PaymentOutcome::Declined("insufficient_funds".to_owned())
+        }
+        Some(_) => PaymentOutcome::Declined("currency_not_supported".to_owned()),
     };
     Ok(Payment { outcome, source })
 }
@@ -190,20 +180,14 @@ pub async fn refund(
     refund: &Stored<Transaction>,
 ) -> Result<PaymentOutcome, Error> {
     let tenant = &tx.origin().tenant;
-    let Transaction {
-        id,
-        amount,
-        currency,
-        ..
-    } = &refund.object;
+    let (id, amount) = (&refund.object.id, refund.object.money());
     match &refund.internal.source {
         Some(ChargeSource::Provider { key, reference }) => {
             let refund = Refund {
                 key: Charge::key(tenant, id.as_str()),
                 charge: Charge::key(tenant, key),
                 reference: reference.clone(),
-                amount: *amount,
-                currency: *currency,
+                amount,
             };
             app.payments.of(tenant.mode)?.refund(&refund).await
         }
@@ -211,12 +195,8 @@ pub async fn refund(
             let wallet = Wallet::owned_by(owner)
                 .ok_or_else(|| Error::internal("a wallet of an object that has none"))?;
             match app.store.funds(tenant, wallet).await? {
-                Some(funds) if funds.currency == *currency => {
-                    let price = Funds {
-                        balance: *amount,
-                        currency: *currency,
-                    };
-                    tx.credit(wallet, price, Error::Contended)?;
+                Some(funds) if funds.currency == amount.currency => {
+                    tx.credit(wallet, amount, Error::Contended)?;
                     Ok(PaymentOutcome::Succeeded)
                 }
                 Some(_) => Ok(PaymentOutcome::Declined(
@@ -245,7 +225,6 @@ async fn pay(
         token,
         customer: method.internal.customer.clone(),
         amount: bill.amount,
-        currency: bill.currency,
         description: bill.description.clone(),
         key_expired: key_expired(bill.due_since, origin),
     };

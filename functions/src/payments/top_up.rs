@@ -15,6 +15,7 @@ use shared::models::transaction::{
     Movement, RefundReason, TopUp, TopUpStage, TopUpState, Transaction, TransactionInternal,
     TransactionStatus, TransactionType,
 };
+use shared::money::Money;
 use shared::origin::Origin;
 use shared::ports::payments::{Charge, ChargeResult, Refund};
 use shared::store::Recalled;
@@ -125,8 +126,7 @@ async fn begin(
     app.payments.of(tenant.mode)?;
     let movement = Movement {
         kind: TransactionType::Charge,
-        amount: body.amount.minor_units(),
-        currency: owner.currency(),
+        amount: Money::new(body.amount.minor_units(), owner.currency()),
         description: "Wallet top-up".into(),
         payment_method: Some(method.object.id),
         driver: payer.driver.cloned(),
@@ -204,8 +204,7 @@ async fn charge(
         key: Charge::key(tenant, transaction.id.as_str()),
         token: top_up.token.clone(),
         customer: top_up.customer.clone(),
-        amount: transaction.amount,
-        currency: transaction.currency,
+        amount: transaction.money(),
         description: transaction.description.clone(),
         key_expired: key_expired(transaction.created, origin),
     };
@@ -272,8 +271,7 @@ impl Ending<'_> {
             key: Charge::key(tenant, &format!("{id} refund {attempts}")),
             charge: Charge::key(tenant, id.as_str()),
             reference,
-            amount: row.object.amount,
-            currency: row.object.currency,
+            amount: row.object.money(),
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {
             PaymentOutcome::Succeeded => {

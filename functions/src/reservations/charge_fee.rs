@@ -1,6 +1,7 @@
 //! `settle-session`, of a reservation that is over: charges its fee to its payment method, once.
 
 use shared::models::reservation::Reservation;
+use shared::money::Money;
 use shared::origin::{Origin, Tenant};
 use shared::store::UnitOfWork;
 
@@ -35,8 +36,7 @@ async fn charge(
 ) -> Result<Payment, Error> {
     let bill = Bill {
         key: reservation.id.to_string(),
-        amount: reservation.fee_due,
-        currency: reservation.currency,
+        amount: Money::new(reservation.fee_due, reservation.currency),
         description: reservation.fee_description(),
         due_since,
     };

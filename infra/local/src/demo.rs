@@ -14,6 +14,7 @@ use shared::models::transaction::{
     Movement, Transaction, TransactionInternal, TransactionStatus, TransactionType,
 };
 use shared::models::vehicle::Vehicle;
+use shared::money::Money;
 use shared::origin::Origin;
 
 use shared::models::stored::Stored;
@@ -73,8 +74,7 @@ pub async fn create(app: &App) -> Result<()> {
     method.id = Id::from_number(Kind::PaymentMethod, FIRST + 9);
     let movement = Movement {
         kind: TransactionType::Charge,
-        amount: 1_250,
-        currency: driver.object.preferences.currency,
+        amount: Money::new(1_250, driver.object.preferences.currency),
         description: "Charging".into(),
         payment_method: Some(method.id.clone()),
         driver: Some(driver.object.id.clone()),

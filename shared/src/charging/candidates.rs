@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::estimate::Charge;
+use super::estimate::SimulatedCharge;
 use super::geo::distance_meters;
 use super::matching::best_first::Match;
 use super::matching::score::{Merits, energy_price_in};
@@ -223,7 +223,8 @@ impl ReservationCandidate {
             simulation::power(connector, vehicle),
         ));
         let currency = tariff::currency(&connector.pricing, preferred);
-        let charge = Charge::expected(station, connector, vehicle, energy, window.from, currency);
+        let charge =
+            SimulatedCharge::expected(station, connector, vehicle, energy, window.from, currency);
         let is_priced = connector
             .pricing
             .iter()

@@ -18,13 +18,13 @@ use crate::time::{Timestamp, millis, whole_millis};
 
 /// A charge at constant power. The vehicle leaves when it is done: parking time is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Charge {
+pub struct SimulatedCharge {
     /// How long energy flows, in seconds, rounded up.
     pub seconds: i64,
     pub cost: Cost,
 }
 
-impl Charge {
+impl SimulatedCharge {
     /// The charge of so many Wh at a connector, from `start` on, at its prices in `currency`. None for a connector without power.
     pub fn expected(
         station: &ChargingStation,
@@ -89,8 +89,8 @@ pub fn estimate(
     };
     let (level, target) = (new.battery_level, new.battery_target_level);
     let energy = simulation::energy_between(vehicle.battery_capacity, Some(level), target);
-    let charge = Charge::expected(station, connector, vehicle, energy, start, currency);
-    let Charge { seconds, cost } = charge.ok_or_else(|| {
+    let charge = SimulatedCharge::expected(station, connector, vehicle, energy, start, currency);
+    let SimulatedCharge { seconds, cost } = charge.ok_or_else(|| {
         let param = match &new.connector {
             Some(_) => "connector",
             None => "charging_station",

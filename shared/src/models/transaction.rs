@@ -9,7 +9,7 @@ use super::stored::{Object, Stored};
 use crate::error::{Error, Result};
 use crate::fields::patch::Change;
 use crate::id::{Id, Kind};
-use crate::money::Currency;
+use crate::money::{Currency, Money};
 use crate::time::{MINUTE, SignedDuration, Timestamp, minutes};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -194,9 +194,7 @@ impl TransactionInternal {
 #[derive(Debug, Clone)]
 pub struct Movement {
     pub kind: TransactionType,
-    /// Minor units of `currency`.
-    pub amount: i64,
-    pub currency: Currency,
+    pub amount: Money,
     pub description: String,
     pub payment_method: Option<Id>,
     pub driver: Option<Id>,
@@ -210,8 +208,7 @@ impl Transaction {
     pub fn new(movement: Movement, status: TransactionStatus, now: Timestamp) -> Self {
         let Movement {
             kind,
-            amount,
-            currency,
+            amount: Money { amount, currency },
             description,
             payment_method,
             driver,
@@ -234,6 +231,13 @@ impl Transaction {
             kind,
             vehicle,
         }
+    }
+}
+
+impl Transaction {
+    /// The amount with its currency.
+    pub fn money(&self) -> Money {
+        Money::new(self.amount, self.currency)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::models::payment_method::ProviderMethod;
 use crate::models::test_token::TestToken;
 use crate::models::transaction::PaymentOutcome;
-use crate::money::Currency;
+use crate::money::Money;
 use crate::origin::{Mode, Tenant};
 use crate::time::{SignedDuration, hours};
 
@@ -85,9 +85,8 @@ pub struct Charge {
     pub token: String,
     /// The provider's customer that the token belonged to when it was registered.
     pub customer: Option<String>,
-    /// Minor units of `currency`, more than zero.
-    pub amount: i64,
-    pub currency: Currency,
+    /// More than zero.
+    pub amount: Money,
     pub description: String,
     /// Whether this may repeat a charge from so long ago that the provider has forgotten its key. The provider then has to
     /// search for that charge before it makes a new one.
@@ -114,9 +113,7 @@ pub struct Refund {
     pub charge: String,
     /// The provider's id of the charge; without it the charge is searched for by its key.
     pub reference: Option<String>,
-    /// Minor units of `currency`.
-    pub amount: i64,
-    pub currency: Currency,
+    pub amount: Money,
 }
 
 /// How a charge ended at the provider.
@@ -183,8 +180,7 @@ mod tests {
                 key: "k".into(),
                 token: token.into(),
                 customer: None,
-                amount: 1,
-                currency: Currency::USD,
+                amount: Money::new(1, crate::money::Currency::USD),
                 description: String::new(),
                 key_expired: false,
             };

@@ -16,7 +16,7 @@ use crate::models::event::EventType;
 use crate::models::fleet::Fleet;
 use crate::models::payment_method::PaymentMethod;
 use crate::models::stored::Stored;
-use crate::money::Currency;
+use crate::money::{Currency, Money};
 use crate::origin::{Mode, Tenant};
 use crate::time::Timestamp;
 
@@ -26,14 +26,6 @@ pub enum Wallet<'a> {
     Account(&'a Id),
     Driver(&'a Id),
     Fleet(&'a Id),
-}
-
-/// What is in a wallet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Funds {
-    /// Minor units of `currency`.
-    pub balance: i64,
-    pub currency: Currency,
 }
 
 impl<'a> Wallet<'a> {
@@ -148,12 +140,9 @@ impl Store {
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn funds(&self, tenant: &Tenant, wallet: Wallet<'_>) -> Result<Option<Funds>> {
+    pub async fn funds(&self, tenant: &Tenant, wallet: Wallet<'_>) -> Result<Option<Money>> {
         let owner = self.wallet_owner(tenant, wallet).await?;
-        Ok(owner.map(|owner| Funds {
-            balance: owner.balance(tenant.mode),
-            currency: owner.currency(),
-        }))
+        Ok(owner.map(|owner| Money::new(owner.balance(tenant.mode), owner.currency())))
     }
 
     /// Reads the owner of a wallet to write it; `None` if it was deleted.
@@ -205,8 +194,8 @@ impl UnitOfWork<'_> {
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
-    pub fn credit(&mut self, wallet: Wallet<'_>, funds: Funds, refusal: Error) -> Result<()> {
-        self.move_money(wallet, funds, false, refusal)
+    pub fn credit(&mut self, wallet: Wallet<'_>, money: Money, refusal: Error) -> Result<()> {
+        self.move_money(wallet, money, false, refusal)
     }
 
     /// Takes money from a wallet of that currency, as long as there is enough. The owner's row may not be written
@@ -214,14 +203,14 @@ impl UnitOfWork<'_> {
     ///
     /// # Errors
     /// `Internal` if the write cannot be built.
-    pub fn debit(&mut self, wallet: Wallet<'_>, funds: Funds, refusal: Error) -> Result<()> {
-        self.move_money(wallet, funds, true, refusal)
+    pub fn debit(&mut self, wallet: Wallet<'_>, money: Money, refusal: Error) -> Result<()> {
+        self.move_money(wallet, money, true, refusal)
     }
 
     fn move_money(
         &mut self,
         wallet: Wallet<'_>,
-        funds: Funds,
+        money: Money,
         out: bool,
         refusal: Error,
     ) -> Result<()> {
@@ -233,7 +222,7 @@ impl UnitOfWork<'_> {
         if out {
             condition.push_str(" AND #place.#balance >= :amount");
         }
-        let by = if out { -funds.balance } else { funds.balance };
+        let by = if out { -money.amount } else { money.amount };
         let mut update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(wallet.key(&self.origin.tenant))))
@@ -251,12 +240,12 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":zero", n(0))
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":now", s(self.origin.now.to_string()))
-            .expression_attribute_values(":currency", s(funds.currency.as_str()));
+            .expression_attribute_values(":currency", s(money.currency.as_str()));
         for (name, part) in currency.into_iter().zip(wallet.currency()) {
             update = update.expression_attribute_names(name, *part);
         }
         if out {
-            update = update.expression_attribute_values(":amount", n(funds.balance));
+            update = update.expression_attribute_values(":amount", n(money.amount));
         }
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),

@@ -133,7 +133,7 @@ impl Column {
             Plain(_, cell) => vec![cell(totals)],
             Money(_, amount) => {
                 let amount = amount(totals);
-                let decimal = Cell::Money(currency.decimal(amount));
+                let decimal = Cell::Money(crate::money::Money::new(amount, currency).decimal());
                 vec![Cell::Number(amount), decimal]
             }
             PerKwh(_, amount) => {
@@ -376,6 +376,7 @@ impl Summary {
                     due,
                     ..
                 } = *totals;
+                let decimal = |amount| crate::money::Money::new(amount, *currency).decimal();
                 ReportTotals {
                     currency: *currency,
                     sessions: totals.sessions(),
@@ -384,15 +385,15 @@ impl Summary {
                     energy_wh: totals.energy,
                     duration_seconds: totals.seconds(),
                     net,
-                    net_decimal: currency.decimal(net),
+                    net_decimal: decimal(net),
                     tax,
-                    tax_decimal: currency.decimal(tax),
+                    tax_decimal: decimal(tax),
                     gross: totals.gross(),
-                    gross_decimal: currency.decimal(totals.gross()),
+                    gross_decimal: decimal(totals.gross()),
                     paid,
-                    paid_decimal: currency.decimal(paid),
+                    paid_decimal: decimal(paid),
                     due,
-                    due_decimal: currency.decimal(due),
+                    due_decimal: decimal(due),
                 }
             })
             .collect()

@@ -13,6 +13,7 @@ use crate::models::stored::Stored;
 use crate::models::transaction::{
     Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
 };
+use crate::money::Money;
 use crate::time::Timestamp;
 use crate::window::Window;
 
@@ -284,8 +285,7 @@ impl Stored<Reservation> {
     pub fn settle_fee(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
         let movement = Movement {
             kind: TransactionType::Charge,
-            amount: self.object.fee_due,
-            currency: self.object.currency,
+            amount: Money::new(self.object.fee_due, self.object.currency),
             description: self.object.fee_description(),
             payment_method: self.object.payment_method.clone(),
             driver: Some(self.object.driver.clone()),
