@@ -766,7 +766,7 @@ impl TestResponse {
     }
 }
 
-/// A receiver of webhooks on this machine, which answers as it is told.
+/// A receiver of webhooks on this machine, with scripted responses.
 pub struct Receiver {
     pub url: String,
     inbox: Arc<Mutex<Inbox>>,

@@ -110,8 +110,8 @@ async fn pass(State(recorder): State<Recorder>, headers: HeaderMap, body: Bytes)
     let answer = sent.send().await.expect("the table answers");
     let status = StatusCode::from_u16(answer.status().as_u16()).expect("a status");
     let content = answer.bytes().await.expect("an answer");
-    let told: Value = serde_json::from_slice(&content).unwrap_or_default();
-    let consumed = &told["ConsumedCapacity"];
+    let response: Value = serde_json::from_slice(&content).unwrap_or_default();
+    let consumed = &response["ConsumedCapacity"];
     let consumed = consumed
         .as_array()
         .cloned()

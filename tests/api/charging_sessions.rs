@@ -248,7 +248,7 @@ async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_st
 }
 
 #[tokio::test]
-async fn a_parked_vehicle_that_nobody_stops_is_unplugged_after_a_day() {
+async fn the_session_of_a_parked_vehicle_ends_after_a_day() {
     let app = TestApp::start().await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     read_battery(&app, &crew.vehicle, 100.0).await;
@@ -842,7 +842,7 @@ async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
 }
 
 #[tokio::test]
-async fn nobody_is_promised_a_connector_while_it_charges() {
+async fn a_connector_is_not_reserved_while_it_charges() {
     let app = TestApp::start().await;
     let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let one =

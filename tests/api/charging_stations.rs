@@ -475,7 +475,7 @@ async fn a_driver_narrows_to_favourites_and_a_vehicle_to_its_plug() {
 }
 
 #[tokio::test]
-async fn a_promised_connector_is_not_free_and_its_station_says_when_it_is() {
+async fn a_reserved_connector_is_not_free_and_its_station_says_when_it_is() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
     let connector = json!([{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]);

@@ -503,7 +503,7 @@ async fn the_scope_comes_before_the_version_the_idempotency_key_and_the_query() 
 }
 
 #[tokio::test]
-async fn a_wrong_body_is_told_before_an_object_that_is_not_there() {
+async fn a_wrong_body_is_reported_before_a_missing_object() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
     let absent = |prefix: &str| format!("{prefix}{:032x}", 1);

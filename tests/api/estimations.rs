@@ -7,7 +7,7 @@ use tests::{TestApp, with};
 const PATH: &str = "/v1/estimations";
 
 #[tokio::test]
-async fn an_estimation_tells_what_charging_takes_and_costs() {
+async fn an_estimation_has_the_duration_and_the_cost() {
     let app = TestApp::start().await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::{Receiver, TestApp, driver, fleet, with};
 
 #[tokio::test]
-async fn a_change_is_an_event_that_tells_what_was_before() {
+async fn a_change_is_an_event_with_the_previous_values() {
     let app = TestApp::start().await;
     let made = app.alice.post("/v1/fleets", fleet()).await;
     let path = format!("/v1/fleets/{}", made.id());

@@ -98,7 +98,7 @@ pub async fn no_show(app: &TestApp, crew: &Crew, method: Option<&str>) -> String
 }
 
 #[tokio::test]
-async fn a_fee_that_is_still_owed_is_a_line_of_one_invoice_and_paid_with_it() {
+async fn a_fee_that_is_still_due_is_a_line_of_one_invoice_and_paid_with_it() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
     let crew = app.crew(&app.alice).await;
     let other = app.crew(&app.alice).await;
@@ -933,7 +933,7 @@ async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
 }
 
 #[tokio::test]
-async fn a_payment_that_nobody_repeats_is_brought_to_its_end_by_the_service() {
+async fn a_payment_that_is_not_repeated_is_finished_by_the_service() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
     let method = app.payment_method("tok_success", json!({})).await;
@@ -955,7 +955,7 @@ async fn a_payment_that_nobody_repeats_is_brought_to_its_end_by_the_service() {
 }
 
 #[tokio::test]
-async fn an_open_invoice_past_its_due_date_is_told_of_once() {
+async fn an_open_invoice_past_its_due_date_sends_one_event() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
     app.completed_session(&crew, json!({})).await;

@@ -293,7 +293,7 @@ async fn a_report_is_made_of_each_period_in_which_something_was_charged() {
 }
 
 #[tokio::test]
-async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_owed() {
+async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_due() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
     let receiver = Receiver::start().await;
     let hook =

@@ -270,7 +270,7 @@ async fn a_reservation_that_its_network_cancels_is_matched_again() {
 }
 
 #[tokio::test]
-async fn the_network_of_an_evse_that_breaks_or_is_removed_is_told_and_the_reservation_is_matched_again()
+async fn the_network_of_an_evse_that_breaks_or_is_removed_is_asked_to_cancel_and_the_reservation_is_matched_again()
  {
     for status in ["OUTOFORDER", "REMOVED"] {
         let stage = reserved().await;

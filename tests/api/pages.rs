@@ -102,7 +102,7 @@ async fn filters_travel_with_the_pages() {
 }
 
 #[tokio::test]
-async fn a_token_of_somebody_else_or_of_another_list_is_refused() {
+async fn a_token_of_another_account_or_another_list_is_refused() {
     let app = TestApp::start().await;
     for _ in 0..2 {
         app.alice.post("/v1/fleets", fleet()).await.expect(200);

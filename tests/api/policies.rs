@@ -176,7 +176,7 @@ async fn a_policy_stays_while_a_fleet_driver_or_vehicle_names_it() {
 }
 
 #[tokio::test]
-async fn what_happens_to_a_policy_is_told() {
+async fn every_change_of_a_policy_is_an_event() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["*"]});

@@ -94,7 +94,7 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_confirmation_is_told_once_though_every_trigger_on_its_way_was_lost() {
+async fn a_confirmation_is_delivered_once_although_every_trigger_was_lost() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["reservation.confirmed"]});
@@ -207,8 +207,8 @@ async fn a_reservation_whose_connector_breaks_moves_though_the_message_was_lost(
         (&moved["status"], &moved["charging_station"]),
         (&json!("confirmed"), &json!(other))
     );
-    let told = events(&app, &path).await;
-    assert_eq!(told.last().expect("events"), "reservation.reassigned");
+    let types = events(&app, &path).await;
+    assert_eq!(types.last().expect("events"), "reservation.reassigned");
     // It waits for its vehicle again, as before.
     assert_ne!(station, other);
     app.advance(3 * 60).await;
@@ -279,8 +279,8 @@ async fn without_another_connector_the_reservation_fails_when_its_window_begins(
         ),
         (&json!(1), &json!(1))
     );
-    let told = events(&app, &path).await;
-    assert_eq!(told.last().expect("events"), "reservation.failed");
+    let types = events(&app, &path).await;
+    assert_eq!(types.last().expect("events"), "reservation.failed");
 }
 
 /// How many rows are overdue in one partition, which is more than a message works on.

@@ -84,8 +84,8 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
         "net_decimal": "10.00", "tax": 190, "tax_decimal": "1.90", "gross": 1190, "gross_decimal": "11.90", "paid": 0,
         "paid_decimal": "0.00", "due": 1190, "due_decimal": "11.90"}]});
     assert_eq!(shown.body, with(pending, done));
-    let told = &receiver.received()[0].event["data"]["object"];
-    assert_eq!(*told, with(shown.body.clone(), json!({"url": null})));
+    let in_event = &receiver.received()[0].event["data"]["object"];
+    assert_eq!(*in_event, with(shown.body.clone(), json!({"url": null})));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Payments by Stripe: against a server that answers as it is told, and with `--include-ignored` against `localstripe`:
+//! Payments by Stripe: against a server with scripted responses, and with `--include-ignored` against `localstripe`:
 //! `python3 -m venv target/tools/localstripe && target/tools/localstripe/bin/pip install localstripe==1.15.10`.
 
 use std::collections::VecDeque;
@@ -525,10 +525,10 @@ async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_k
     assert_eq!(keys.len(), 3);
     assert!(keys[0] != keys[1] && keys[1] == keys[2], "{keys:?}");
     // The last two are of one moment: either may come first.
-    let mut told = receiver.types();
-    told[1..].sort();
+    let mut types = receiver.types();
+    types[1..].sort();
     assert_eq!(
-        told,
+        types,
         ["service.failed", "invoice.paid", "service.succeeded"]
     );
 }

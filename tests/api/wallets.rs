@@ -238,19 +238,19 @@ async fn many_top_ups_at_once_all_count() {
     }
     let shown = app.alice.get(&path).await.body;
     assert_eq!(shown["wallet_balance"], paid * 100);
-    let told = app.transactions(&app.alice).await;
-    let done = told
+    let transactions = app.transactions(&app.alice).await;
+    let done = transactions
         .iter()
         .filter(|one| one.status == TransactionStatus::Succeeded);
     assert_eq!(done.count() as i64, paid);
     // One that lost to the others as often as it was tried is brought to its end a minute later.
     app.advance(90).await;
-    let told = app.alice.get("/v1/transactions").await.body;
-    let told = told["data"].as_array().expect("transactions");
-    assert!(told.iter().all(|one| one["status"] == "succeeded"));
-    assert!((paid..=8).contains(&(told.len() as i64)));
+    let transactions = app.alice.get("/v1/transactions").await.body;
+    let transactions = transactions["data"].as_array().expect("transactions");
+    assert!(transactions.iter().all(|one| one["status"] == "succeeded"));
+    assert!((paid..=8).contains(&(transactions.len() as i64)));
     let shown = app.alice.get(&path).await.body;
-    assert_eq!(shown["wallet_balance"], told.len() * 100);
+    assert_eq!(shown["wallet_balance"], transactions.len() * 100);
     app.drain().await;
 }
 

@@ -301,7 +301,7 @@ async fn the_log_shows_every_attempt_newest_first() {
     let page = app.alice.get(&path).await.expect(200);
     let rows = page.body["data"].as_array().expect("rows");
     let event = receiver.received()[0].event["id"].clone();
-    let told: Vec<_> = rows
+    let types: Vec<_> = rows
         .iter()
         .map(|row| {
             (
@@ -313,7 +313,7 @@ async fn the_log_shows_every_attempt_newest_first() {
         })
         .collect();
     assert_eq!(
-        told,
+        types,
         [
             (&json!(2), &json!("succeeded"), &json!(200), &event),
             (&json!(1), &json!("failed"), &json!(500), &event),

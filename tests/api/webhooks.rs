@@ -155,7 +155,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
 }
 
 #[tokio::test]
-async fn what_happens_in_an_account_is_told_to_its_own_endpoints_alone() {
+async fn events_of_an_account_are_sent_to_its_own_endpoints_alone() {
     let app = TestApp::start().await;
     let bob = app.other_account(Mode::Test).await;
     let carol = app.other_account(Mode::Live).await;
@@ -212,10 +212,13 @@ async fn gone_disables_the_endpoint_and_the_others_are_sent_its_secret_masked() 
     );
     assert!(shown["disabled_at"].is_string());
     assert_eq!(other.types(), ["webhook_endpoint.disabled"]);
-    let told = &other.received()[0].event["data"]["object"];
+    let in_event = &other.received()[0].event["data"]["object"];
     let secret = endpoint["secret"].as_str().expect("a secret");
     let masked = format!("whsec_****{}", &secret[secret.len() - 4..]);
-    assert_eq!((&told["id"], &told["secret"]), (&json!(id), &json!(masked)));
+    assert_eq!(
+        (&in_event["id"], &in_event["secret"]),
+        (&json!(id), &json!(masked))
+    );
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
     app.advance(24 * 3600).await;

@@ -69,10 +69,10 @@ async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
             }
             let body = body.map(|body| body.to_string());
             let answer = app.alice.send(method, path, body, &headers).await;
-            let told = format!("{method} {path} with {headers:?}");
+            let attempt = format!("{method} {path} with {headers:?}");
             let want = (403, "invalid_request_error", None, None);
-            assert_eq!(answer.error(), want, "{told}");
-            assert_unreadable(&answer, &told);
+            assert_eq!(answer.error(), want, "{attempt}");
+            assert_unreadable(&answer, &attempt);
         }
     }
     assert!(app.now().since(before) < minutes(10), "{headers:?}");
@@ -84,10 +84,10 @@ async fn refuses(app: &TestApp, headers: &[(&str, &str)]) {
 }
 
 #[track_caller]
-fn assert_unreadable(answer: &TestResponse, told: &str) {
+fn assert_unreadable(answer: &TestResponse, attempt: &str) {
     let mut names = answer.headers.keys().map(|name| name.as_str());
     let granted = names.find(|name| name.starts_with("access-control-"));
-    assert_eq!(granted, None, "{told}");
+    assert_eq!(granted, None, "{attempt}");
 }
 
 #[tokio::test]

@@ -161,7 +161,7 @@ fn named(member: &str) -> Option<&'static str> {
 }
 
 #[tokio::test]
-async fn an_object_of_somebody_else_is_404_in_every_filter() {
+async fn an_object_of_another_tenant_is_404_in_every_filter() {
     let app = TestApp::start().await;
     let stranger = app.other_account(Mode::Test).await;
     let child = app.child_of(&app.alice).await;
@@ -287,7 +287,7 @@ fn the_ids_in_bodies_are_found() {
 }
 
 #[tokio::test]
-async fn an_object_of_somebody_else_is_404_in_every_body_and_neither_side_changes() {
+async fn an_object_of_another_tenant_is_404_in_every_body_and_neither_side_changes() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let mut owners = Vec::new();

@@ -151,7 +151,7 @@ async fn a_key_that_is_free_again_after_a_day_charges_again() {
 }
 
 #[tokio::test]
-async fn a_top_up_with_a_key_that_nobody_repeats_is_finished_by_the_service() {
+async fn a_top_up_with_a_key_that_is_not_repeated_is_finished_by_the_service() {
     let (app, ledger) = start().await;
     for (token, status, code, credited) in [
         ("tok_success", 200, "succeeded", 300),
@@ -174,7 +174,7 @@ async fn a_top_up_with_a_key_that_nobody_repeats_is_finished_by_the_service() {
         app.advance(65).await;
         assert_eq!(app.alice.get(&one).await.body["status"], code);
         assert_eq!(balance(&app, &path).await, credited);
-        // Who repeats it then is told how it ended, now and later.
+        // A repetition then has the final result, now and later.
         let first = keyed(&app.alice, &to, &body, token).await.expect(status);
         let again = keyed(&app.alice, &to, &body, token).await.expect(status);
         assert_eq!(again.text, first.text);

@@ -63,7 +63,7 @@ async fn the_largest_object_of_every_kind_is_made_changed_and_delivered() {
     let policy = json!({"name": "Large", "rules": {}});
     let invoice = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(0)});
     let other = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
-    for (kind, list, body, code, told) in [
+    for (kind, list, body, code, is_event_sent) in [
         ("account", "/v1/accounts", account, None, false),
         ("fleet", "/v1/fleets", tests::fleet(), None, true),
         ("driver", "/v1/drivers", tests::driver(), None, true),
@@ -120,7 +120,7 @@ async fn the_largest_object_of_every_kind_is_made_changed_and_delivered() {
         let changed = app.alice.post(&path, largest(kind, '😁')).await.expect(200);
         app.drain().await;
         assert_eq!(app.alice.get(&path).await.body, changed.body, "{kind}");
-        if told {
+        if is_event_sent {
             let received = receiver.received();
             for (name, shown) in [("created", &made.body), ("updated", &changed.body)] {
                 let name = format!("{kind}.{name}");

@@ -2,7 +2,7 @@
 
 Connectors of one plug at one station are alike, so each such group is one resource with a capacity. CP-SAT looks for the best
 plan, starting from what the service did, which it thereby proves possible; a linear program that may split a reservation
-tells what no plan exceeds.
+prints what no plan exceeds.
 """
 
 import collections

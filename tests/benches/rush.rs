@@ -1,6 +1,6 @@
 //! `.ci/rush`: a thousand reservations for three hundred connectors of one city, most of them in its two rush hours. Each is
 //! confirmed as the service confirms it, attempt by attempt; then the share that got a connector is printed, and the
-//! instance written where `optimum.py` finds it, which tells what could have been had by who knows the whole day.
+//! instance written where `optimum.py` finds it, which computes what a plan of the whole day could have confirmed.
 //!
 //! `RUSH_SEED` draws another day.
 #![allow(clippy::print_stdout, clippy::expect_used)]
@@ -169,7 +169,7 @@ impl<'a> Rush<'a> {
         }
     }
 
-    /// Prints what came of it, and tells what there was to be had.
+    /// Prints the result, and returns the instance for `optimum.py`.
     async fn report(&self, seed: u64) -> Value {
         let rows = self.rows().await;
         let got = rows.iter().map(|row| &row.object);

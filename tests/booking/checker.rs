@@ -16,10 +16,10 @@ use tests::{SLACK, TestApp};
 pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) -> usize {
     let reservations = rows(test, tenant, Kind::Reservation).await;
     assert_eq!(reservations.len(), expected, "seed {seed}");
-    let mut told: HashMap<String, BTreeMap<String, usize>> = HashMap::new();
+    let mut sent: HashMap<String, BTreeMap<String, usize>> = HashMap::new();
     for event in rows(test, tenant, Kind::Event).await {
         let about = text(&event["object"]["data"]["object"]["id"]);
-        let kinds = told.entry(about).or_default();
+        let kinds = sent.entry(about).or_default();
         *kinds.entry(text(&event["object"]["type"])).or_default() += 1;
     }
     let mut confirmed = 0;
@@ -28,8 +28,8 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
         let id = text(&one["id"]);
         let at = format!("seed {seed}: {row:#}");
         let nothing = BTreeMap::new();
-        let told = told.get(&id).unwrap_or(&nothing);
-        let times = |kind: &str| told.get(kind).copied().unwrap_or_default();
+        let sent = sent.get(&id).unwrap_or(&nothing);
+        let times = |kind: &str| sent.get(kind).copied().unwrap_or_default();
         let was_confirmed = one["confirmed_at"].is_string();
         confirmed += usize::from(was_confirmed);
         assert_eq!(

@@ -951,9 +951,9 @@ impl World {
         assert_eq!(paid + adjusted, charged, "seed {seed}: paid and charged");
         let (taken, given) = self.taken();
         let by_card = sum(&|one| charge(one) && !by_wallet(one));
-        assert_eq!(taken, by_card, "seed {seed}: taken and told");
+        assert_eq!(taken, by_card, "seed {seed}: taken and sent");
         let back = sum(&|one| !charge(one) && !by_wallet(one));
-        assert_eq!(given, back, "seed {seed}: given back and told");
+        assert_eq!(given, back, "seed {seed}: refunded and sent");
         let fleet = self.stage.get(&format!("/v1/fleets/{}", self.fleet)).await;
         let came = credited + sum(&|one| !charge(one) && by_wallet(one));
         let went = sum(&|one| charge(one) && by_wallet(one));
@@ -984,21 +984,21 @@ impl World {
         })
     }
 
-    /// Every payment for charging is told of once.
+    /// Every payment for charging is one event.
     async fn check_events(&self, transactions: &[Value]) {
-        let mut told = BTreeMap::new();
+        let mut sent = BTreeMap::new();
         for event in self.all("events").await {
             let kind = event["type"].as_str().expect("a type");
             if kind.starts_with("service.") {
                 let about = event["data"]["object"]["id"].as_str().expect("an id");
-                *told.entry(about.to_owned()).or_insert(0) += 1;
+                *sent.entry(about.to_owned()).or_insert(0) += 1;
             }
         }
         for one in transactions {
             let id = one["id"].as_str().expect("an id");
-            assert_eq!(told.remove(id), Some(1), "seed {}: {one}", self.stage.seed);
+            assert_eq!(sent.remove(id), Some(1), "seed {}: {one}", self.stage.seed);
         }
-        assert!(told.is_empty(), "seed {}: {told:?}", self.stage.seed);
+        assert!(sent.is_empty(), "seed {}: {sent:?}", self.stage.seed);
     }
 
     /// A session, a fee or an adjustment is on one invoice that counts, and the lines add up.

@@ -669,9 +669,9 @@ impl Network {
             let adjusted: i64 = of_session.iter().map(|one| one.line.amount).sum();
             let own = super::amount(session, "amount_due") + super::amount(session, "amount_paid");
             let charge = self.charges.iter().find(|one| one.session == id);
-            let told = || {
-                let told = charge.map(Charge::told).unwrap_or_default();
-                format!("seed {seed}: {session:#}\nadjusted by {adjusted}\n{told}")
+            let report = || {
+                let report = charge.map(Charge::report).unwrap_or_default();
+                format!("seed {seed}: {session:#}\nadjusted by {adjusted}\n{report}")
             };
             let currency = Currency::from_code(session["currency"].as_str().expect("a currency"));
             let currency = currency.expect("a currency");
@@ -684,28 +684,28 @@ impl Network {
                 // It was billed nothing before it began.
                 (Some(0), _) if status == "active" => "without end",
                 (Some(total), _) => {
-                    assert_eq!(own + adjusted, total, "by CDR: {}", told());
-                    assert!(total == 0 || status == "completed", "{}", told());
+                    assert_eq!(own + adjusted, total, "by CDR: {}", report());
+                    assert!(total == 0 || status == "completed", "{}", report());
                     match of_session.is_empty() {
                         true => "billed by CDR",
                         false => "adjusted",
                     }
                 }
                 (None, Some((total, in_currency))) => {
-                    assert_eq!(own + adjusted, total, "by report: {}", told());
-                    assert!(total == 0 || status == "completed", "{}", told());
-                    assert!(total == 0 || currency == in_currency, "{}", told());
-                    assert_ne!(source, "cdr", "{}", told());
+                    assert_eq!(own + adjusted, total, "by report: {}", report());
+                    assert!(total == 0 || status == "completed", "{}", report());
+                    assert!(total == 0 || currency == in_currency, "{}", report());
+                    assert_ne!(source, "cdr", "{}", report());
                     "billed by report"
                 }
                 (None, None) if status == "active" => {
                     let begun = charge.is_some_and(|one| !one.reports.is_empty());
-                    assert!(begun && adjusted == 0, "{}", told());
+                    assert!(begun && adjusted == 0, "{}", report());
                     "without end"
                 }
                 (None, None) => {
-                    assert_eq!((own, adjusted), (0, 0), "{}", told());
-                    assert!(["failed", "cancelled"].contains(&status), "{}", told());
+                    assert_eq!((own, adjusted), (0, 0), "{}", report());
+                    assert!(["failed", "cancelled"].contains(&status), "{}", report());
                     "without price"
                 }
             };
@@ -722,7 +722,7 @@ impl Network {
                 });
                 for cdr in ignored {
                     *happened.entry("in another currency").or_default() += 1;
-                    assert!(cdr.sent >= ended.plus(PATIENCE), "{}", told());
+                    assert!(cdr.sent >= ended.plus(PATIENCE), "{}", report());
                 }
             }
         }
@@ -780,7 +780,7 @@ impl Charge {
     }
 
     /// What it has reported and billed, for a message.
-    fn told(&self) -> String {
+    fn report(&self) -> String {
         let reports = self.reports.iter().map(|one| {
             let Report {
                 is_completed,

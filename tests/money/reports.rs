@@ -120,18 +120,18 @@ async fn make(test: &TestApp, records: &mut Records, seed: u64) -> bool {
     let row = row.expect("a report");
     let events = client.get("/v1/events?limit=100").await.body;
     let events = events["data"].as_array().expect("a list").iter();
-    let told: Vec<_> = events
+    let types: Vec<_> = events
         .filter(|event| event["data"]["object"]["id"] == json!(id))
         .map(|event| event["type"].as_str().expect("a type"))
         .collect();
     if row.object.status == ReportStatus::Failed {
         assert_eq!(
-            (&row.internal.file, told.as_slice()),
+            (&row.internal.file, types.as_slice()),
             (&None, &["report.failed"][..])
         );
         return false;
     }
-    assert_eq!(told, ["report.succeeded"], "seed {seed}: {row:?}");
+    assert_eq!(types, ["report.succeeded"], "seed {seed}: {row:?}");
     let key = row.internal.file.as_deref().expect("a file");
     let content = shelf.get(key).await.expect("the file");
     assert_eq!(row.object.size, content.len() as u64);

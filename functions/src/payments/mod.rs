@@ -160,7 +160,7 @@ pub async fn take_from(
     }
 }
 
-/// The row of a charge as it ended, announced as `service.succeeded` or `service.failed`.
+/// The row of a charge as it ended, with the event `service.succeeded` or `service.failed`.
 pub fn record(transaction: Transaction, payment: &Payment) -> Stored<Transaction> {
     let event = match transaction.status {
         TransactionStatus::Succeeded => EventType::ServiceSucceeded,

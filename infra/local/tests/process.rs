@@ -331,7 +331,7 @@ async fn a_request_cut_off_by_a_kill_is_repeated_without_being_done_twice() {
 }
 
 #[tokio::test]
-async fn webhooks_go_over_tls_to_whom_the_system_trusts_and_to_nobody_else() {
+async fn webhooks_are_sent_over_tls_only_to_certificates_that_the_system_trusts() {
     let folder = Folder::new("tls");
     let (known, stranger) = (TlsPort::open().await, TlsPort::open().await);
     std::fs::create_dir_all(&folder.0).expect("a folder");

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_battery_nobody_has_read_counts_as_a_fifth_full() {
+    fn a_battery_without_a_reading_counts_as_a_fifth_full() {
         assert_eq!(energy_between(60_000, None, 100.0), 48_000);
         assert_eq!(energy_between(60_000, Some(50.5), 80.0), 17_700);
         assert_eq!(energy_between(60_000, Some(90.0), 80.0), 0);

@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_hands_out_more_than_they_hold() {
+    fn a_key_cannot_grant_more_than_it_holds() {
         let now = Timestamp::from_unix_millis(0);
         let acting = ActingKey {
             account: tenant().account,

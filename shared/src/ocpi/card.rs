@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_leads_to_nobody_is_not_valid() {
+    fn a_card_without_a_driver_is_not_valid() {
         let mut alone = context();
         alone.vehicles.clear();
         assert_eq!(token(&alone, &card(true, false)), (true, Whitelist::Never));

@@ -726,7 +726,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objects_key_tells_whose_it_is() {
+    fn the_key_of_an_object_names_its_tenant() {
         let tenant = Tenant {
             account: Id::from_number(Kind::Account, 1),
             mode: Mode::Test,
@@ -747,7 +747,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_what_a_network_sends_tells_what_it_is() {
+    fn the_key_of_a_received_object_names_its_kind() {
         let mode = Mode::Live;
         let owner = PartyId::new("NL", "TNM").unwrap();
         let id = ObjectId::new(owner, Module::Tariffs, "A#1").unwrap();

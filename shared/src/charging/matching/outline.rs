@@ -33,7 +33,7 @@ pub struct ConnectorKind {
     pub price: Option<PricePerKwh>,
 }
 
-/// The checksum of an operator's name (CRC-32). Operators with the same checksum cannot be told apart in the index, which
+/// The checksum of an operator's name (CRC-32). Operators with the same checksum cannot be distinguished in the index, which
 /// makes a lower bound lower than it has to be.
 pub fn operator_checksum(name: &str) -> u32 {
     crc32fast::hash(name.as_bytes())

@@ -296,7 +296,7 @@ fn moving_the_window_moves_the_attempt() {
 }
 
 #[test]
-fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_promised() {
+fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_reserved() {
     let mut reservation = reserve(json!({})).unwrap();
     reservation.object.reservation_fee = 300;
     let assignment = Assignment {
