@@ -1,4 +1,4 @@
-"""How many reservations of a rush could have been confirmed by who knows the whole day: `optimum.py INSTANCE [SECONDS]`.
+"""How many reservations of a rush a plan of the whole day could confirm: `optimum.py INSTANCE [SECONDS]`.
 
 Connectors of one plug at one station are alike, so each such group is one resource with a capacity. CP-SAT looks for the best
 plan, starting from what the service did, which it thereby proves possible; a linear program that may split a reservation

@@ -28,7 +28,7 @@ impl Store {
     /// Makes the table with its indexes, stream and expiry, unless it is there. True when it was made.
     ///
     /// # Errors
-    /// The database's, and a table that is there but lacks an index of this release.
+    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if the table exists and lacks an index of this release.
     pub async fn create_table(&self) -> Result<bool> {
         let mut names = vec!["pk", "sk"];
         for (_, hash, range, _) in INDEXES {
@@ -113,7 +113,7 @@ impl Store {
     /// The name of the table's stream.
     ///
     /// # Errors
-    /// The database's, and a table without a stream.
+    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if the table has no stream.
     pub async fn stream(&self) -> Result<String> {
         let call = self.client.describe_table().table_name(&self.table);
         let table = call.send().await.map_err(client::failure)?.table;
