@@ -38,6 +38,8 @@ const VEHICLES: u64 = 20;
 const STATIONS: usize = 5;
 /// How far the time is moved between two attempts.
 const STEP: SignedDuration = minutes(10);
+/// How many rounds one service plays. Its own clock runs on, and after 20 minutes the first reservations would expire there.
+const ROUNDS_OF_A_SERVICE: u64 = 25;
 /// After so many steps, every window is past.
 const STEPS: usize = 12;
 
@@ -56,12 +58,16 @@ struct Round {
 fn rivals_on_a_failing_table_never_get_the_same_connector_or_vehicle_twice() {
     let (rounds, first) = (setting("BOOKING_ROUNDS", 1), setting("BOOKING_SEED", 1));
     let confirmed = share_out(first..first + rounds, async |seeds| {
-        let app = TestApp::start().await;
         let mut confirmed = 0;
-        while let Some(seed) = seeds.next() {
-            confirmed += round(&app, seed).await;
+        loop {
+            let app = TestApp::start().await;
+            for _ in 0..ROUNDS_OF_A_SERVICE {
+                let Some(seed) = seeds.next() else {
+                    return confirmed;
+                };
+                confirmed += round(&app, seed).await;
+            }
         }
-        confirmed
     });
     let confirmed: usize = confirmed.into_iter().sum();
     let faults = faulty::FAULTS.load(Ordering::Relaxed);
