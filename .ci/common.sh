@@ -33,6 +33,25 @@ stop_database() {
   database=
 }
 
+# Starts the local runner as $service on a free port, and waits until the file has what it prints about itself:
+# start_runner FILE OPTION...
+service=
+start_runner() {
+  local introduction="$1"
+  shift
+  # An earlier runner may have left such a file.
+  rm -f "$introduction"
+  "${CARGO_TARGET_DIR:-$PWD/target}/debug/local" --port 0 --json "$@" >"$introduction" 2>"${introduction%.json}.log" &
+  service=$!
+  for _ in $(seq 300); do
+    if [ -s "$introduction" ]; then return; fi
+    kill -0 "$service"
+    sleep 0.1
+  done
+  echo "the local runner has not started" >&2
+  return 1
+}
+
 # A Python environment with one package: install_python NAME PACKAGE...
 install_python() {
   local name="$1"

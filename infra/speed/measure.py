@@ -452,11 +452,12 @@ def medians(rounds):
     return [statistics.median(column) for column in zip(*rounds)]
 
 
-def in_turns(options, measured, kinds, share):
-    """Warm requests and cold starts of each class, a part of them in each round, so that what else the machine does hits all alike."""
-    warm, starts, slow = ([[] for _ in kinds] for _ in range(3))
+def in_turns(options, each, share):
+    """Warm requests and cold starts of each executable and class, a part of them in each round, so that what else the machine does
+    hits all alike."""
+    warm, starts, slow = ([[] for _ in each] for _ in range(3))
     for turn in range(ROUNDS):
-        for number, (_, handler, event) in enumerate(kinds):
+        for number, (measured, handler, event) in enumerate(each):
             warm[number].append(measured.warm(handler, event, max(1, options.warm // ROUNDS)))
             for _ in range(turn, options.cold // 2, ROUNDS):
                 starts[number].append(measured.cold(handler, event))
@@ -484,8 +485,9 @@ def figures(options, service, measured, peer):
             one, name, made = both[number]
             found.append(one.cold(name, made, shares[memory]))
     cold = {key: medians(found) for key, found in rounds.items()}
-    classes_warm, classes_cold, classes_slow = in_turns(options, measured, kinds, shares.get(128))
-    warm = [medians(classes_warm[0])] + [one.warm(name, made, options.warm) for one, name, made in both[1:]]
+    each = [(measured, handler, event) for _, handler, event in kinds] + both[1:]
+    classes_warm, classes_cold, classes_slow = in_turns(options, each, shares.get(128))
+    warm = [medians(classes_warm[0])] + [medians(found) for found in classes_warm[len(kinds) :]]
 
     def row(name, figure):
         shown = [figure(number) for number in range(len(both))]

@@ -170,7 +170,7 @@ const CURRENCIES: &[(&str, u8)] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency(&'static str, u8);
 
-/// An amount of a currency. Amounts of two currencies cannot be added up or compared by accident.
+/// An amount of a currency. It has neither an addition nor an order, because there is none between two currencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Money {
     /// Minor units of `currency`: cents of eur, yen of jpy.

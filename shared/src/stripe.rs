@@ -419,10 +419,7 @@ fn unclear(status: StatusCode, fault: Fault) -> Error {
 /// An amount as Stripe counts it; none where that is nothing. With three digits after the point the last is a zero, as Stripe
 /// demands: the nearest amount is charged, half a hundredth more or less at most.
 fn minor_units(money: Money) -> Option<i64> {
-    let Money {
-        amount: minor,
-        currency,
-    } = money;
+    let (minor, currency) = (money.amount, money.currency);
     let nearest = |unit: i64| (minor + unit / 2) / unit;
     let amount = match (currency.as_str(), currency.exponent()) {
         (code, _) if WHOLE.contains(&code) => nearest(100),

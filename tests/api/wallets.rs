@@ -10,7 +10,7 @@ use shared::models::payment_method::PaymentMethod;
 use shared::models::payment_method::ProviderMethod;
 use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::TransactionStatus;
-use shared::money::Money;
+use shared::money::{Currency, Money};
 use shared::origin::{Mode, Origin};
 use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Simulated};
 
@@ -279,6 +279,10 @@ async fn the_play_money_of_test_mode_is_none_in_live_mode() {
     app.drain().await;
 }
 
+fn money(amount: i64, code: &str) -> Money {
+    Money::new(amount, Currency::from_code(code).expect("a currency"))
+}
+
 #[tokio::test]
 async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
     let app = TestApp::start().await;
@@ -295,10 +299,6 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
         mode: Mode::Test,
     };
     let origin = Origin::background(tenant.clone(), app.now());
-    let of = |amount, code| {
-        let currency = shared::money::Currency::from_code(code);
-        Money::new(amount, currency.expect("a currency"))
-    };
     for (path, wallet) in [
         (format!("/v1/drivers/{driver}"), Wallet::Driver(&driver)),
         (format!("/v1/fleets/{fleet}"), Wallet::Fleet(&fleet)),
@@ -314,12 +314,12 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
             tx.debit(wallet, funds, refusal).expect("a debit");
             tx.commit_without_response().await.is_ok()
         };
-        assert!(take(of(60, "usd")).await);
-        assert!(!take(of(41, "usd")).await);
-        assert!(!take(of(40, "eur")).await);
-        assert!(take(of(40, "usd")).await);
+        assert!(take(money(60, "usd")).await);
+        assert!(!take(money(41, "usd")).await);
+        assert!(!take(money(40, "eur")).await);
+        assert!(take(money(40, "usd")).await);
         let mut tx = store.begin(&origin);
-        tx.credit(wallet, of(7, "usd"), Error::Contended)
+        tx.credit(wallet, money(7, "usd"), Error::Contended)
             .expect("a credit");
         tx.commit_without_response()
             .await
@@ -355,10 +355,7 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
         let method = store.load::<PaymentMethod>(&tenant, &id).await;
         let bill = Bill {
             key: format!("test {amount}"),
-            amount: Money::new(
-                amount,
-                shared::money::Currency::from_code(code).expect("a currency"),
-            ),
+            amount: money(amount, code),
             description: "Test".into(),
             due_since: app.now(),
         };

@@ -38,7 +38,7 @@ const VEHICLES: u64 = 20;
 const STATIONS: usize = 5;
 /// How far the time is moved between two attempts.
 const STEP: SignedDuration = minutes(10);
-/// How many rounds one service plays. Its own clock runs on, and after 20 minutes the first reservations would expire there.
+/// How many rounds one service plays. Its clock runs in real time: after 20 minutes, reservations of its first round would expire.
 const ROUNDS_OF_A_SERVICE: u64 = 25;
 /// After so many steps, every window is past.
 const STEPS: usize = 12;

@@ -365,10 +365,10 @@ fn shown(id: &Id, item: &Item) -> Result<Option<Value>> {
 async fn deliveries(app: &App, tenant: &Tenant, event: &Event) -> Result<Deliveries> {
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let first = Delivery::waiting(0, event.created);
-    let wanting = endpoints
+    let subscribed = endpoints
         .into_iter()
         .filter(|endpoint| endpoint.subscribes_to(event.kind));
-    Ok(wanting
+    Ok(subscribed
         .map(|endpoint| (endpoint.id, first.clone()))
         .collect())
 }

@@ -339,7 +339,7 @@ async fn webhooks_are_sent_over_tls_only_to_certificates_that_the_system_trusts(
     std::fs::write(&trusted, &known.certificate).expect("a file");
     let (known, stranger) = (Receiver::behind(known), Receiver::behind(stranger));
     let process = Process::start_with(&folder, |command| command.env("SSL_CERT_FILE", &trusted));
-    let mut tests = Vec::new();
+    let mut pings = Vec::new();
     for receiver in [&known, &stranger] {
         let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
         let endpoint = process.client.post("/v1/webhook_endpoints", hook).await;
@@ -353,14 +353,14 @@ async fn webhooks_are_sent_over_tls_only_to_certificates_that_the_system_trusts(
         process.advance(1).await;
         let tried = process.client.get(&format!("{path}/deliveries")).await;
         let tried = tried.expect(200).body["data"][0].clone();
-        tests.push((endpoint, tried));
+        pings.push((endpoint, tried));
     }
-    let (endpoint, tried) = &tests[0];
+    let (endpoint, tried) = &pings[0];
     assert_eq!(tried["response_status"], 200, "{tried:#}");
     assert_eq!(known.types(), ["ping"]);
     let secret = endpoint["secret"].as_str().expect("a secret");
     verify(&known.received()[0], secret);
-    let (_, tried) = &tests[1];
+    let (_, tried) = &pings[1];
     assert_eq!(tried["response_status"], Value::Null, "{tried:#}");
     let why = tried["response"].as_str().expect("a reason");
     assert!(why.contains("certificate"), "{why}");

@@ -2,7 +2,7 @@
 //!
 //! A session has a driver and a vehicle. A card that names both leads to them. A card that names a driver leads to the vehicles of
 //! the driver, in their order; one that names a vehicle to the vehicle's drivers. A card of a driver without vehicles who is in a fleet,
-//! and one of a vehicle without drivers, lead to somebody only together with a reservation: networks have to ask about them.
+//! and one of a vehicle without drivers, can be used only with a reservation: networks have to ask about them.
 //!
 //! A token is valid while its card is active, and everything that the card needs is: the account and the accounts above it, the
 //! driver, the vehicle, and a fleet. Its `whitelist` is `ALLOWED`, so that a station that is offline lets it charge, unless the answer
@@ -116,7 +116,7 @@ impl CardContext {
         }
     }
 
-    /// Whether the card has a driver and a vehicle together with a reservation.
+    /// Whether the card can be used with a reservation, which names the driver or the vehicle that the card leaves open.
     fn needs_reservation(&self, card: &ChargeCard, driver: Option<&Driver>) -> bool {
         match (&card.driver, &card.vehicle) {
             (Some(_), None) => driver.is_some_and(|driver| {
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(token(&alone, &card(true, false)), (true, Whitelist::Never));
         alone.drivers = vec![driver(json!({"fleets": [], "vehicles": []}))];
         assert!(!token(&alone, &card(true, false)).0);
-        let nobody = ChargeCard {
+        let unassigned = ChargeCard {
             driver: None,
             vehicle: None,
             ..card(true, false)
@@ -336,7 +336,7 @@ mod tests {
             account_is_active: true,
             ..CardContext::default()
         };
-        assert!(!token(&empty, &nobody).0);
+        assert!(!token(&empty, &unassigned).0);
     }
 
     #[test]

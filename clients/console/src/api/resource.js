@@ -1,6 +1,6 @@
 // Data of the API in components: read when shown, read again when something changed, and every error passed on to be shown.
 
-import { ApiError, notifyTabs, newIdempotencyKey, onChange, pathOf, request } from './client.js';
+import { ApiError, newIdempotencyKey, notifyTabs, onChange, pathOf, request } from './client.js';
 import { useCallback, useEffect, useRef, useState } from '../ui/html.js';
 
 /** How long after a passing error the same request is sent again, in seconds, unless the service says. */

@@ -3,7 +3,7 @@
 import { createStore, useStore } from './store.js';
 import { config } from './session.js';
 import { useEffect, useState } from '../ui/html.js';
-import { notifyTabs, local } from '../api/client.js';
+import { local, notifyTabs } from '../api/client.js';
 
 /** How far the service's clock is ahead of this browser's, in milliseconds. */
 export const ahead = createStore(0);

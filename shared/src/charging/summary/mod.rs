@@ -19,7 +19,7 @@ use crate::models::charging_session::{ChargingSession, Names, SessionInternal, S
 use crate::models::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
 use crate::models::reservation::{Reservation, ReservationInternal};
 use crate::models::stored::Stored;
-use crate::money::Currency;
+use crate::money::{Currency, Money};
 
 /// How many rows a report that lists single sessions may have.
 const MAX_ROWS: usize = 20_000;
@@ -38,17 +38,17 @@ pub struct Summary {
 /// A column, or two of them for an amount of money: `gross_minor_units` and `gross`.
 enum Column {
     Plain(&'static str, fn(&Totals) -> Cell),
-    Money(&'static str, fn(&Totals) -> i64),
+    Amount(&'static str, fn(&Totals) -> i64),
     /// Minor units per kWh, and the same in the currency.
     PerKwh(&'static str, fn(&Totals) -> i64),
 }
 
-use Column::{Money, PerKwh, Plain};
+use Column::{Amount, PerKwh, Plain};
 
 const SESSIONS: Column = Plain("sessions", |totals| Cell::Number(totals.sessions()));
 const ENERGY: Column = Plain("energy_wh", |totals| Cell::Number(totals.energy));
 const DURATION: Column = Plain("duration_seconds", |totals| Cell::Number(totals.seconds()));
-const GROSS: Column = Money("gross", Totals::gross);
+const GROSS: Column = Amount("gross", Totals::gross);
 const PRICE: Column = PerKwh("gross", Totals::energy_gross);
 
 /// The columns of a report, after those that name the group, the period and the currency.
@@ -60,13 +60,13 @@ fn columns(kind: ReportType) -> &'static [Column] {
             Plain("reservation_fees", |totals| Cell::Number(totals.fees)),
             Plain("adjustments", |totals| Cell::Number(totals.adjustments)),
             ENERGY,
-            Money("net", |totals| totals.net),
-            Money("tax", |totals| totals.tax),
+            Amount("net", |totals| totals.net),
+            Amount("tax", |totals| totals.tax),
             GROSS,
-            Money("reservation_fees_gross", |totals| totals.fees_gross),
-            Money("adjustments_gross", |totals| totals.adjustments_gross),
-            Money("paid", |totals| totals.paid),
-            Money("due", |totals| totals.due),
+            Amount("reservation_fees_gross", |totals| totals.fees_gross),
+            Amount("adjustments_gross", |totals| totals.adjustments_gross),
+            Amount("paid", |totals| totals.paid),
+            Amount("due", |totals| totals.due),
             PRICE,
         ],
         ReportType::UsageBreakdown => &[
@@ -120,7 +120,7 @@ impl Column {
     fn names(&self) -> Vec<String> {
         match self {
             Plain(name, _) => vec![(*name).to_owned()],
-            Money(name, _) => vec![format!("{name}_minor_units"), (*name).to_owned()],
+            Amount(name, _) => vec![format!("{name}_minor_units"), (*name).to_owned()],
             PerKwh(name, _) => vec![
                 format!("{name}_minor_units_per_kwh"),
                 format!("{name}_per_kwh"),
@@ -131,9 +131,9 @@ impl Column {
     fn cells(&self, totals: &Totals, currency: Currency) -> Vec<Cell> {
         match self {
             Plain(_, cell) => vec![cell(totals)],
-            Money(_, amount) => {
+            Amount(_, amount) => {
                 let amount = amount(totals);
-                let decimal = Cell::Money(crate::money::Money::new(amount, currency).decimal());
+                let decimal = Cell::Money(Money::new(amount, currency).decimal());
                 vec![Cell::Number(amount), decimal]
             }
             PerKwh(_, amount) => {
@@ -376,7 +376,7 @@ impl Summary {
                     due,
                     ..
                 } = *totals;
-                let decimal = |amount| crate::money::Money::new(amount, *currency).decimal();
+                let decimal = |amount| Money::new(amount, *currency).decimal();
                 ReportTotals {
                     currency: *currency,
                     sessions: totals.sessions(),
