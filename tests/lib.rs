@@ -207,6 +207,15 @@ impl TestApp {
         }
     }
 
+    /// A client of the routes below `/_local`, which ask for the token of the runner.
+    pub fn local(&self) -> Client {
+        Client {
+            key: Some(self.running().token.clone()),
+            account: None,
+            ..self.anon.clone()
+        }
+    }
+
     /// The service's own parts, for what no client can see.
     pub fn app(&self) -> &shared::App {
         &self.running().app

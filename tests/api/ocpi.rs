@@ -2057,7 +2057,7 @@ mod manage_networks {
         app.running();
         let body = json!({"action": "issue_token", "mode": "test", "name": "Example"});
         let issued = app
-            .anon
+            .local()
             .post("/_local/networks", body)
             .await
             .expect(200)
@@ -2067,11 +2067,14 @@ mod manage_networks {
             codes(&send(&app, token, "GET", "/ocpi/versions", None, &[]).await),
             (200, 1000)
         );
-        let listed = app.anon.get("/_local/networks").await.expect(200).body;
+        let listed = app.local().get("/_local/networks").await.expect(200).body;
         assert_eq!(listed["data"][0]["name"], "Example");
         let wrong = json!({"action": "issue_token", "mode": "test", "name": ""});
-        app.anon.post("/_local/networks", wrong).await.expect(400);
-        app.anon
+        app.local()
+            .post("/_local/networks", wrong)
+            .await
+            .expect(400);
+        app.local()
             .post("/_local/networks", json!({"action": "dance"}))
             .await
             .expect(400);

@@ -172,7 +172,7 @@ async fn after_an_erasure_no_row_file_or_schedule_of_the_account_or_its_children
 
     assert_eq!(rows_with(&app, &traces).await, Vec::<String>::new());
     assert_eq!(files_with(&app, &traces).await, Vec::<String>::new());
-    let due = app.anon.get("/_local/due").await.text;
+    let due = app.local().get("/_local/due").await.text;
     let scheduled: Vec<&String> = traces
         .iter()
         .filter(|id| due.contains(id.as_str()))
@@ -342,7 +342,7 @@ async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
     let id = account_of(&child);
     let body = json!({"account": id, "mode": "test"});
     let exported = app
-        .anon
+        .local()
         .post("/_local/account_export", body)
         .await
         .expect(200);
@@ -360,7 +360,10 @@ async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
             .contains("\"fleet\"")
     );
     let body = json!({"account": id});
-    let early = app.anon.post("/_local/account_erasure", body.clone()).await;
+    let early = app
+        .local()
+        .post("/_local/account_erasure", body.clone())
+        .await;
     assert_eq!(
         early.error(),
         (409, "invalid_request_error", None, Some("account"))
@@ -368,21 +371,21 @@ async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
     app.set_account_status(&id, "closed").await;
     app.advance(CLOSED_FOR).await;
     let erased = app
-        .anon
+        .local()
         .post("/_local/account_erasure", body.clone())
         .await
         .expect(200);
     assert_eq!(erased.body["status"], "erased");
-    let gone = app.anon.post("/_local/account_erasure", body).await;
+    let gone = app.local().post("/_local/account_erasure", body).await;
     assert_eq!(gone.status, 404);
     let unknown = json!({"account": id, "now": true});
-    let unknown = app.anon.post("/_local/account_erasure", unknown).await;
+    let unknown = app.local().post("/_local/account_erasure", unknown).await;
     assert_eq!(
         unknown.error(),
         (400, "invalid_request_error", None, Some("now"))
     );
     let done = app
-        .anon
+        .local()
         .post("/_local/reencryption", json!({}))
         .await
         .expect(200);

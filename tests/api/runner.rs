@@ -15,7 +15,7 @@ async fn start() -> TestApp {
 async fn the_clock_can_be_read_and_stands_where_it_was_moved_to() {
     let app = start().await;
     let now = async || {
-        let read = app.anon.get("/_local/clock").await.expect(200).body;
+        let read = app.local().get("/_local/clock").await.expect(200).body;
         serde_json::from_value::<Timestamp>(read["now"].clone()).expect("a time")
     };
     let before = now().await;
@@ -31,10 +31,10 @@ async fn the_log_has_each_request_of_the_api_newest_first() {
     let listed = app.alice.get("/v1/fleets?limit=1").await.expect(200);
     let missing = app.alice.get("/v1/nothing").await.expect(404);
     let refused = app.anon.get("/v1/fleets").await.expect(401);
-    app.anon.get("/_local/inbox").await.expect(200);
+    app.local().get("/_local/inbox").await.expect(200);
     app.anon.get("/docs/errors").await.expect(200);
 
-    let log = app.anon.get("/_local/requests").await.expect(200).body;
+    let log = app.local().get("/_local/requests").await.expect(200).body;
     assert_eq!(log["last"], 4);
     let entries = log["data"].as_array().expect("entries");
     let shown: Vec<Value> = entries
@@ -64,7 +64,11 @@ async fn the_log_has_each_request_of_the_api_newest_first() {
         let time: Result<Timestamp, _> = serde_json::from_value(entry["time"].clone());
         assert!(time.is_ok(), "{entry}");
     }
-    let newer = app.anon.get("/_local/requests?after=3").await.expect(200);
+    let newer = app
+        .local()
+        .get("/_local/requests?after=3")
+        .await
+        .expect(200);
     assert_eq!(newer.body["data"], json!([entries[0]]));
 }
 
@@ -74,7 +78,7 @@ async fn the_log_has_no_bodies_keys_or_query_strings() {
     let key = app.alice.key.clone().expect("a key");
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.alice.get("/v1/fleets?page=page_secret").await;
-    let log = app.anon.get("/_local/requests").await.expect(200).text;
+    let log = app.local().get("/_local/requests").await.expect(200).text;
     let name = fleet()["name"].to_string();
     for private in [key.as_str(), "page_secret", "?", &name] {
         assert!(!log.contains(private), "{private}: {log}");
@@ -86,7 +90,7 @@ async fn an_after_that_is_no_number_is_400() {
     let app = start().await;
     for query in ["after=x", "after=-1", "before=1"] {
         let path = format!("/_local/requests?{query}");
-        let answer = app.anon.get(&path).await.expect(400).body;
+        let answer = app.local().get(&path).await.expect(400).body;
         assert_eq!(answer["param"], "after", "{query}");
     }
 }
@@ -107,7 +111,7 @@ async fn stations_are_loaded_with_their_prices_and_what_cannot_be_used_is_named(
         {"price_components": [{"type": "ENERGY", "price": 0.5, "step_size": 1}]}],
         "last_updated": "2026-01-01T00:00:00Z"});
     let body = json!({"stations": {"data": [location("A"), {"id": "B"}]}, "tariffs": [tariff]});
-    let loaded = app.anon.post("/_local/stations", body.clone()).await;
+    let loaded = app.local().post("/_local/stations", body.clone()).await;
     let loaded = loaded.expect(200).body;
     assert_eq!(loaded["imported"], 1, "{loaded}");
     assert_eq!(loaded["created"], 1);
@@ -122,7 +126,7 @@ async fn stations_are_loaded_with_their_prices_and_what_cannot_be_used_is_named(
     );
 
     let again = app
-        .anon
+        .local()
         .post("/_local/stations", body)
         .await
         .expect(200)
@@ -144,7 +148,7 @@ async fn stations_of_another_shape_are_400_and_nothing_is_loaded() {
         json!({"stations": [], "more": 1}),
         json!({"stations": [location("A")], "tariffs": "x"}),
     ] {
-        let answer = app.anon.post("/_local/stations", body.clone()).await;
+        let answer = app.local().post("/_local/stations", body.clone()).await;
         assert_eq!(answer.status, 400, "{body}");
         assert_eq!(answer.body["object"], "error");
     }
@@ -162,7 +166,7 @@ async fn work_that_is_due_later_is_listed_in_its_order() {
         .await
         .expect(200);
     app.drain().await;
-    let due = app.anon.get("/_local/due").await.expect(200).body;
+    let due = app.local().get("/_local/due").await.expect(200).body;
     let work = due["data"].as_array().expect("work");
     let of_reservation = work
         .iter()

@@ -6,6 +6,7 @@ mod cross_origin;
 mod expand;
 mod isolation;
 mod keys;
+mod local_token;
 mod money;
 mod oversize;
 mod receivers;

@@ -34,6 +34,8 @@ const EXCERPT: usize = 200;
 pub struct Settings {
     pub base_url: Url,
     pub api_key: Option<String>,
+    /// The token of the local runner, which the paths below `/_local` ask for.
+    pub local_token: Option<String>,
     /// The child account to act in.
     pub account: Option<String>,
     /// The version of the API that the tool was built with.
@@ -44,6 +46,15 @@ pub struct Settings {
     pub timeout: Duration,
     /// Whether attempts are reported on standard error.
     pub verbose: bool,
+}
+
+impl Settings {
+    /// What a request to a path is authorized with: the runner's token below `/_local`, where one is known, else the API key.
+    fn credential(&self, path: &str) -> Option<&String> {
+        let token = self.local_token.as_ref();
+        let token = token.filter(|_| path.starts_with("/_local/"));
+        token.or(self.api_key.as_ref())
+    }
 }
 
 /// Sends requests.
@@ -246,8 +257,8 @@ impl Client {
             eprintln!("{method} {url}");
         }
         let mut sent = self.http.request(method, url.clone());
-        if let Some(key) = &self.settings.api_key {
-            sent = sent.bearer_auth(key);
+        if let Some(credential) = self.settings.credential(&request.path) {
+            sent = sent.bearer_auth(credential);
         }
         let defaults = [
             ("Service-Version", Some(&self.settings.version)),
@@ -319,7 +330,7 @@ impl Client {
     /// What time it is for the service: a local run's clock can be moved, others have the time of this machine.
     ///
     /// # Errors
-    /// A local address cannot be reached.
+    /// A local address cannot be reached, or is that of a local runner and its token is missing or wrong.
     pub async fn now(&self) -> Result<Timestamp, Failure> {
         if !self.is_loopback() {
             return Ok(Timestamp::now());
@@ -331,6 +342,9 @@ impl Client {
                     .and_then(|now| now.parse().ok());
                 Ok(now.unwrap_or_else(Timestamp::now))
             }
+            Err(Failure::Refused(refusal)) if refusal.status == 401 => {
+                Err(Failure::needs_local_token(refusal))
+            }
             // Another server than the local runner.
             Err(Failure::Refused(_)) => Ok(Timestamp::now()),
             Err(failure) => Err(failure),
@@ -339,12 +353,17 @@ impl Client {
 
     /// Whether the service is on this machine.
     pub fn is_loopback(&self) -> bool {
-        match self.settings.base_url.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        }
+        is_loopback(&self.settings.base_url)
+    }
+}
+
+/// Whether an address is one of this machine.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 

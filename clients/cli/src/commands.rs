@@ -123,6 +123,14 @@ fn connection() -> Vec<Arg> {
             .help("The API key [default: that of the profile]. Other users can see arguments of a running command: prefer the variable")
             .help_heading(heading)
             .global(true),
+        Arg::new("local-token")
+            .long("local-token")
+            .env("FLEET_LOCAL_TOKEN")
+            .hide_env_values(true)
+            .value_name("TOKEN")
+            .help("The token of the local runner, for its clock, log and stations [default: that of the profile]")
+            .help_heading(heading)
+            .global(true),
         Arg::new("max-retries")
             .long("max-retries")
             .value_name("N")
@@ -662,7 +670,8 @@ fn profiles() -> Command {
                 .about("Add a profile, or change it; the first one becomes the default")
                 .long_about(
                     "Add a profile, or change it. The first one becomes the default. The address is --base-url, and the key \
-                     FLEET_API_KEY, --api-key, or what is typed or piped in.",
+                     FLEET_API_KEY, --api-key, or what is typed or piped in. For the local runner, its token is FLEET_LOCAL_TOKEN, \
+                     --local-token, or what is typed in after the key.",
                 )
                 .arg(name().help("Its name, such as local, test or live"))
                 .arg(

@@ -48,9 +48,11 @@ impl Context {
             address(&profile.base_url).is_ok_and(|url| url.origin() == base_url.origin())
         });
         let profile_key = of_profile.and_then(|profile| profile.api_key.clone());
+        let profile_token = of_profile.and_then(|profile| profile.local_token.clone());
         let settings = Settings {
             base_url,
             api_key: text("api-key").or(profile_key),
+            local_token: text("local-token").or(profile_token),
             account: of_profile.and_then(|profile| profile.account.clone()),
             version: CATALOG.version.clone(),
             max_retries: matches.get_one("max-retries").copied().unwrap_or(5),

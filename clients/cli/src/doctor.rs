@@ -132,8 +132,11 @@ async fn service(context: &Context, report: &mut Report) -> Result<(), Failure> 
         }
     };
     let took = began.elapsed().as_millis();
-    let local = client.send(&Request::get("/_local/clock")).await.ok();
-    let kind = if local.is_some() {
+    let local = client.send(&Request::get("/_local/clock")).await;
+    let no_token = matches!(&local, Err(Failure::Refused(refusal)) if refusal.status == 401)
+        && client.is_loopback();
+    let local = local.ok();
+    let kind = if local.is_some() || no_token {
         "local runner"
     } else {
         "deployed service"
@@ -143,6 +146,10 @@ async fn service(context: &Context, report: &mut Report) -> Result<(), Failure> 
         "address",
         format!("{base_url} answers in {took} ms ({kind})"),
     );
+    if no_token {
+        let advice = "missing or wrong: set FLEET_LOCAL_TOKEN to what `cargo run` prints. Times and the clock need it";
+        report.add(Verdict::Warning, "runner's token", advice);
+    }
     versions(&document.body, report);
     clocks(&document.headers, local.map(|clock| clock.body), report);
     key(&client, context, report).await

@@ -70,6 +70,14 @@ impl Failure {
         Self::Local(message.to_string())
     }
 
+    /// The local runner has refused a request because its token is missing or wrong.
+    pub fn needs_local_token(mut refusal: Box<Refusal>) -> Self {
+        let message = refusal.member("message").unwrap_or_default();
+        let advice = "Set FLEET_LOCAL_TOKEN to the token that `cargo run` prints, or save it with `fleet profiles add`.";
+        refusal.body["message"] = format!("{message}\n  {advice}").into();
+        Self::Refused(refusal)
+    }
+
     /// The exit code, as [`EXIT_CODES`] lists it.
     pub fn exit_code(&self) -> u8 {
         match self {

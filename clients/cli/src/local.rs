@@ -14,11 +14,17 @@ use crate::output::{self, Form};
 /// How long to wait between requests for the log.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Sends a request to the runner. Another server has nothing there.
-async fn send(context: &Context, request: &Request) -> Result<Value, Failure> {
+/// Sends a request to the runner, which asks for its token. Another server has nothing there.
+///
+/// # Errors
+/// The address is not that of the local runner or cannot be reached, or the token is missing or wrong.
+pub async fn send(context: &Context, request: &Request) -> Result<Value, Failure> {
     match context.client.send(request).await {
         Ok(response) => Ok(response.body),
-        Err(Failure::Refused(refusal)) if matches!(refusal.status, 401 | 403 | 404 | 405) => {
+        Err(Failure::Refused(refusal)) if refusal.status == 401 => {
+            Err(Failure::needs_local_token(refusal))
+        }
+        Err(Failure::Refused(refusal)) if matches!(refusal.status, 403 | 404 | 405) => {
             Err(Failure::Local(format!(
                 "{} is not the local runner, or an older one: it has no {}",
                 context.client.settings.base_url, request.path
@@ -66,6 +72,9 @@ pub async fn move_clock(context: &Context, seconds: u32) -> Result<Value, Failur
     let once = crate::client::Client::new(settings)?;
     match once.send(&request).await {
         Ok(response) => Ok(response.body),
+        Err(Failure::Refused(refusal)) if refusal.status == 401 => {
+            Err(Failure::needs_local_token(refusal))
+        }
         Err(Failure::Refused(refusal)) if refusal.status == 404 => Err(Failure::local(
             "only the clock of the local runner can be moved",
         )),

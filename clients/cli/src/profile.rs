@@ -36,6 +36,9 @@ pub struct Config {
 pub struct Profile {
     pub base_url: String,
     pub api_key: Option<String>,
+    /// The token of the local runner at this address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_token: Option<String>,
     /// The child account to act in.
     #[serde(default)]
     pub account: Option<String>,
@@ -197,6 +200,7 @@ mod tests {
         let profile = Profile {
             base_url: LOCAL.into(),
             api_key: Some("sk_test_0123456789abcdef".into()),
+            local_token: Some("0123456789abcdef0123".into()),
             account: None,
         };
         assert!(!format!("{profile:?}").contains("0123456789ab"));

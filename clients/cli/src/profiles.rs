@@ -5,6 +5,7 @@ use std::io::{IsTerminal as _, Read as _};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
+use crate::client::is_loopback;
 use crate::context::address;
 use crate::failure::Failure;
 use crate::output::Form;
@@ -53,7 +54,7 @@ fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
     };
     let name = name(matches);
     let base_url = text("base-url").unwrap_or_else(|| LOCAL.to_owned());
-    address(&base_url)?;
+    let url = address(&base_url)?;
     let api_key = match text("api-key") {
         Some(key) => key,
         None if std::io::stdin().is_terminal() => {
@@ -71,10 +72,20 @@ fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
             "that is not an API key; one begins with sk_ or rk_",
         ));
     }
+    let local_token = match text("local-token") {
+        Some(token) => Some(token),
+        None if is_loopback(&url) && std::io::stdin().is_terminal() => {
+            let prompt = "Token of the local runner (empty for another service): ";
+            let token = rpassword::prompt_password(prompt)?.trim().to_owned();
+            (!token.is_empty()).then_some(token)
+        }
+        None => None,
+    };
     let account = text("account");
     let profile = Profile {
         base_url,
         api_key: Some(api_key),
+        local_token,
         account,
     };
     config.profiles.insert(name.clone(), profile);

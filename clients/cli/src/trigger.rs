@@ -439,11 +439,7 @@ impl Stage<'_> {
             .base_url
             .join("/_local/inbox")
             .map_err(Failure::local)?;
-        if client.send(&Request::get("/_local/inbox")).await.is_err() {
-            return Err(Failure::local(
-                "this event needs the inbox of the local runner",
-            ));
-        }
+        crate::local::send(self.context, &Request::get("/_local/inbox")).await?;
         let body =
             json!({"url": inbox.as_str(), "enabled_events": ["ping"], "description": "Triggered"});
         self.create("webhook_endpoints", body).await

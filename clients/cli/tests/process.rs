@@ -126,6 +126,7 @@ impl Tool {
             "FLEET_PROFILE",
             "FLEET_BASE_URL",
             "FLEET_API_KEY",
+            "FLEET_LOCAL_TOKEN",
             "FLEET_WEBHOOK_SECRET",
         ] {
             command.env_remove(name);
@@ -362,6 +363,67 @@ fn relative_times_are_those_of_the_services_clock() {
         body,
         json!({"period_start": "2029-12-31T10:00:00.000Z", "period_end": "2030-01-01T11:30:00.000Z"})
     );
+}
+
+#[test]
+fn the_token_goes_to_the_local_runner_and_the_key_to_the_api() {
+    let server = Server::start(vec![
+        ok(json!({"now": "2030-01-01T10:00:00.000Z"})),
+        ok(json!({"id": "inv_1"})),
+    ]);
+    let tool = Tool::new();
+    let words = [
+        "invoices",
+        "create",
+        "--period-start",
+        "-24h",
+        "--period-end",
+        "2030-01-02T00:00:00Z",
+    ];
+    let mut command = tool.command(&words);
+    command
+        .env("FLEET_BASE_URL", &server.url)
+        .env("FLEET_API_KEY", "sk_test_0123456789abcdef")
+        .env("FLEET_LOCAL_TOKEN", "0123456789");
+    let output = command.output().expect("the tool runs");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let seen = server.seen();
+    let sent = |n: usize| seen[n].header("authorization").expect("a credential");
+    assert_eq!(sent(0), "Bearer 0123456789");
+    assert_eq!(sent(1), "Bearer sk_test_0123456789abcdef");
+}
+
+#[test]
+fn a_runner_without_its_token_is_not_given_times_of_this_machine() {
+    let period = ["--period-start", "-24h", "--period-end", "now"];
+    let words: [&[&str]; 3] = [
+        &[&["invoices", "create"], &period[..]].concat(),
+        &["clock", "show"],
+        &["clock", "advance", "30m"],
+    ];
+    for words in words {
+        let server = Server::start(vec![error(401, "authentication_error")]);
+        let output = Tool::new().run(&server, words);
+        assert_eq!(code(&output), 4, "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("FLEET_LOCAL_TOKEN"), "{words:?}");
+        assert_eq!(server.seen().len(), 1, "{words:?}");
+    }
+}
+
+#[test]
+fn a_profile_has_the_token_of_its_runner() {
+    let server = Server::start(vec![ok(json!({"now": "2030-01-01T10:00:00.000Z"}))]);
+    let tool = Tool::new();
+    let words = ["profiles", "add", "local", "--base-url", &server.url];
+    let mut command = tool.command(&words);
+    command
+        .env("FLEET_API_KEY", "sk_test_0123456789abcdef")
+        .env("FLEET_LOCAL_TOKEN", "0123456789");
+    assert_eq!(code(&command.output().expect("the tool runs")), 0);
+    let shown = tool.command(&["clock", "show"]).output();
+    assert_eq!(code(&shown.expect("the tool runs")), 0);
+    let sent = server.seen().remove(0);
+    assert_eq!(sent.header("authorization"), Some("Bearer 0123456789"));
 }
 
 #[test]

@@ -15,14 +15,15 @@ const { chromium } = load('playwright-core');
 const { AxeBuilder } = load('@axe-core/playwright');
 
 /**
- * Starts the local runner on a free port, with its state in memory.
+ * Starts the local runner with these options; by default on a free port, with its state in memory. `address` is the one that signs a
+ * browser in.
  * @param {string[]} options
  */
-export async function startRunner(options = []) {
+export async function startRunner(options = ['--memory', '--port', '0']) {
   const executable = process.env.RUNNER ?? join(project, 'target/debug/local');
-  const child = spawn(executable, ['--memory', '--port', '0', '--json', ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(executable, ['--json', ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  const { base_url: url, api_key: key } = JSON.parse(line);
+  const { base_url: url, api_key: key, token } = JSON.parse(line);
   const api = async (method, path, body) => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
     const response = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
@@ -30,7 +31,11 @@ export async function startRunner(options = []) {
     assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(result)}`);
     return result;
   };
-  return { url, key, api, stop: () => child.kill() };
+  const stop = async () => {
+    child.kill();
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  };
+  return { url, address: `${url}/?token=${token}`, key, api, stop };
 }
 
 /** The tabs that were opened. @type {any[]} */
@@ -63,6 +68,18 @@ export async function openTab(browser, url, options = {}) {
     if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) faults.push(`on the console: ${message.text()}`);
   });
   return { page, context, faults };
+}
+
+/**
+ * A tab of a browser that the runner has signed in.
+ * @param {any} browser
+ * @param {{ url: string, address: string }} runner
+ * @param {any} options
+ */
+export async function openSignedIn(browser, runner, options = {}) {
+  const tab = await openTab(browser, runner.url, options);
+  await tab.context.request.get(runner.address, { maxRedirects: 0 });
+  return tab;
 }
 
 /** Fails if axe finds anything wrong with the page. @param {any} page @param {string} what */

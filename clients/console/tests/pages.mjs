@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkAccessibility, openTab, startBrowser, startRunner, step } from './harness.mjs';
+import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
 
 /** Texts that would be markup, script, a formula or a trick with direction if they were not shown as text. */
 const HOSTILE = [
@@ -23,7 +23,7 @@ const browser = await startBrowser();
 const pictures = process.env.SCREENSHOTS;
 if (pictures) mkdirSync(pictures, { recursive: true });
 try {
-  const { page, faults } = await openTab(browser, runner.url);
+  const { page, faults } = await openSignedIn(browser, runner);
   await step('the demo fleet is loaded', async () => {
     await page.goto(runner.url);
     await page.getByRole('button', { name: 'Load a demo fleet' }).first().click();
@@ -51,7 +51,7 @@ try {
 
   for (const [look, options] of [['light', {}], ['dark', { colorScheme: 'dark' }], ['narrow', { viewport: { width: 390, height: 844 }, hasTouch: true }]]) {
     await step(`all ${paths.length} pages, ${look}: axe finds nothing, nothing is cut off, no request leaves the machine`, async () => {
-      const tab = await openTab(browser, runner.url, options);
+      const tab = await openSignedIn(browser, runner, options);
       for (const path of paths) {
         await visit(tab.page, path);
         if (pictures) await tab.page.screenshot({ path: join(pictures, `${name(path)}-${look}.png`) });
@@ -112,7 +112,7 @@ try {
   const main = ['/', '/map', '/calendar', '/reservations', '/sessions', '/invoices', '/reports', '/fleets', '/vehicles', '/developers/events', '/developers/endpoints', '/developers/keys'];
   for (const [failure, text, answer] of failures) {
     await step(`${main.length} pages say so when the API answers with ${failure}, and recover`, async () => {
-      const tab = await openTab(browser, runner.url);
+      const tab = await openSignedIn(browser, runner);
       await visit(tab.page, '/fleets');
       for (const path of main) {
         await tab.page.route('**/v1/**', answer);
@@ -128,7 +128,7 @@ try {
   }
 
   await step('a request that hangs ends after 15 seconds, and the page recovers', async () => {
-    const tab = await openTab(browser, runner.url);
+    const tab = await openSignedIn(browser, runner);
     await visit(tab.page, '/fleets');
     await tab.page.route('**/v1/**', () => {});
     await tab.page.goto(`${runner.url}/#/drivers`);
@@ -140,7 +140,7 @@ try {
   });
 
   await step('a key that is not accepted ends the session, and another one begins it', async () => {
-    const tab = await openTab(browser, runner.url);
+    const tab = await openSignedIn(browser, runner);
     await visit(tab.page, '/fleets');
     await tab.page.route('**/v1/**', (route) => route.fulfill(refusal(401, 'authentication_error', 'The API key is not valid.')));
     await tab.page.goto(`${runner.url}/#/drivers`);

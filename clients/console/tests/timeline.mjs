@@ -1,6 +1,6 @@
 // Prints how many frames a second the timeline draws with 5,000 reservations while it is dragged, by the browser's own clock.
 
-import { openTab, startBrowser, startRunner } from './harness.mjs';
+import { openSignedIn, startBrowser, startRunner } from './harness.mjs';
 
 const COUNT = 5000;
 const VEHICLES = 100;
@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 const runner = await startRunner();
 const browser = await startBrowser();
 try {
-  const { page } = await openTab(browser, runner.url);
+  const { page } = await openSignedIn(browser, runner);
   const now = Date.now();
   const made = Array.from({ length: COUNT }, (_, index) => reservation(index, now));
   // The reservations are answered by the check: creating them at the runner would take longer than looking at them.

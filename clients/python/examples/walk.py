@@ -1,37 +1,39 @@
 """Reserve, wait for the confirmation, verify its webhook, charge, and pay the invoice.
 
-Needs a service that was started with `cargo run`, whose key and address are in FLEET_API_KEY and FLEET_API_URL.
+Needs a service that was started with `cargo run`, whose key, address and token are in FLEET_API_KEY, FLEET_API_URL and
+FLEET_LOCAL_TOKEN.
 """
 
-from datetime import UTC, datetime, timedelta
-
-import httpx
+from datetime import datetime, timedelta
 
 from fleet_charging import FleetClient, models
-from fleet_charging.testing import advance_local_clock
+from fleet_charging.testing import LocalRunner
 
-client, now, hour = FleetClient(), datetime.now(UTC), timedelta(hours=1)
-inbox = f"{client.base_url}/_local/inbox"
+client, hour = FleetClient(), timedelta(hours=1)
+runner = LocalRunner(client.base_url)
+now = runner.now()  # the service's time: its clock can be moved, and stays moved
 address: models.AddressParams = {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}
 fleet = client.fleets.create(name="Night shift", email="ops@fleet.example", address=address).id
 driver = client.drivers.create(name="Ada Byron", email="ada@fleet.example", preferences={"currency": "gbp"}).id
 client.drivers.attach(driver, fleet=fleet)
 vehicle = client.vehicles.create(fleet=fleet, registration_plate="AB12 CDE", vin="WVWZZZ1KZAW000001",
                                  battery_capacity=60_000, charging_standard="Type2").id
-secret = client.webhook_endpoints.create(url=inbox, enabled_events=["reservation.confirmed"]).secret
+endpoint = client.webhook_endpoints.create(url=runner.inbox_url, enabled_events=["reservation.confirmed"])
 area: models.AreaParams = {"latitude": 51.507, "longitude": -0.128, "radius": 5000}
 reservation = client.reservations.create(driver=driver, vehicle=vehicle, ideal_start=now + hour, ideal_end=now + 2 * hour,
                                          connector_type=["Type2"], location=area)
 
-advance_local_clock(client.base_url, 3300)  # half an hour before the window the service confirms the reservation
-sent = httpx.get(inbox).json()["data"][0]
-event = client.webhooks.verify(sent["body"], sent["headers"], secret, now=datetime.fromisoformat(sent["received"]).timestamp())
+runner.advance(3300)  # half an hour before the window the service confirms the reservation
+sent = runner.inbox()[0]
+received = datetime.fromisoformat(sent["received"]).timestamp()
+event = client.webhooks.verify(sent["body"], sent["headers"], endpoint.secret, now=received)
 assert event.type == "reservation.confirmed" and event.data.object.id == reservation.id, event
+client.webhook_endpoints.delete(endpoint.id)
 confirmed = client.reservations.retrieve(reservation.id, expand=["charging_station"])
 assert isinstance(station := confirmed.charging_station, models.ChargingStation) and confirmed.connector
 
 session = client.charging_sessions.create(charging_station=station.id, connector=confirmed.connector, driver=driver, vehicle=vehicle)
-advance_local_clock(client.base_url, 1200)  # twenty minutes of charging
+runner.advance(1200)  # twenty minutes of charging
 client.charging_sessions.stop(session.id)
 draft = client.invoices.create(fleet=fleet, currency="gbp", period_start=now - 24 * hour, period_end=now + 24 * hour)
 client.invoices.finalize(draft.id)

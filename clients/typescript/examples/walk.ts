@@ -1,11 +1,12 @@
 // Reserve, wait for the confirmation, verify its webhook, charge, and pay the invoice. Needs a service that was started with
-// `cargo run`, whose key and address are in FLEET_API_KEY and FLEET_API_URL.
+// `cargo run`, whose key, address and token are in FLEET_API_KEY, FLEET_API_URL and FLEET_LOCAL_TOKEN.
 import { FleetClient } from "fleet-charging";
-import { advanceLocalClock } from "fleet-charging/testing";
+import { LocalRunner } from "fleet-charging/testing";
 
 const client = new FleetClient();
-const inbox = `${client.baseUrl}/_local/inbox`;
-const hours = (n: number) => new Date(Date.now() + n * 3_600_000).toISOString();
+const runner = new LocalRunner(client.baseUrl);
+const now = await runner.now(); // the service's time: its clock can be moved, and stays moved
+const hours = (n: number) => new Date(now.getTime() + n * 3_600_000).toISOString();
 
 const address = { line1: "1 Bow Road", city: "London", postal_code: "E3 4LH", country: "GB" };
 const { id: fleet } = await client.fleets.create({ name: "Night shift", email: "ops@fleet.example", address });
@@ -13,19 +14,20 @@ const { id: driver } = await client.drivers.create({ name: "Ada Byron", email: "
 await client.drivers.attach(driver, { fleet });
 const car = { registration_plate: "AB12 CDE", vin: "WVWZZZ1KZAW000001", battery_capacity: 60_000, charging_standard: "Type2" } as const;
 const { id: vehicle } = await client.vehicles.create({ fleet, ...car });
-const { secret } = await client.webhookEndpoints.create({ url: inbox, enabled_events: ["reservation.confirmed"] });
+const { id: endpoint, secret } = await client.webhookEndpoints.create({ url: runner.inboxUrl, enabled_events: ["reservation.confirmed"] });
 const location = { latitude: 51.507, longitude: -0.128, radius: 5000 };
 const { id } = await client.reservations.create({ driver, vehicle, ideal_start: hours(1), ideal_end: hours(2), connector_type: ["Type2"], location });
 
-await advanceLocalClock(client.baseUrl, 3300); // half an hour before the window the service confirms the reservation
-const [{ body, headers, received }] = (await (await fetch(inbox)).json()).data;
-const event = await client.webhooks.verify(body, headers, secret, { now: Date.parse(received) });
+await runner.advance(3300); // half an hour before the window the service confirms the reservation
+const [delivery] = await runner.inbox();
+const event = await client.webhooks.verify(delivery!.body, delivery!.headers, secret, { now: Date.parse(delivery!.received) });
 if (event.type !== "reservation.confirmed" || event.data.object.id !== id) throw new Error(`unexpected ${event.type}`);
+await client.webhookEndpoints.delete(endpoint);
 const { charging_station: station, connector } = await client.reservations.retrieve(id, { expand: ["charging_station"] });
 console.log(`confirmed at ${station!.name}, connector ${connector}`);
 
 const session = await client.chargingSessions.create({ charging_station: station!.id, connector: connector!, driver, vehicle });
-await advanceLocalClock(client.baseUrl, 1200); // twenty minutes of charging
+await runner.advance(1200); // twenty minutes of charging
 await client.chargingSessions.stop(session.id);
 const draft = await client.invoices.create({ fleet, currency: "gbp", period_start: hours(-24), period_end: hours(24) });
 await client.invoices.finalize(draft.id);

@@ -28,12 +28,56 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Moves the clock of a service that was started with `cargo run`; everything that is due in between is done. */
-export async function advanceLocalClock(baseUrl: string, seconds: number): Promise<void> {
-  const response = await fetch(new URL("/_local/clock", baseUrl), {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ advance_seconds: seconds }),
-  });
-  if (!response.ok) throw new Error(`The clock of ${baseUrl} responded with status ${response.status}.`);
+/** A delivery that the inbox of a local runner has received. */
+export interface InboxDelivery {
+  /** When it arrived, by the runner's clock. */
+  received: string;
+  headers: Record<string, string>;
+  /** The text that was signed. */
+  body: string;
+}
+
+/**
+ * The service that `cargo run` started, beside its API: its clock, which can be moved and stays moved, and its inbox for webhooks.
+ * The token is the one that `cargo run` printed; without the argument, it is that of the environment variable `FLEET_LOCAL_TOKEN`.
+ */
+export class LocalRunner {
+  /** Where webhook endpoints send deliveries that {@link inbox} returns. */
+  readonly inboxUrl: string;
+  readonly #baseUrl: string;
+  readonly #token: string;
+
+  constructor(baseUrl: string, token: string | undefined = globalThis.process?.env["FLEET_LOCAL_TOKEN"]) {
+    if (!token) throw new Error("The token of the local runner is needed: an argument or the environment variable FLEET_LOCAL_TOKEN.");
+    this.#baseUrl = baseUrl;
+    this.#token = token;
+    this.inboxUrl = new URL("/_local/inbox", baseUrl).href;
+  }
+
+  /** The service's time, from which times in requests have to be computed. */
+  async now(): Promise<Date> {
+    const { now } = await this.#send("/_local/clock");
+    return new Date(now);
+  }
+
+  /** Moves the clock; everything that is due in between is done. Returns the time then. */
+  async advance(seconds: number): Promise<Date> {
+    const { now } = await this.#send("/_local/clock", { advance_seconds: seconds });
+    return new Date(now);
+  }
+
+  /** The last 100 deliveries, the newest first. */
+  async inbox(): Promise<InboxDelivery[]> {
+    const { data } = await this.#send("/_local/inbox");
+    return data;
+  }
+
+  /** Sends a GET, or a POST of a body. Returns the JSON of the response, whose shape the API does not describe. */
+  async #send(path: string, body?: object): Promise<any> {
+    const headers = { Authorization: `Bearer ${this.#token}`, "Content-Type": "application/json" };
+    const request = body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers };
+    const response = await fetch(new URL(path, this.#baseUrl), request);
+    if (!response.ok) throw new Error(`${path} of ${this.#baseUrl} responded with status ${response.status}: ${await response.text()}`);
+    return response.json();
+  }
 }

@@ -47,6 +47,7 @@ pub async fn start(
             }
         }),
         by_itself,
+        controlled_at_port: false,
     };
     Cpo::start(options)
         .await

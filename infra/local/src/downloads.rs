@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path as UrlPath, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::future::BoxFuture;
 use hmac::{Hmac, Mac as _};
@@ -18,6 +19,7 @@ use shared::ports::files::{Files, LINK};
 
 use crate::clock::LocalClock;
 use crate::files;
+use crate::guard::{forbidden, refused};
 
 /// Where the links lead.
 pub const ROUTE: &str = "/_local/files/{*key}";
@@ -165,11 +167,18 @@ impl Files for Downloads {
 }
 
 /// `GET /_local/files/…`: the file, for a link that has not expired.
+///
+/// # Errors
+/// 401 without a signature, 403 if the link has expired or is signed otherwise, 404 if the file was deleted.
 pub async fn fetch(
     State(downloads): State<Arc<Downloads>>,
     UrlPath(key): UrlPath<String>,
-    Query(link): Query<Signature>,
+    link: Result<Query<Signature>, QueryRejection>,
 ) -> Response {
+    let Ok(Query(link)) = link else {
+        let message = "This file is read with a signed link, which the API returns.";
+        return refused(&*downloads.clock, &Error::unauthenticated(message));
+    };
     let expired = link.expires <= downloads.clock.now().unix_seconds();
     let given = hex::decode(&link.signature).unwrap_or_default();
     let ours = downloads
@@ -177,7 +186,8 @@ pub async fn fetch(
         .verify_slice(&given)
         .is_ok();
     if expired || !ours {
-        return StatusCode::FORBIDDEN.into_response();
+        let message = "The link has expired, or its signature is wrong.";
+        return forbidden(&*downloads.clock, message.into());
     }
     // Only what this process has signed gets here, so the key is one of ours.
     let content_type = match Path::new(&key).extension().and_then(|end| end.to_str()) {
@@ -187,6 +197,6 @@ pub async fn fetch(
     };
     match downloads.find(&key) {
         Some(content) => ([(header::CONTENT_TYPE, content_type)], content).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
+        None => refused(&*downloads.clock, &Error::unknown_path()),
     }
 }

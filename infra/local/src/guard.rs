@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use shared::error::{ClientError, Error, ErrorType};
@@ -102,8 +102,20 @@ pub fn forbidden(clock: &dyn Clock, message: String) -> Response {
         param: None,
         details: Vec::new(),
     }));
+    refused(clock, &error)
+}
+
+/// The response that shows an error.
+pub fn refused(clock: &dyn Clock, error: &Error) -> Response {
     let id = Id::new(Kind::Request, clock.now());
-    errors::answer(&error, &id, "").into_response()
+    let mut response = errors::answer(error, &id, "").into_response();
+    if response.status() == StatusCode::UNAUTHORIZED {
+        let scheme = HeaderValue::from_static("Bearer");
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, scheme);
+    }
+    response
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 //! An inbox for webhooks, to watch the first deliveries arrive without a receiver of one's own.
+//!
+//! A delivery has no token of the runner, so everybody who reaches the port can send one. Reading the inbox needs the token.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;
@@ -90,12 +92,12 @@ pub async fn list(State(inbox): State<Arc<Inbox>>) -> Json<Deliveries> {
 }
 
 impl Delivery {
-    /// One line about it.
+    /// One line about it. Every user of the machine can send a delivery, so characters that control the terminal are left out.
     fn print(&self) -> std::io::Result<()> {
         let event: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
-        let said = |name: &str| event[name].as_str().unwrap_or("?").to_owned();
+        let said = |name: &str| printable(event[name].as_str().unwrap_or("?"));
         let signature = self.headers.get("service-signature");
-        let signature = signature.map_or("none", String::as_str);
+        let signature = printable(signature.map_or("none", String::as_str));
         let (kind, id) = (said("type"), said("id"));
         let mut out = std::io::stdout().lock();
         writeln!(
@@ -104,5 +106,25 @@ impl Delivery {
             self.received
         )?;
         out.flush()
+    }
+}
+
+/// How many characters of a member are printed.
+const PRINTED: usize = 200;
+
+/// The beginning of a text without control characters.
+fn printable(text: &str) -> String {
+    let letters = text.chars().filter(|letter| !letter.is_control());
+    letters.take(PRINTED).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_controls_a_terminal_is_not_printed() {
+        assert_eq!(printable("a\u{1b}]0;b\u{7}\r\n\u{9b}2Jc"), "a]0;b2Jc");
+        assert_eq!(printable(&"x".repeat(1_000)).len(), PRINTED);
     }
 }

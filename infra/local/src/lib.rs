@@ -20,6 +20,7 @@ mod session;
 mod stations;
 mod streams;
 mod timeline;
+mod token;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response as HttpResponse;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
@@ -70,6 +71,7 @@ use crate::requests::Requests;
 use crate::session::Session;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
+use crate::token::{Access, Token};
 
 /// The highest fee of a reservation, in minor units.
 const MAX_FEE: i64 = 99_999_999;
@@ -123,7 +125,7 @@ pub struct Options {
     /// The attribution that the source of the map tiles demands.
     #[arg(long, value_name = "TEXT", requires = "tiles")]
     pub tiles_attribution: Option<String>,
-    /// Print one JSON object with `base_url`, `api_key`, `account` and the table's address and access key.
+    /// Print one JSON object with `base_url`, `token`, `api_key`, `account` and the table's address and access key.
     #[arg(long)]
     pub json: bool,
     /// The name of the table.
@@ -164,6 +166,8 @@ pub struct Options {
 /// The service, running.
 pub struct Running {
     pub base_url: String,
+    /// What the routes below `/_local` ask for.
+    pub token: String,
     pub api_key: String,
     pub account: Id,
     /// The DynamoDB endpoint in use.
@@ -377,26 +381,36 @@ impl Running {
         engine.recover().await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
+        let port = LocalPort(address.port());
         let guard = Guard {
-            port: LocalPort(address.port()),
+            port,
             clock: app.clock.clone(),
         };
+        let access = Access {
+            token: Token::of(&page_secret),
+            port,
+            clock: app.clock.clone(),
+        };
+        let token = access.token.as_str().to_owned();
         let tiles = options.tiles.clone().map(|url| Tiles {
             url,
             attribution: options.tiles_attribution.clone(),
         });
         let console = console::router(tiles.as_ref()).map_err(StartError)?;
+        let console = console.layer(from_fn_with_state(access.clone(), token::sign_in));
         let session = session::router(Session {
             account: known.account.clone(),
             api_key: known.api_key.clone(),
-            clock: app.clock.clone(),
         });
-        let router = router(&app, &engine, downloads, inbox);
-        let router = match &network {
-            Some(network) => router.nest(demo_network::ROUTE, network.control()),
-            None => router,
-        };
-        let router = console.merge(session).merge(router);
+        let requests = Arc::new(Requests::new(app.clock.clone()));
+        let mut private = private_routes(&app, &engine, &requests, &inbox).merge(session);
+        if let Some(network) = &network {
+            private = private.nest(demo_network::ROUTE, network.control());
+        }
+        let private = private.layer(from_fn_with_state(access, token::check));
+        let public = public_routes(&app, &engine, &requests, downloads, inbox);
+        // The methods that the inbox does not have are refused by those that are merged last.
+        let router = console.merge(public).merge(private);
         let router = router.layer(from_fn_with_state(guard, guard::check));
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the service as well.
@@ -411,6 +425,7 @@ impl Running {
         } = known;
         Ok(Self {
             base_url,
+            token,
             api_key,
             account,
             store_url,
@@ -566,12 +581,14 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes of the service, and those of a local run: the clock, the files, the inbox, the requests, stations and accounts.
-fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc<Inbox>) -> Router {
-    let requests = Arc::new(Requests::new(app.clock.clone()));
-    let service = functions::router(app.clone())
-        .layer(from_fn_with_state(engine.clone(), nudge))
-        .layer(from_fn_with_state(requests.clone(), requests::log));
+/// The routes of a local run that ask for its token: the clock, the requests, the deliveries in the inbox, stations, networks and
+/// accounts.
+fn private_routes(
+    app: &App,
+    engine: &Arc<Engine>,
+    requests: &Arc<Requests>,
+    inbox: &Arc<Inbox>,
+) -> Router {
     Router::new()
         .route("/_local/clock", get(time).post(advance))
         .route(due::ROUTE, get(due::list))
@@ -588,16 +605,38 @@ fn router(app: &App, engine: &Arc<Engine>, downloads: Arc<Downloads>, inbox: Arc
         )
         .with_state(app.clone())
         .merge(accounts::router(app.clone()))
-        .route(requests::ROUTE, get(requests::list).with_state(requests))
+        .route(
+            requests::ROUTE,
+            get(requests::list).with_state(requests.clone()),
+        )
+        .route(inbox::ROUTE, get(inbox::list).with_state(inbox.clone()))
+        .route("/_local/{*path}", any(missing).with_state(app.clone()))
+}
+
+/// The routes that do not ask for the token: those of the service, which ask for an API key, the files, whose links are signed, and
+/// the inbox, to which webhooks are sent.
+fn public_routes(
+    app: &App,
+    engine: &Arc<Engine>,
+    requests: &Arc<Requests>,
+    downloads: Arc<Downloads>,
+    inbox: Arc<Inbox>,
+) -> Router {
+    let service = functions::router(app.clone())
+        .layer(from_fn_with_state(engine.clone(), nudge))
+        .layer(from_fn_with_state(requests.clone(), requests::log));
+    Router::new()
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
         )
-        .route(
-            inbox::ROUTE,
-            post(inbox::receive).get(inbox::list).with_state(inbox),
-        )
+        .route(inbox::ROUTE, post(inbox::receive).with_state(inbox))
         .fallback_service(service)
+}
+
+/// Any other path below `/_local`.
+async fn missing(State(app): State<App>) -> HttpResponse {
+    guard::refused(&*app.clock, &Error::unknown_path())
 }
 
 /// Notifies the engine that a request may have left something to do.

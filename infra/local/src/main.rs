@@ -57,11 +57,12 @@ fn failed(error: &dyn std::fmt::Display) -> ExitCode {
 /// Prints where the service is and how to talk to it.
 fn introduce(running: &Running, json: bool) -> std::io::Result<()> {
     let (url, key, account) = (&running.base_url, &running.api_key, &running.account);
+    let token = &running.token;
     let mut out = std::io::stdout().lock();
     if json {
         let (store, table) = (&running.store_url, &running.table);
         let access_key = &running.access_key;
-        let line = serde_json::json!({"base_url": url, "api_key": key, "account": account, "store": store,
+        let line = serde_json::json!({"base_url": url, "token": token, "api_key": key, "account": account, "store": store,
             "store_access_key": access_key, "table": table, "network": running.network()});
         writeln!(out, "{line}")?;
     } else {
@@ -70,18 +71,23 @@ fn introduce(running: &Running, json: bool) -> std::io::Result<()> {
             out,
             r#"Fleet Charging Service
 
+  console  {url}/?token={token}
   URL      {url}
+  token    {token}
   test key {key}
   account  {account}
   table    {table} at {store}
 
-Try:
+Open the first address in a browser: it signs the browser in. {url}/docs is the reference. Try:
 
 curl -s '{url}/v1/charging_stations?limit=2' -H 'Authorization: Bearer {key}'
 curl -s '{url}/v1/fleets' -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"name":"Night shift","email":"ops@fleet.example","address":{{"line1":"1 Bow Road","city":"London","postal_code":"E3 4LH","country":"GB"}}}}'
-curl -s '{url}/_local/clock' -H 'Content-Type: application/json' -d '{{"advance_seconds":1800}}'
+curl -s '{url}/_local/clock' -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{"advance_seconds":1800}}'
 
-{url} is the console: open it in a browser. {url}/docs is the reference; the README goes on from here to a reservation and its bill.
+The README goes on from here to a reservation and its bill. The clients take the address, the key and the token from this environment:
+
+export FLEET_API_URL={url} FLEET_API_KEY={key} FLEET_LOCAL_TOKEN={token}
+
 A webhook endpoint with the address {url}/_local/inbox is shown here, delivery by delivery. Ctrl-C ends the service.
 
 "#,
@@ -91,8 +97,8 @@ A webhook endpoint with the address {url}/_local/inbox is shown here, delivery b
             write!(
                 out,
                 "A charging network is connected ({network}). What happens there is shown here. Its charge points:\n\n\
-                 curl -s '{url}/_local/network'\n\
-                 curl -s '{url}/_local/network/next_command' -H 'Content-Type: application/json' -d '{{\"behaviour\":\"reject\"}}'\n\n"
+                 curl -s '{url}/_local/network' -H 'Authorization: Bearer {token}'\n\
+                 curl -s '{url}/_local/network/next_command' -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"behaviour\":\"reject\"}}'\n\n"
             )?;
         }
         if let Some(access_key) = &running.access_key {

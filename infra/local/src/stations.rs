@@ -25,6 +25,9 @@ const FILE: &str = "stations.json";
 /// How many stations are generated for a local run.
 pub const DEMO_STATIONS: u32 = 300;
 
+/// Which generated stations these are. A data folder with those of another edition is given these at the next start.
+const DEMO_EDITION: u32 = 2;
+
 /// The files that stations come from.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
@@ -75,7 +78,7 @@ pub async fn import(
     let mut digest = Sha256::new();
     match &stations {
         Some(stations) => digest.update(stations),
-        None => digest.update(format!("demo {}", sources.demo)),
+        None => digest.update(format!("demo {DEMO_EDITION} {}", sources.demo)),
     }
     if let Some(tariffs) = &tariffs {
         digest.update(b"tariffs");
@@ -222,6 +225,7 @@ const OPERATORS: [&str; 5] = [
     "Ampere & Sons",
     "Northcharge",
 ];
+/// None is CHARGING: nobody would ever end such a session, and a reservation at its connector could never be used.
 const STATUSES: [&str; 10] = [
     "AVAILABLE",
     "AVAILABLE",
@@ -229,8 +233,8 @@ const STATUSES: [&str; 10] = [
     "AVAILABLE",
     "AVAILABLE",
     "AVAILABLE",
-    "CHARGING",
-    "CHARGING",
+    "AVAILABLE",
+    "AVAILABLE",
     "OUTOFORDER",
     "UNKNOWN",
 ];
@@ -304,7 +308,7 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ImportedStation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::models::charging_station::ChargingStation;
+    use shared::models::charging_station::{ChargingStation, ConnectorStatus};
     use std::collections::HashSet;
 
     #[test]
@@ -330,5 +334,7 @@ mod tests {
         assert_eq!(kinds.len(), 3);
         assert!(once.iter().any(|station| !station.capabilities.reservable));
         assert!(once.iter().any(|station| !station.capabilities.access_24_7));
+        let mut connectors = once.iter().flat_map(|station| &station.connectors);
+        assert!(connectors.all(|one| one.status != ConnectorStatus::Occupied));
     }
 }

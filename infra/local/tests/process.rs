@@ -72,6 +72,8 @@ struct Process {
     child: Child,
     base_url: String,
     client: Client,
+    /// Has the token that the routes below `/_local` ask for.
+    operator: Client,
     introduction: Value,
 }
 
@@ -99,10 +101,12 @@ impl Process {
             .expect("an address")
             .to_owned();
         let client = Client::new(&base_url, introduction["api_key"].as_str());
+        let operator = Client::new(&base_url, introduction["token"].as_str());
         Self {
             child,
             base_url,
             client,
+            operator,
             introduction,
         }
     }
@@ -110,8 +114,8 @@ impl Process {
     /// Moves the clock; what it answered.
     async fn advance(&self, seconds: u32) -> Value {
         let body = json!({"advance_seconds": seconds});
-        let path = format!("{}/_local/clock", self.base_url);
-        self.client.post(&path, body).await.expect(200).body
+        let moved = self.operator.post("/_local/clock", body).await;
+        moved.expect(200).body
     }
 
     /// `kill -9`
@@ -218,7 +222,7 @@ async fn all_that_falls_due_while_the_time_is_moved_is_done_at_its_moment() {
             expected += 1;
         }
         process.advance(9000).await;
-        let received = client.get(&inbox).await.expect(200).body;
+        let received = process.operator.get(&inbox).await.expect(200).body;
         let received = received["data"].as_array().expect("deliveries");
         assert_eq!(received.len(), expected);
         for one in received {
@@ -554,6 +558,60 @@ async fn a_data_folder_belongs_to_one_process_and_to_its_owner() {
     next.kill();
 }
 
+/// Runs a command as a user who has no rights on this machine, where the tests run as root; otherwise as the user of the tests.
+#[cfg(unix)]
+fn as_nobody(program: &str, args: &[&str]) -> std::process::Output {
+    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65_534;
+    let mut command = Command::new(program);
+    command.args(args).current_dir("/");
+    if std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0) {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command.output().expect("the command runs")
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn another_user_gets_neither_the_key_nor_the_data() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = Folder::new("nobody");
+    let process = Process::start(&folder);
+    let key = process.introduction["api_key"].as_str().expect("a key");
+    for path in ["/_local/session", "/_local/clock", "/_local/inbox"] {
+        let url = format!("{}{path}", process.base_url);
+        let forged = ["-H", "Sec-Fetch-Site: same-origin"];
+        let sent = as_nobody("curl", &["-si", forged[0], forged[1], &url]);
+        let response = String::from_utf8_lossy(&sent.stdout).into_owned();
+        assert!(response.starts_with("HTTP/1.1 401"), "{path}: {response}");
+        assert!(response.contains(r#""type":"authentication_error""#));
+        assert!(!response.contains(key));
+    }
+    let credentials = folder.0.join("credentials.json");
+    let credentials = credentials.to_str().expect("a path");
+    if std::fs::metadata(credentials).is_ok_and(|file| file.uid() == 0) {
+        let read = as_nobody("cat", &[credentials]);
+        assert!(!read.status.success() && read.stdout.is_empty());
+    }
+    process.kill();
+}
+
+#[tokio::test]
+async fn the_token_stays_that_of_the_data_folder() {
+    let folder = Folder::new("token");
+    let first = Process::start(&folder);
+    let token = first.introduction["token"].clone();
+    assert_eq!(token.as_str().map(str::len), Some(32));
+    first.kill();
+    let second = Process::start(&folder);
+    assert_eq!(second.introduction["token"], token);
+    second.kill();
+    let memory = Process::start_with(&folder, |command| command.arg("--memory"));
+    assert_ne!(memory.introduction["token"], token);
+    memory.kill();
+}
+
 #[tokio::test]
 async fn a_start_that_is_refused_names_the_option_or_file_at_fault() {
     let folder = Folder::new("refused");
@@ -822,8 +880,9 @@ fn printed_environment(folder: &Folder) -> (Child, Vec<(String, String)>) {
         .expect("the runner starts");
     let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
     let mut lines = lines.map(|line| line.expect("a line"));
-    let export = lines.find_map(|line| line.strip_prefix("export ").map(str::to_owned));
+    let export = lines.find(|line| line.starts_with("export AWS_"));
     let export = export.expect("a line with the environment");
+    let export = export.trim_start_matches("export ").to_owned();
     let pairs = export.split(' ').map(|pair| {
         let (name, value) = pair.split_once('=').expect("an assignment");
         (name.to_owned(), value.to_owned())
@@ -946,7 +1005,7 @@ fn assert_every_line_is_correlated(log: &str) {
     }
 }
 
-/// The commands of the README from a reservation to its bill, with the URL and key of this process.
+/// The commands of the README from a reservation to its bill, with the URL, key and token of this process.
 fn commands(process: &Process) -> String {
     let readme = include_str!("../../../README.md");
     let (_, walk) = readme
@@ -957,17 +1016,38 @@ fn commands(process: &Process) -> String {
     let blocks: Vec<_> = blocks
         .filter_map(|block| block.split("```").next())
         .collect();
-    let key = process.introduction["api_key"].as_str().expect("a key");
     let blocks = blocks.concat();
-    assert!(blocks.contains("sk_test_..."));
-    blocks
-        .replace("http://127.0.0.1:8787", &process.base_url)
-        .replace("sk_test_...", key)
+    let (first, rest) = blocks.split_once("api()").expect("the first line");
+    let printed = ["URL=http://127.0.0.1:8787", "KEY=sk_test_...", "TOKEN=..."];
+    assert!(printed.iter().all(|part| first.contains(part)), "{first}");
+    let text = |name: &str| process.introduction[name].as_str().expect("a text");
+    let (key, token) = (text("api_key"), text("token"));
+    format!(
+        "URL={} KEY={key} TOKEN={token}\napi(){rest}",
+        process.base_url
+    )
+}
+
+/// Runs the README's commands against a process. What they print.
+async fn walk(process: &Process) -> String {
+    let commands = commands(process);
+    let ran = tokio::task::spawn_blocking(move || {
+        Command::new("bash").args(["-eu", "-c", &commands]).output()
+    });
+    let ran = ran.await.expect("a thread").expect("bash runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&ran.stdout), text(&ran.stderr));
+    assert!(ran.status.success(), "{out}\n{err}");
+    assert!(
+        !out.contains(r#""object":"error""#) && !err.contains(r#""object":"error""#),
+        "{out}\n{err}"
+    );
+    out
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_readme_leads_from_a_reservation_to_its_bill() {
+async fn the_walk_of_the_readme_can_be_repeated() {
     let there = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
     if !there("bash") || !there("curl") {
         // Not captured, unlike what a test prints.
@@ -978,26 +1058,22 @@ async fn the_readme_leads_from_a_reservation_to_its_bill() {
         return;
     }
     let folder = Folder::new("readme");
-    let process = Process::start(&folder);
-    let commands = commands(&process);
-    let ran = tokio::task::spawn_blocking(move || {
-        Command::new("bash").args(["-eu", "-c", &commands]).output()
-    });
-    let ran = ran.await.expect("a thread").expect("bash runs");
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (said(&ran.stdout), said(&ran.stderr));
-    assert!(ran.status.success(), "{out}\n{err}");
-    assert!(
-        !out.contains(r#""object":"error""#) && !err.contains(r#""object":"error""#),
-        "{out}\n{err}"
-    );
-    for part in [
-        r#""status":"confirmed""#,
-        "service-signature",
-        r#""status":"paid""#,
-        "amount",
-    ] {
-        assert!(out.contains(part), "{part}: {out}\n{err}");
+    let mut process = Process::start(&folder);
+    for run in 1..=3 {
+        let out = walk(&process).await;
+        for part in [
+            r#""status":"confirmed""#,
+            "service-signature",
+            r#""status":"paid""#,
+            "amount",
+        ] {
+            assert!(out.contains(part), "{part} in run {run}: {out}");
+        }
+        if run == 2 {
+            // The clock stays moved over a restart.
+            process.kill();
+            process = Process::start(&folder);
+        }
     }
     process.kill();
 }

@@ -21,7 +21,7 @@ arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argpars
 arguments.add_argument("--port", type=int, default=8795)
 arguments.add_argument("--version", choices=["2.2.1", "2.3.0"], default="2.2.1")
 arguments.add_argument("--register", nargs=2, metavar=("URL", "TOKEN"), help="registers with the eMSP that issued this token A")
-arguments.add_argument("--clock", metavar="URL", help="/_local/clock of the service, whose time is used")
+arguments.add_argument("--clock", metavar="URL", help="/_local/clock of the service, whose time is used; FLEET_LOCAL_TOKEN has its token")
 arguments.add_argument("--unmodified", action="store_true", help="leaves the optional members of OCPI required, as the library has them")
 options = arguments.parse_args()
 
@@ -99,7 +99,8 @@ async def now():
     """The time, in whole seconds, as the library writes it."""
     if options.clock:
         async with httpx.AsyncClient() as client:
-            moment = datetime.fromisoformat((await client.get(options.clock)).json()["now"])
+            headers = {"Authorization": f"Bearer {os.environ.get('FLEET_LOCAL_TOKEN', '')}"}
+            moment = datetime.fromisoformat((await client.get(options.clock, headers=headers)).json()["now"])
     else:
         moment = datetime.now(tz=UTC)
     return moment.replace(microsecond=0)

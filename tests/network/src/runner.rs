@@ -12,6 +12,8 @@ use tokio::process::{Child, Command};
 pub struct Runner {
     pub base_url: String,
     api_key: String,
+    /// The token that the routes below `/_local` ask for.
+    token: String,
     http: reqwest::Client,
     _child: Child,
 }
@@ -75,6 +77,7 @@ impl Runner {
         Self {
             base_url: text("base_url"),
             api_key: text("api_key"),
+            token: text("token"),
             http: reqwest::Client::builder()
                 .no_proxy()
                 .build()
@@ -85,7 +88,12 @@ impl Runner {
 
     async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Response {
         let url = format!("{}{path}", self.base_url);
-        let mut request = self.http.request(method, url).bearer_auth(&self.api_key);
+        let credential = if path.starts_with("/_local/") {
+            &self.token
+        } else {
+            &self.api_key
+        };
+        let mut request = self.http.request(method, url).bearer_auth(credential);
         if let Some(body) = body {
             request = request.json(&body);
         }

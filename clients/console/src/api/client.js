@@ -230,7 +230,8 @@ export function curl(one, withKey = false) {
   const base = current?.api || globalThis.location.origin;
   const parts = [`curl -s ${quoted(base + one.path)}`];
   if (one.method !== 'GET' && !(one.method === 'POST' && one.body !== undefined)) parts.push(`-X ${one.method}`);
-  if (!one.local) parts.push(withKey ? `-H ${quoted(`Authorization: Bearer ${current?.key}`)}` : '-H "Authorization: Bearer $KEY"');
+  if (one.local) parts.push('-H "Authorization: Bearer $TOKEN"');
+  else parts.push(withKey ? `-H ${quoted(`Authorization: Bearer ${current?.key}`)}` : '-H "Authorization: Bearer $KEY"');
   if (one.idempotencyKey) parts.push(`-H ${quoted(`Idempotency-Key: ${one.idempotencyKey}`)}`);
   if (one.body !== undefined) parts.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(one.body))}`);
   return parts.join(' \\\n  ');

@@ -2,13 +2,14 @@
 
 import { html, useState } from '../ui/html.js';
 import { useStore } from '../state/store.js';
-import { config, session, signIn, signInAtRunner, signInReason, signOut } from '../state/session.js';
+import { config, runnerRefuses, session, signIn, signInAtRunner, signInReason, signOut } from '../state/session.js';
 import { ApiError, request } from '../api/client.js';
 import { Field } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
 
 export function SignIn() {
   const reason = useStore(signInReason);
+  const refused = useStore(runnerRefuses);
   const [api, setApi] = useState(config().api ?? '');
   const [key, setKey] = useState('');
   const [busy, setBusy] = useState(false);
@@ -36,6 +37,13 @@ export function SignIn() {
     <h1><img src="icon.svg" alt="" width="40" height="40" /> Fleet Charging</h1>
     ${reason && !error ? html`<div class="notice bad" role="alert"><p class="notice-title">You are signed out</p><p>${reason}</p></div>` : null}
     ${error ? html`<${ErrorNotice} error=${error} />` : null}
+    ${refused
+      ? html`<div class="notice" role="alert">
+        <p class="notice-title">Open the address that the terminal shows</p>
+        <p>The terminal in which the local runner was started shows the address of this console, <code>${location.origin}/?token=…</code>.
+          Open it in this browser once: it signs the browser in, for later starts with the same data folder as well.</p>
+      </div>`
+      : null}
     ${config().runner ? html`<button type="button" class="primary wide-button" onClick=${() => signInAtRunner()}>Sign in at this runner</button><p class="or">or with a key</p>` : null}
     <form onSubmit=${submit}>
       ${asksForAddress

@@ -17,6 +17,9 @@ export const session = createStore(read());
 /** Why the user has to sign in again, if anything is known about it. @type {import('./store.js').Store<string | null>} */
 export const signInReason = createStore(/** @type {string | null} */ (null));
 
+/** Whether the local runner has refused this browser, which has not opened the address with the token. */
+export const runnerRefuses = createStore(false);
+
 /** @type {Configuration} */
 let configuration = { api: null };
 
@@ -54,12 +57,13 @@ export function signOut(reason = null) {
 }
 
 /**
- * Signs in at the local runner, which gives its key to its own page only. False if it does not.
+ * Signs in at the local runner, which gives its key to a browser that has opened the address with the token. False if it does not.
  * @returns {Promise<boolean>}
  */
 export async function signInAtRunner() {
   if (!configuration.runner) return false;
   const response = await fetch('_local/session').catch(() => null);
+  runnerRefuses.set(response?.status === 401);
   if (!response?.ok) return false;
   const { api_key: key } = await response.json();
   signIn({ api: configuration.api ?? '', key });

@@ -1,6 +1,10 @@
-"""For tests: a clock that does not wait, and the clock of a local service."""
+"""For tests: a clock that does not wait, and the clock and inbox of a local service."""
 
 from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Any, TypedDict
 
 import httpx
 
@@ -25,7 +29,41 @@ class FakeClock(Clock):
         self.sleep(seconds)
 
 
-def advance_local_clock(base_url: str, seconds: int) -> None:
-    """Moves the clock of a service that was started with `cargo run`; everything that is due in between is done."""
-    response = httpx.post(f"{base_url}/_local/clock", json={"advance_seconds": seconds}, timeout=30)
-    response.raise_for_status()
+class InboxDelivery(TypedDict):
+    """A delivery that the inbox of a local runner has received: when, by the runner's clock, and the text that was signed."""
+
+    received: str
+    headers: dict[str, str]
+    body: str
+
+
+class LocalRunner:
+    """The service that `cargo run` started, beside its API: its clock, which can be moved and stays moved, and its inbox for webhooks."""
+
+    def __init__(self, base_url: str, token: str | None = None) -> None:
+        """`token` is the one that `cargo run` printed, and that of the environment variable `FLEET_LOCAL_TOKEN` unless given."""
+        token = token or os.environ.get("FLEET_LOCAL_TOKEN")
+        if not token:
+            raise ValueError("The token of the local runner is needed: an argument or the environment variable FLEET_LOCAL_TOKEN.")
+        self.inbox_url = f"{base_url}/_local/inbox"
+        self._http = httpx.Client(base_url=base_url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+    def now(self) -> datetime:
+        """The service's time, from which times in requests have to be computed."""
+        return datetime.fromisoformat(_json(self._http.get("/_local/clock"))["now"])
+
+    def advance(self, seconds: int) -> datetime:
+        """Moves the clock; everything that is due in between is done. Returns the time then."""
+        response = self._http.post("/_local/clock", json={"advance_seconds": seconds})
+        return datetime.fromisoformat(_json(response)["now"])
+
+    def inbox(self) -> list[InboxDelivery]:
+        """The last 100 deliveries, the newest first."""
+        deliveries: list[InboxDelivery] = _json(self._http.get("/_local/inbox"))["data"]
+        return deliveries
+
+
+def _json(response: httpx.Response) -> Any:
+    if response.is_error:
+        raise RuntimeError(f"{response.url} responded with status {response.status_code}: {response.text}")
+    return response.json()

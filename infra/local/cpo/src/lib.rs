@@ -60,6 +60,8 @@ pub struct Options {
     pub report: Report,
     /// Whether a background task does what has fallen due. Without it, only [`Cpo::settle`] does.
     pub by_itself: bool,
+    /// Whether the port has what a person does at the charge points, below `/control`. It asks for no credential there.
+    pub controlled_at_port: bool,
 }
 
 /// The operator, running.
@@ -97,7 +99,10 @@ impl Cpo {
         );
         let network = Arc::new(network);
         network.change(|_, _| ());
-        let router = ocpi::router(&network).nest("/control", control::guarded(&network));
+        let mut router = ocpi::router(&network);
+        if options.controlled_at_port {
+            router = router.nest("/control", control::guarded(&network));
+        }
         let (stop, stopped) = oneshot::channel::<()>();
         let server = axum::serve(listener, router).with_graceful_shutdown(async {
             // A dropped sender stops the server as well.
@@ -164,7 +169,8 @@ impl Cpo {
         Pace(self.network.clone())
     }
 
-    /// What a person does at the charge points, as routes of another server. That server has to refuse requests of web pages.
+    /// What a person does at the charge points, as routes of another server. That server has to refuse requests of web pages and of
+    /// strangers.
     pub fn control(&self) -> Router {
         control::router(&self.network)
     }

@@ -18,7 +18,8 @@ struct Arguments {
     /// Keep the state in this file, the registration included.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Follow the clock at this URL, such as http://127.0.0.1:8787/_local/clock, instead of the system's.
+    /// Follow the clock at this URL, such as http://127.0.0.1:8787/_local/clock, instead of the system's. The variable
+    /// FLEET_LOCAL_TOKEN has the token of that service's runner.
     #[arg(long, value_name = "URL")]
     clock: Option<String>,
     /// Register at the eMSP with this versions URL.
@@ -46,7 +47,10 @@ fn main() -> ExitCode {
 
 async fn run(arguments: Arguments) -> Result<(), String> {
     let clock = match arguments.clock {
-        Some(url) => time::follow(cpo::http()?, url),
+        Some(url) => {
+            let token = std::env::var("FLEET_LOCAL_TOKEN").unwrap_or_default();
+            time::follow(cpo::http()?, url, token)
+        }
         None => time::system(),
     };
     let cpo = Cpo::start(Options {
@@ -55,6 +59,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         clock,
         report: Arc::new(|line| print(&format!("{} {}", line.at, line.text))),
         by_itself: true,
+        controlled_at_port: true,
     });
     let cpo = cpo.await?;
     print(&format!(

@@ -26,16 +26,16 @@ fn system_now() -> Timestamp {
     Timestamp::now()
 }
 
-/// A clock that follows the one at a URL, which answers `GET` with `{"now": <RFC 3339>}`.
+/// A clock that follows the one at a URL, which answers `GET` with this bearer token with `{"now": <RFC 3339>}`.
 ///
 /// It is read again every 200 milliseconds for as long as the program runs. While the URL does not answer, the clock goes on
 /// from what it answered last.
-pub fn follow(http: reqwest::Client, url: String) -> Clock {
+pub fn follow(http: reqwest::Client, url: String, token: String) -> Clock {
     let ahead = Arc::new(AtomicI64::new(0));
     let shared = ahead.clone();
     tokio::spawn(async move {
         loop {
-            if let Some(there) = read(&http, &url).await {
+            if let Some(there) = read(&http, &url, &token).await {
                 let difference = there.as_millisecond() - system_now().as_millisecond();
                 shared.store(difference, Ordering::Relaxed);
             }
@@ -45,8 +45,8 @@ pub fn follow(http: reqwest::Client, url: String) -> Clock {
     Arc::new(move || plus_millis(system_now(), ahead.load(Ordering::Relaxed)))
 }
 
-async fn read(http: &reqwest::Client, url: &str) -> Option<Timestamp> {
-    let response = http.get(url).send().await.ok()?;
+async fn read(http: &reqwest::Client, url: &str, token: &str) -> Option<Timestamp> {
+    let response = http.get(url).bearer_auth(token).send().await.ok()?;
     let body: Value = response.json().await.ok()?;
     body["now"].as_str()?.parse().ok()
 }

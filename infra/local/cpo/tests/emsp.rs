@@ -235,6 +235,7 @@ fn options(now: &Arc<AtomicI64>, file: Option<std::path::PathBuf>) -> Options {
         }),
         report: Arc::new(|_| ()),
         by_itself: false,
+        controlled_at_port: true,
     }
 }
 
