@@ -4,6 +4,7 @@
 mod accounts;
 mod cross_origin;
 mod expand;
+mod ids;
 mod isolation;
 mod keys;
 mod money;
