@@ -16,6 +16,7 @@ mod guard;
 mod inbox;
 mod networks;
 mod requests;
+mod server;
 mod session;
 mod stations;
 mod streams;
@@ -67,6 +68,7 @@ use crate::files::Folder;
 use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
 use crate::requests::Requests;
+pub use crate::server::ClientLimits;
 use crate::session::Session;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
@@ -150,6 +152,9 @@ pub struct Options {
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
+    /// For tests: how long clients may take to send their requests.
+    #[arg(skip)]
+    pub client_limits: ClientLimits,
     /// For tests: what secrets in rows are encrypted with, as in the variable `ENCRYPTION_KEYS`. None: the keys of the folder.
     #[arg(skip)]
     pub encryption_keys: Option<String>,
@@ -178,7 +183,7 @@ pub struct Running {
     network: Option<Cpo>,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
-    server: JoinHandle<std::io::Result<()>>,
+    server: JoinHandle<()>,
     turning: Option<JoinHandle<()>>,
     embedded: Option<Embedded>,
 }
@@ -398,11 +403,11 @@ impl Running {
         };
         let router = console.merge(session).merge(router);
         let router = router.layer(from_fn_with_state(guard, guard::check));
-        let server = axum::serve(listener, router).with_graceful_shutdown(async {
+        let server = server::serve(listener, router, options.client_limits, async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
         });
-        let server = tokio::spawn(server.into_future());
+        let server = tokio::spawn(server);
         if let Some(network) = &network {
             demo_network::connect(&app, network, &base_url).await?;
         }
