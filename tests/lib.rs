@@ -21,7 +21,7 @@ pub mod tls;
 pub mod units;
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -166,6 +166,7 @@ impl TestApp {
             // The tests' own clients of the table have the credentials of the environment, or its stand-in.
             access_key: Some(access_key()),
             versions: Default::default(),
+            client_limits: Default::default(),
             encryption_keys: None,
             starts_at: Some(morning_after(SystemClock.now())),
             table_http: shared::aws::config().http_client().map(access::guarded),
@@ -585,6 +586,16 @@ impl Client {
             base_url: base_url.to_owned(),
             key: key.map(str::to_owned),
             account: None,
+        }
+    }
+
+    /// The same client, with connections from another address of this machine.
+    pub fn from_address(&self, address: Ipv4Addr) -> Self {
+        let http = reqwest::Client::builder().no_proxy();
+        let http = http.local_address(IpAddr::from(address)).build();
+        Self {
+            http: http.expect("a client"),
+            ..self.clone()
         }
     }
 

@@ -48,11 +48,16 @@ impl Meter {
         let mut settings = client::tuned(&config, SLACK);
         settings.set_endpoint_url(Some(url.to_owned()));
         let inner = config.http_client().expect("a client");
-        settings.set_http_client(Some(SharedHttpClient::new(Metered(self.clone(), inner))));
+        settings.set_http_client(Some(self.counted(inner)));
         Store::new(
             aws_sdk_dynamodb::Client::from_conf(settings.build()),
             table.to_owned(),
         )
+    }
+
+    /// The same connections to the table, whose calls are counted.
+    pub fn counted(&self, inner: SharedHttpClient) -> SharedHttpClient {
+        SharedHttpClient::new(Metered(self.clone(), inner))
     }
 
     pub fn take(&self) -> Vec<Call> {

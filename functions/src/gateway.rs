@@ -1,11 +1,14 @@
 //! Requests of API Gateway's HTTP API (payload format 2.0), served with `lambda_http`.
 
+use std::net::IpAddr;
+
 use axum::Router;
 use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use lambda_http::request::{LambdaRequest, RequestContext};
 use lambda_http::{Adapter, Context, Error, LambdaEvent, Request, RequestExt as _, lambda_runtime};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use shared::http::edge::Correlation;
+use shared::http::source::Source;
 use tower::ServiceExt as _;
 
 /// What a path may not hold as it is. API Gateway has decoded the path.
@@ -54,12 +57,21 @@ fn addressable(mut request: ApiGatewayV2httpRequest) -> ApiGatewayV2httpRequest 
     request
 }
 
-/// The request with the ids by which API Gateway and X-Ray know it.
+/// The request with the ids by which API Gateway and X-Ray know it, and the address that it comes from: the other end of the
+/// connection to API Gateway, never a header that a client can set.
 fn correlated(mut request: Request) -> Request {
     let gateway_request = match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV2(context)) => context.request_id.clone(),
         _ => None,
     };
+    let source = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV2(context)) => context.http.source_ip.clone(),
+        _ => None,
+    };
+    let source = source.and_then(|address| address.parse::<IpAddr>().ok());
+    if let Some(address) = source {
+        request.extensions_mut().insert(Source::from(address));
+    }
     let correlation = Correlation {
         gateway_request: gateway_request.unwrap_or_default(),
         trace: request.lambda_context_ref().and_then(trace_of),
@@ -98,6 +110,9 @@ mod tests {
     async fn an_event_is_the_request_it_stands_for() {
         let request = request(|event| {
             event.raw_query_string = Some("limit=5&expand%5B%5D=fleet".into());
+            event.request_context.http.source_ip = Some("192.0.2.1".into());
+            let forged = "203.0.113.9".parse().unwrap();
+            event.headers.insert("x-forwarded-for", forged);
         });
         assert_eq!(request.method(), "POST");
         assert_eq!(request.uri().path(), "/v1/fleets");
@@ -106,6 +121,9 @@ mod tests {
         assert!(key.starts_with("Bearer sk_test_"));
         let correlation = request.extensions().get::<Correlation>().unwrap();
         assert_eq!(correlation.gateway_request, "sample");
+        let source = request.extensions().get::<Source>().copied();
+        let address: IpAddr = "192.0.2.1".parse().unwrap();
+        assert_eq!(source, Some(Source::from(address)));
         let body = axum::body::Body::new(request.into_body());
         let body = to_bytes(body, usize::MAX).await.unwrap();
         assert!(serde_json::from_slice::<serde_json::Value>(&body).unwrap()["name"].is_string());

@@ -202,6 +202,12 @@ impl Error {
         )
     }
 
+    /// 408: the client did not send the whole body in the time that it has.
+    pub fn request_timeout() -> Self {
+        let message = "The body of the request did not arrive completely in time.";
+        Self::refused(408, ErrorType::InvalidRequest, None, message, None)
+    }
+
     /// 409 without a code of its own.
     pub fn conflict(message: impl Into<Cow<'static, str>>, param: Option<&str>) -> Self {
         Self::refused(
@@ -298,6 +304,11 @@ impl Error {
             | Self::PaymentInterrupted { .. }
             | Self::Internal(_) => ErrorType::Api.as_str(),
         }
+    }
+
+    /// Whether the key of the request is refused, or lacks a right.
+    pub fn is_about_rights(&self) -> bool {
+        matches!(self, Self::Client(refusal) if refusal.kind == ErrorType::Authentication)
     }
 
     /// Whether this is the refusal with that code.

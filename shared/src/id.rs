@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Mutex;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use uuid::{ContextV7, Uuid};
 
@@ -112,15 +112,23 @@ resources! {
     WebhookEndpoints "webhook_endpoints" WebhookEndpoint,
 }
 
-/// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] checks it before anything is read.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
+/// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] checks it before anything is read. Text that
+/// cannot be an identifier, because it is too long or has other characters than letters, digits and underscores, is replaced by
+/// [`Id::IMPOSSIBLE`], so that no key of the table, message or log line holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(from = "String")]
 pub struct Id(String);
+
+/// The greatest length of a text that is kept as an identifier, in bytes. Ids of this service have at most 37.
+const MAX_LENGTH: usize = 64;
 
 /// How many seconds keep their counter for new ids.
 const KEPT_COUNTERS: usize = 32;
 
 impl Id {
+    /// The stand-in for text that cannot be an identifier. It names no object.
+    const IMPOSSIBLE: &str = "impossible";
+
     /// A new id. Ids that one process makes for the same second sort in the order they were made, also within a millisecond.
     ///
     /// The time in an id is that of `now`, even if ids of a later time were made before: rows are found by it. So each second
@@ -219,13 +227,24 @@ impl Id {
 
 impl From<String> for Id {
     fn from(text: String) -> Self {
-        Self(text)
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if (1..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(is_word) {
+            Self(text)
+        } else {
+            Self(Self::IMPOSSIBLE.to_owned())
+        }
     }
 }
 
 impl From<&str> for Id {
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        Self::from(text.to_owned())
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 
@@ -290,6 +309,24 @@ mod tests {
         }
         let upper = Id::from(id.as_str().to_uppercase());
         assert!(!upper.is(Kind::Driver));
+    }
+
+    #[test]
+    fn text_that_cannot_be_an_id_is_not_kept() {
+        let id = Id::new(Kind::VehicleTelemetry, Timestamp::from_unix_millis(1));
+        assert_eq!(Id::from(id.as_str()), id);
+        for wrong in [
+            String::new(),
+            "x".repeat(65),
+            format!("{id}#"),
+            format!("{id}\0"),
+            format!("{id}\n"),
+            "🚗".into(),
+        ] {
+            let json = serde_json::to_string(&wrong).unwrap();
+            let read: Id = serde_json::from_str(&json).unwrap();
+            assert_eq!((read.as_str(), read.kind()), (Id::IMPOSSIBLE, None));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! - [`webhooks`]: signatures of webhooks, and what follows from an attempt to deliver one. Pure.
 //! - [`deployment`]: the size and permissions of a function, from which the template is generated.
 //! - [`encryption`]: encryption of secrets that rows hold.
+//! - [`scope`]: what a key may do, and which of its scopes a request has needed.
 //! - [`settings`]: what differs from one deployment to the next.
 //! - [`outbound`]: the HTTP client of requests to addresses that others have given, and [`targets`] the addresses it may call.
 //! - [`ocpi_client`]: the client of other platforms over OCPI.
@@ -36,6 +37,7 @@ pub mod origin;
 pub mod outbound;
 pub mod ports;
 pub mod response;
+pub mod scope;
 pub mod settings;
 pub mod size;
 pub mod store;

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
+use crate::scope::Rights;
 use crate::time::Timestamp;
 
 /// Whether keys, objects and events are for practice or for real.
@@ -58,6 +59,9 @@ pub struct Idempotency {
     pub key: String,
     /// SHA-256 of method, path, body and version, in hexadecimal.
     pub fingerprint: String,
+    /// The rights of the request's key. The scopes that the request has needed are stored with its response, which is shown only to
+    /// keys that have them.
+    pub rights: Rights,
 }
 
 /// Who writes, when, and on behalf of which request. Background work has no request.

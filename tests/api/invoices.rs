@@ -797,6 +797,7 @@ fn origin(app: &TestApp, request: u128, key: Option<&str>) -> Origin {
     let idempotency = key.map(|key| Idempotency {
         key: key.to_owned(),
         fingerprint: "f".into(),
+        rights: Default::default(),
     });
     Origin {
         tenant: app.alice.tenant(),

@@ -1554,6 +1554,8 @@ mod tokens {
         assert_eq!(app.alice.get(&path).await.body["status"], "expired");
         for path in [
             "/tokens/unknown/authorize".to_owned(),
+            format!("/tokens/{}/authorize", "0".repeat(5_000)),
+            "/tokens/%00/authorize".to_owned(),
             format!("/tokens/{uid}/authorize?type=APP_USER"),
         ] {
             let answer = cpo.send(&app, "POST", &path, None).await;

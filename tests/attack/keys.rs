@@ -31,6 +31,11 @@ async fn a_revoked_key_makes_and_deletes_nothing_while_another_instance_still_ac
     let (id, client) = made(&app, &app.alice, json!({})).await;
     let elsewhere = at(&url, &client);
     elsewhere.get("/v1/fleets").await.expect(200);
+    let earlier = [("idempotency-key", "earlier")];
+    elsewhere
+        .send("POST", "/v1/api_keys", Some("{}".into()), &earlier)
+        .await
+        .expect(200);
     app.alice
         .delete(&format!("/v1/api_keys/{id}"))
         .await
@@ -45,11 +50,13 @@ async fn a_revoked_key_makes_and_deletes_nothing_while_another_instance_still_ac
     }
     let refused = elsewhere.delete(&format!("/v1/api_keys/{other}")).await;
     assert_eq!(refused.error(), (401, "authentication_error", None, None));
-    let idempotent = [("idempotency-key", "mint")];
-    elsewhere
-        .send("POST", "/v1/api_keys", Some("{}".into()), &idempotent)
-        .await
-        .expect(401);
+    for key in ["new", "earlier"] {
+        let idempotent = [("idempotency-key", key)];
+        elsewhere
+            .send("POST", "/v1/api_keys", Some("{}".into()), &idempotent)
+            .await
+            .expect(401);
+    }
     assert_eq!(keys(&app.alice).await, before);
     app.advance(60).await;
     elsewhere.get("/v1/fleets").await.expect(401);

@@ -2,8 +2,11 @@
 //! Each test names the rule that has to hold.
 
 mod accounts;
+mod connections;
 mod cross_origin;
 mod expand;
+mod floods;
+mod ids;
 mod isolation;
 mod keys;
 mod local_token;

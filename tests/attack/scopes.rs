@@ -65,6 +65,13 @@ async fn asked_by_sample(app: &TestApp, route: &Route, event: &Value) -> Vec<Sco
             Scope::Write(Resource::Reservations),
             Scope::Read(Resource::ChargingStations),
         ],
+        // It names a fleet, and analyses the costs of each vehicle.
+        "create-report" => vec![
+            Scope::Read(Resource::ChargingSessions),
+            Scope::Read(Resource::Fleets),
+            Scope::Read(Resource::Reservations),
+            Scope::Read(Resource::Vehicles),
+        ],
         // Both name a type of events of reservations.
         "create-webhook-endpoint" | "list-events" => vec![Scope::Read(Resource::Reservations)],
         "retrieve-event" | "redeliver-event" => {
@@ -473,4 +480,229 @@ async fn a_key_with_scopes_of_one_kind_sees_and_does_nothing_else() {
         let want = (403, "authentication_error", None, None);
         assert_eq!(answer.error(), want, "{}", route.name);
     }
+}
+
+/// The parameters of a report.
+fn report(app: &TestApp, change: Value) -> Value {
+    let parameters = json!({"type": "charging_summary", "period_start": app.in_minutes(-600),
+        "period_end": app.in_minutes(600)});
+    with(parameters, change)
+}
+
+#[tokio::test]
+async fn a_report_is_made_by_keys_that_may_read_what_it_shows() {
+    let app = TestApp::start().await;
+    let fleet = app.alice.post("/v1/fleets", fleet()).await.id();
+    let grouped = |group: &str| json!({"parameters": report(&app, json!({"group_by": group}))});
+    let of_type = |kind: &str| json!({"parameters": report(&app, json!({"type": kind}))});
+    let sessions = "charging_sessions:read";
+    let of_session = [
+        sessions,
+        "charging_stations:read",
+        "drivers:read",
+        "vehicles:read",
+    ];
+    for (body, scopes) in [
+        (json!({}), &[sessions][..]),
+        (json!({"fleet": fleet}), &[sessions, "fleets:read"]),
+        (of_type("charging_summary"), &[sessions]),
+        (of_type("usage_breakdown"), &[sessions]),
+        (of_type("fleet_efficiency"), &[sessions]),
+        (of_type("cost_analysis"), &[sessions, "reservations:read"]),
+        (grouped("vehicle"), &[sessions, "vehicles:read"]),
+        (grouped("driver"), &[sessions, "drivers:read"]),
+        (grouped("fleet"), &[sessions, "fleets:read"]),
+        (grouped("station"), &[sessions, "charging_stations:read"]),
+        (grouped("session"), &of_session),
+    ] {
+        let before = app.alice.walk("/v1/reports").await;
+        for missing in scopes {
+            let held = all_but(Scope::try_from((*missing).to_owned()).expect("a scope"));
+            let client = app.restricted(&app.alice, &held).await;
+            let refused = client.post("/v1/reports", body.clone()).await;
+            let (status, kind, code, _) = refused.error();
+            let want = (403, "authentication_error", None);
+            assert_eq!((status, kind, code), want, "{body} without {missing}");
+            assert!(refused.text.contains(missing), "{}", refused.text);
+        }
+        assert_eq!(app.alice.walk("/v1/reports").await, before, "{body}");
+        let exact = [scopes, &["reports:write"]].concat();
+        let client = app.restricted(&app.alice, &exact).await;
+        client.post("/v1/reports", body).await.expect(200);
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn the_file_of_a_report_is_for_keys_that_may_read_it() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let by_driver = json!({"parameters": report(&app, json!({"group_by": "driver"}))});
+    let id = app.alice.post("/v1/reports", by_driver).await.id();
+    app.drain().await;
+    let path = format!("/v1/reports/{id}");
+    let shown = app.alice.get(&path).await.expect(200);
+    let link = shown.body["url"].as_str().expect("a link").to_owned();
+    let file = app.anon.get(&link).await.expect(200);
+    assert!(file.text.contains("Ada Byron"), "{}", file.text);
+    for missing in [Resource::Drivers, Resource::ChargingSessions] {
+        let held = all_but(Scope::Read(missing));
+        let client = app.restricted(&app.alice, &held).await;
+        let mut answers = vec![
+            client.get(&path).await.expect(200),
+            client.get("/v1/reports").await.expect(200),
+            client
+                .get("/v1/reports?expand[]=data.fleet")
+                .await
+                .expect(200),
+        ];
+        assert_eq!(answers[0].body["url"], Value::Null);
+        assert_eq!(answers[0].body["status"], "succeeded");
+        let events = client.get("/v1/events?type=report.succeeded").await;
+        answers.push(events.expect(200));
+        for answer in answers {
+            assert!(!answer.text.contains("_local/files"), "{}", answer.text);
+            assert!(!answer.text.contains("signature"), "{}", answer.text);
+        }
+    }
+    let scopes = ["reports:read", "charging_sessions:read", "drivers:read"];
+    let reader = app.restricted(&app.alice, &scopes).await;
+    for shown in [
+        reader.get(&path).await.expect(200).body,
+        reader.get("/v1/reports").await.expect(200).body["data"][0].clone(),
+    ] {
+        let link = shown["url"].as_str().expect("a link");
+        assert_eq!(app.anon.get(link).await.text, file.text);
+    }
+}
+
+#[tokio::test]
+async fn a_stored_response_is_for_keys_with_the_scopes_of_the_first() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let card = json!({"type": "card", "token": "tok_success"});
+    let card = app.alice.post("/v1/payment_methods", card).await.id();
+    let station = app.station(json!({})).await;
+    let hook =
+        |events: &[&str]| json!({"url": "https://fleet.example/hook", "enabled_events": events});
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook(&["ping"]));
+    let endpoint = format!("/v1/webhook_endpoints/{}", endpoint.await.id());
+    let scopes = json!({"scopes": ["drivers:write", "api_keys:read"]});
+    let key = app.alice.post("/v1/api_keys", scopes.clone()).await.id();
+    app.drain().await;
+    let event = app.alice.get("/v1/events?type=driver.created").await;
+    let redeliver = format!("/v1/events/{}/redeliver", event.ids()[0]);
+    let charged = json!({"payment_method": card});
+    let requests = [
+        (
+            "POST",
+            "/v1/reservations".to_owned(),
+            with(app.reservation(&crew, 120), charged.clone()),
+            &["reservations:write", "payment_methods:write"][..],
+        ),
+        (
+            "POST",
+            "/v1/charging_sessions".to_owned(),
+            with(app.session(&crew, &station), charged),
+            &["charging_sessions:write", "payment_methods:write"],
+        ),
+        (
+            "POST",
+            "/v1/webhook_endpoints".to_owned(),
+            hook(&["driver.created"]),
+            &["webhook_endpoints:write", "drivers:read"],
+        ),
+        (
+            "POST",
+            endpoint.clone(),
+            json!({"enabled_events": ["driver.created"]}),
+            &["webhook_endpoints:write", "drivers:read"],
+        ),
+        (
+            "POST",
+            redeliver,
+            json!({}),
+            &["events:write", "drivers:read"],
+        ),
+        (
+            "POST",
+            "/v1/api_keys".to_owned(),
+            scopes,
+            &["api_keys:write", "drivers:write"],
+        ),
+        (
+            "DELETE",
+            format!("/v1/api_keys/{key}"),
+            Value::Null,
+            &["api_keys:write", "drivers:write"],
+        ),
+        (
+            "POST",
+            "/v1/reports".to_owned(),
+            json!({"parameters": report(&app, json!({"group_by": "driver"}))}),
+            &["reports:write", "drivers:read", "charging_sessions:read"],
+        ),
+    ];
+    let send = async |client: &Client, request: &(&str, String, Value, &[&str])| {
+        let (method, path, body, _) = request;
+        let body = (!body.is_null()).then(|| body.to_string());
+        let headers = [("idempotency-key", path.as_str())];
+        client.send(method, path, body, &headers).await
+    };
+    let mut first = Vec::new();
+    for request in &requests {
+        first.push(send(&app.alice, request).await.expect(200));
+    }
+    // What a response was about may be gone when the request is repeated.
+    app.alice.delete(&endpoint).await.expect(200);
+    for (request, first) in requests.iter().zip(&first) {
+        let (method, path, _, scopes) = request;
+        let exact = app.restricted(&app.alice, scopes).await;
+        let replayed = send(&exact, request).await;
+        assert_eq!(replayed.status, 200, "{method} {path}: {}", replayed.text);
+        assert_eq!(replayed.header("idempotent-replayed"), "true");
+        if *path != "/v1/api_keys" {
+            assert_eq!(replayed.text, first.text);
+        }
+        for missing in *scopes {
+            let held = all_but(Scope::try_from((*missing).to_owned()).expect("a scope"));
+            let client = app.restricted(&app.alice, &held).await;
+            let refused = send(&client, request).await;
+            let (status, kind, code, _) = refused.error();
+            let want = (403, "authentication_error", None);
+            let what = format!("{method} {path} without {missing}: {}", refused.text);
+            assert_eq!((status, kind, code), want, "{what}");
+            assert_eq!(refused.header("idempotent-replayed"), "", "{what}");
+        }
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_missing_scope_comes_before_the_idempotency_key() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let used = [("idempotency-key", "used")];
+    let reservation = app.reservation(&crew, 120);
+    let post = async |client: &Client, path: &str, body: &Value| {
+        client
+            .send("POST", path, Some(body.to_string()), &used)
+            .await
+    };
+    post(&app.alice, "/v1/reservations", &reservation)
+        .await
+        .expect(200);
+    let client = app.restricted(&app.alice, &["reservations:write"]).await;
+    let card = json!({"payment_method": format!("pm_{:032x}", 1)});
+    for (path, body) in [
+        ("/v1/reservations", with(reservation.clone(), card)),
+        ("/v1/reservations?expand[]=driver", reservation),
+    ] {
+        let refused = post(&client, path, &body).await;
+        let (status, kind, ..) = refused.error();
+        let want = (403, "authentication_error");
+        assert_eq!((status, kind), want, "{path}: {}", refused.text);
+    }
+    app.drain().await;
 }

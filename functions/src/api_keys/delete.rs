@@ -20,12 +20,12 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Response, Error> {
     let row = app.store.api_key_by_id(context.tenant(), &id).await?;
+    row.object.check_delete(&context.key)?;
     let response = context.deleted(&id, Kind::ApiKey)?;
     let mut tx = app.store.begin(&context.origin);
     tx.delete(&row)?;
     // Removing its own row is conditional on that row already.
     if row.internal.hash != context.key.hash {
-        row.object.check_delete(&context.key)?;
         tx.check_key(&context.key, context.now())?;
     }
     let response = tx.commit(response).await?;

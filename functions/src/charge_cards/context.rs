@@ -85,7 +85,8 @@ async fn all<'a, T: ById>(
     ids: impl IntoIterator<Item = &'a Id>,
 ) -> Result<Vec<Stored<T>>, Error> {
     let ids: Vec<&Id> = ids.into_iter().collect();
-    let mut found = app.store.find_together(tenant, ids.iter().copied()).await?;
+    let of_kind = ids.iter().map(|id| (T::KIND, *id));
+    let mut found = app.store.find_together(tenant, of_kind).await?;
     let mut seen = BTreeSet::new();
     let once = ids.into_iter().filter(|id| seen.insert(*id));
     once.filter_map(|id| found.take::<T>(id).transpose())

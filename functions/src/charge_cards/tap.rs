@@ -203,7 +203,10 @@ async fn by_reservation(
     if !is_open || !is_of_card {
         return Ok(None);
     }
-    let ids = [&reservation.driver, &reservation.vehicle];
+    let ids = [
+        (Kind::Driver, &reservation.driver),
+        (Kind::Vehicle, &reservation.vehicle),
+    ];
     let mut found = app.store.find_together(tenant, ids).await?;
     let driver = found.take::<Driver>(&reservation.driver)?;
     let vehicle = found.take::<Vehicle>(&reservation.vehicle)?;

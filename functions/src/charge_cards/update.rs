@@ -7,7 +7,7 @@ use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charge_card::{ChargeCard, ChargeCardChange};
 use shared::store::access::Rows;
-use shared::{App, Code, Error, Id};
+use shared::{App, Code, Error, Id, Kind};
 
 use super::holders;
 
@@ -31,9 +31,10 @@ pub async fn handle(
     Body(change): Body<ChargeCardChange>,
 ) -> Result<Response, Error> {
     let mut card = app.store.load::<ChargeCard>(context.tenant(), &id).await?;
-    let before: Vec<Id> = card.object.holders().cloned().collect();
+    let held = |(_, id): (Kind, &Id)| id.clone();
+    let before: Vec<Id> = card.object.holders().map(held).collect();
     card.update(change, context.now())?;
-    let after: Vec<Id> = card.object.holders().cloned().collect();
+    let after: Vec<Id> = card.object.holders().map(held).collect();
     if before != after {
         holders::check(&app, context.tenant(), &card.object).await?;
     }

@@ -4,15 +4,16 @@
 //! A token is either registered, which opens every module, or only registers (token A), which opens the modules `versions` and
 //! `credentials`. [`Platform`] and [`Party`] are the extractors of the two kinds of modules.
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode as HttpStatus, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
-use shared::http::body::MAX_BODY;
+use shared::http::body;
 use shared::http::route::PATIENCE;
+use shared::http::source::Source;
 use shared::models::stored::Stored;
 use shared::ocpi::credentials::CredentialsToken;
 use shared::ocpi::envelope::{Envelope, StatusCode};
@@ -121,8 +122,9 @@ pub async fn around(State(app): State<App>, mut request: Request, next: Next) ->
         true => CREDENTIALS_PATIENCE,
         false => PATIENCE,
     };
+    let source = request.extensions().get::<Source>().copied();
     let handled = async {
-        match authenticate(&app, request.headers(), now).await {
+        match admit(&app, request.headers(), source, now).await {
             Ok(platform) => {
                 request.extensions_mut().insert(platform.clone());
                 (Some(platform), next.run(request).await)
@@ -219,15 +221,52 @@ fn rendered(app: &App, reply: &Reply, from: &Response) -> Response {
     response
 }
 
-/// The network behind the token of a request, within its rate.
-async fn authenticate(app: &App, headers: &HeaderMap, now: Timestamp) -> Result<Platform> {
+/// Authenticates a request, unless too many requests of its address had no valid token.
+async fn admit(
+    app: &App,
+    headers: &HeaderMap,
+    source: Option<Source>,
+    now: Timestamp,
+) -> Result<Platform> {
+    let sent = sent_token(headers);
+    let is_known = sent
+        .as_ref()
+        .is_ok_and(|(_, token)| app.networks.has_token(&token.hash(), now));
+    let sources = &app.edge.sources;
+    if !is_known {
+        sources.take(source, Instant::now())?;
+    }
+    let authenticated = match sent {
+        Ok((mode, token)) => authenticate(app, mode, token, now).await,
+        Err(reply) => Err(reply),
+    };
+    let is_refused = matches!(&authenticated, Err(reply) if reply.http == HttpStatus::UNAUTHORIZED);
+    if !is_known && !is_refused {
+        sources.give_back(source);
+    }
+    authenticated
+}
+
+/// The token that a request was sent with, and its mode.
+fn sent_token(headers: &HeaderMap) -> Result<(Mode, CredentialsToken)> {
     let header = headers.get(header::AUTHORIZATION);
     let header = header.and_then(|header| header.to_str().ok());
     let header = header.ok_or_else(|| {
         Reply::unauthorized("Send the header Authorization: Token <token in Base64>.")
     })?;
-    let unknown = || Reply::unauthorized("The token is not valid.");
-    let (mode, token) = CredentialsToken::own(header).ok_or_else(unknown)?;
+    CredentialsToken::own(header).ok_or_else(|| Reply::unauthorized(UNKNOWN_TOKEN))
+}
+
+const UNKNOWN_TOKEN: &str = "The token is not valid.";
+
+/// The network behind a token, within its rate.
+async fn authenticate(
+    app: &App,
+    mode: Mode,
+    token: CredentialsToken,
+    now: Timestamp,
+) -> Result<Platform> {
+    let unknown = || Reply::unauthorized(UNKNOWN_TOKEN);
     let hash = token.hash();
     let network = app.networks.by_token(&app.store, mode, &hash, now).await?;
     let network = network.ok_or_else(unknown)?;
@@ -403,9 +442,12 @@ impl<S: Send + Sync> FromRequest<S> for OptionalJson {
 }
 
 async fn read(body: Body) -> Result<Bytes> {
-    to_bytes(body, MAX_BODY).await.map_err(|_| {
-        let message = "The body is larger than 256 KiB.";
-        Reply::transport(HttpStatus::PAYLOAD_TOO_LARGE, message)
+    body::collect(body).await.map_err(|error| {
+        let status = match error.status() {
+            408 => HttpStatus::REQUEST_TIMEOUT,
+            _ => HttpStatus::PAYLOAD_TOO_LARGE,
+        };
+        Reply::transport(status, error.to_string())
     })
 }
 

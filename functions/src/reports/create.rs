@@ -1,8 +1,9 @@
-//! `POST /v1/reports`: creates a report. Its file is generated in the background.
+//! `POST /v1/reports`: creates a report. Its file is generated in the background. The key has to be allowed to read every kind of
+//! object that the report shows.
 
 use axum::extract::State;
 use shared::Response;
-use shared::http::{Body, RequestContext, Route};
+use shared::http::{Body, Conditional, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::fleet::Fleet;
 use shared::models::report::{NewReport, Report};
@@ -10,13 +11,17 @@ use shared::{App, Code, Error};
 
 use crate::references;
 
-pub const ROUTE: Route =
-    Route::post("create-report", "/v1/reports", Resource::Reports).refusing(&[
+pub const ROUTE: Route = Route::post("create-report", "/v1/reports", Resource::Reports)
+    .refusing(&[
         Code::ChargingStationNotFound,
         Code::DriverNotFound,
         Code::FleetNotFound,
         Code::VehicleNotFound,
-    ]);
+    ])
+    .sometimes_requiring(&[Conditional {
+        scope: "<resource>:read",
+        when: super::SHOWS,
+    }]);
 
 pub async fn handle(
     context: RequestContext,
@@ -25,6 +30,9 @@ pub async fn handle(
 ) -> Result<Response, Error> {
     let tenant = context.tenant();
     let mut report = Report::new(new, tenant.account.clone(), context.now())?;
+    for kind in report.object.kinds() {
+        context.key.require_read(kind)?;
+    }
     if let Some(fleet) = &report.object.fleet {
         let fleet = app.store.get::<Fleet>(tenant, fleet).await?.object;
         report.object.time_zone = fleet.timezone.as_str().to_owned();

@@ -1,13 +1,20 @@
 //! The link to a report's file, signed again whenever the report is shown.
 
+use shared::models::api_key::ActingKey;
 use shared::models::report::Report;
 use shared::models::stored::Stored;
 use shared::{App, Error};
 
-/// The report as it is shown now.
-pub async fn signed(app: &App, row: Stored<Report>) -> Result<Stored<Report>, Error> {
+/// The report as it is shown now, with a link to its file if the key may read every kind of object that the file shows.
+pub async fn signed(
+    app: &App,
+    key: &ActingKey,
+    row: Stored<Report>,
+) -> Result<Stored<Report>, Error> {
     let mut row = row;
-    if let Some(file) = &row.internal.file {
+    let kinds = row.object.kinds();
+    let may_read = kinds.into_iter().all(|kind| key.may_read(kind));
+    if let Some(file) = row.internal.file.as_ref().filter(|_| may_read) {
         row.object.url = Some(app.files.link(file).await?);
     }
     Ok(row)

@@ -15,6 +15,7 @@ use crate::page;
 
 pub const ROUTE: Route = Route::list("list-reports", "/v1/reports", Resource::Reports)
     .filtered(&["limit", "page", "status"])
+    .sometimes_requiring(&[super::SHOWS_FILE])
     .needing(&[Need::SignReports]);
 
 pub async fn handle(
@@ -35,7 +36,7 @@ pub async fn handle(
         .await?;
     let mut rows = Vec::with_capacity(found.rows.len());
     for row in found.rows {
-        rows.push(link::signed(&app, row).await?);
+        rows.push(link::signed(&app, &context.key, row).await?);
     }
     found.rows = rows;
     page::respond(&context, &query, found.objects())

@@ -1,4 +1,6 @@
 //! Files with charging data, generated in the background.
+//!
+//! A key creates only reports of what it may read, and is shown the link to a file only if it may read everything in it.
 
 pub mod create;
 pub mod generate;
@@ -6,3 +8,15 @@ mod link;
 pub mod list;
 pub mod recur;
 pub mod retrieve;
+
+use shared::http::Conditional;
+
+/// The kinds of objects that a report shows, for the document.
+const SHOWS: &str = "always, of charging_sessions; of reservations for a cost_analysis; of fleets if a fleet is named; of what \
+    group_by names, which is charging_stations, drivers and vehicles for session";
+
+/// What the document says of the routes that show the link to a file.
+const SHOWS_FILE: Conditional = Conditional {
+    scope: "<resource>:read",
+    when: "the url of a report is to be shown: of every kind of object that the file shows; without it, url is null",
+};

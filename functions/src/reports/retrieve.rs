@@ -1,4 +1,4 @@
-//! `GET /v1/reports/{id}`: shows a report, with a fresh link to its file.
+//! `GET /v1/reports/{id}`: shows a report, with a fresh link to its file for keys that may read what it shows.
 
 use axum::extract::State;
 use shared::Response;
@@ -11,6 +11,7 @@ use shared::{App, Error};
 use super::link;
 
 pub const ROUTE: Route = Route::get("retrieve-report", "/v1/reports/{id}", Resource::Reports)
+    .sometimes_requiring(&[super::SHOWS_FILE])
     .needing(&[Need::SignReports]);
 
 pub async fn handle(
@@ -19,6 +20,6 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Response, Error> {
     let row = app.store.get::<Report>(context.tenant(), &id).await?;
-    let row = link::signed(&app, row).await?;
+    let row = link::signed(&app, &context.key, row).await?;
     context.respond(&row.object)
 }

@@ -105,9 +105,10 @@ async fn read_inputs(
     tenant: &Tenant,
     request: ReservationRequest,
 ) -> Result<Inputs, Error> {
-    let ids = [&request.driver, &request.vehicle]
-        .into_iter()
-        .chain(&request.fleet);
+    let (driver, vehicle) = (&request.driver, &request.vehicle);
+    let fleet = request.fleet.iter().map(|fleet| (Kind::Fleet, fleet));
+    let ids = [(Kind::Driver, driver), (Kind::Vehicle, vehicle)];
+    let ids = ids.into_iter().chain(fleet);
     let (mut found, stations) = tokio::try_join!(
         app.store.find_together(tenant, ids),
         app.store.indexed_stations(tenant, request.location.into()),

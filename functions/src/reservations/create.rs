@@ -38,7 +38,7 @@ pub async fn handle(
     let tenant = context.tenant();
     context.check_charge(new.payment_method.as_ref())?;
     new.check(context.now())?;
-    let ids = [&new.driver, &new.vehicle];
+    let ids = [(Kind::Driver, &new.driver), (Kind::Vehicle, &new.vehicle)];
     let mut found = app.store.find_together(tenant, ids).await?;
     let driver = found.require::<Driver>(&new.driver)?;
     let vehicle = found.require::<Vehicle>(&new.vehicle)?;

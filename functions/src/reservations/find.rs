@@ -16,7 +16,7 @@ use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{MatchFilter, Reservation, Terms};
 use shared::models::vehicle::Vehicle;
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 use super::matcher::Matcher;
 use crate::{policies, references};
@@ -42,9 +42,12 @@ pub async fn handle(
 ) -> Result<Response, Error> {
     let (tenant, now) = (context.tenant(), context.now());
     search.check(now)?;
+    let ids = [
+        (Kind::Driver, &search.driver),
+        (Kind::Vehicle, &search.vehicle),
+    ];
     let (mut found, stations) = tokio::try_join!(
-        app.store
-            .find_together(tenant, [&search.driver, &search.vehicle]),
+        app.store.find_together(tenant, ids),
         app.store.indexed_stations(tenant, search.location.into()),
     )?;
     let driver = found.require::<Driver>(&search.driver)?;

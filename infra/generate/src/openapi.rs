@@ -111,7 +111,8 @@ While it is closed, they are refused with 401, and a parent no longer finds the 
 
 **Limits.** The rate of requests is per account and mode, and an account and all accounts below it together send no more than \
 one account may. An account has at most 1,000 accounts below it, nested at most five deep, and together with them at most \
-1,000 webhook endpoints per mode, unless the deployment sets other numbers.
+1,000 webhook endpoints per mode, unless the deployment sets other numbers. Requests without a valid key, and to paths that do not \
+exist, are limited by the address that they come from: beyond the limit they get 429 in place of 401, 404 or 405.
 
 **Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come. A page whose \
 objects are larger than about 5 MB together ends before `limit`; the next page goes on after it.
@@ -124,7 +125,7 @@ to a kind of object that it has passed, and per answer at most 1,000 expanded ob
 `unsupported_expand_value`; where a POST would be answered beyond these limits, its effect happens and the answer keeps its ids.
 
 **Idempotency.** A POST or DELETE with an `Idempotency-Key` has its effect once; a repetition within 24 hours gets the first \
-answer, with the header `Idempotent-Replayed: true`.
+answer, with the header `Idempotent-Replayed: true`. An API key that lacks a scope which the first request has needed gets 403 instead.
 
 **Errors** are explained one by one under [errors](/docs/errors).
 

@@ -14,6 +14,7 @@ const PARTS: &[&[&str]] = &[
         "operation",
         "origin",
         "response",
+        "scope",
         "size",
         "time",
         "version",

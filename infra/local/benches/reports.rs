@@ -69,6 +69,7 @@ async fn start() -> Running {
         table: shared::app::TABLE.to_owned(),
         payments: Default::default(),
         versions: Default::default(),
+        client_limits: Default::default(),
         by_hand: true,
         quotas: Default::default(),
         slack: 1,

@@ -60,6 +60,7 @@ async fn start(memory: bool) -> Running {
         table: shared::app::TABLE.to_owned(),
         payments: Default::default(),
         versions: Default::default(),
+        client_limits: Default::default(),
         quotas: Default::default(),
         slack: 1,
         access_key: Some("local".into()),

@@ -16,6 +16,7 @@ mod guard;
 mod inbox;
 mod networks;
 mod requests;
+mod server;
 mod session;
 mod stations;
 mod streams;
@@ -68,6 +69,7 @@ use crate::files::Folder;
 use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
 use crate::requests::Requests;
+pub use crate::server::ClientLimits;
 use crate::session::Session;
 use crate::streams::Streams;
 use crate::timeline::Timeline;
@@ -152,6 +154,9 @@ pub struct Options {
     /// For tests: versions before the current one.
     #[arg(skip)]
     pub versions: Versions,
+    /// For tests: how long clients may take to send their requests.
+    #[arg(skip)]
+    pub client_limits: ClientLimits,
     /// For tests: what secrets in rows are encrypted with, as in the variable `ENCRYPTION_KEYS`. None: the keys of the folder.
     #[arg(skip)]
     pub encryption_keys: Option<String>,
@@ -182,7 +187,7 @@ pub struct Running {
     network: Option<Cpo>,
     engine: Arc<Engine>,
     stop: oneshot::Sender<()>,
-    server: JoinHandle<std::io::Result<()>>,
+    server: JoinHandle<()>,
     turning: Option<JoinHandle<()>>,
     embedded: Option<Embedded>,
 }
@@ -412,11 +417,11 @@ impl Running {
         // The methods that the inbox does not have are refused by those that are merged last.
         let router = console.merge(public).merge(private);
         let router = router.layer(from_fn_with_state(guard, guard::check));
-        let server = axum::serve(listener, router).with_graceful_shutdown(async {
+        let server = server::serve(listener, router, options.client_limits, async {
             // A dropped sender stops the service as well.
             drop(stopped.await);
         });
-        let server = tokio::spawn(server.into_future());
+        let server = tokio::spawn(server);
         if let Some(network) = &network {
             demo_network::connect(&app, network, &base_url).await?;
         }

@@ -12,7 +12,7 @@ use crate::cache::TtlCache;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountStatus};
-use crate::models::api_key::{ActingKey, ApiKey, Secret};
+use crate::models::api_key::{ActingKey, ApiKey, Rights, Secret};
 use crate::models::stored::Stored;
 use crate::origin::Tenant;
 use crate::store::Store;
@@ -73,9 +73,11 @@ struct Lineage {
     status: AccountStatus,
 }
 
-/// Keys and accounts as they were read.
+/// Keys and accounts as they were read, keys by the hashes of their secrets. Keys that do not exist are kept apart: however many of
+/// them are tried, no other key is read again for it.
 pub struct KeyRing {
-    keys: TtlCache<String, Option<Stored<ApiKey>>>,
+    keys: TtlCache<String, Stored<ApiKey>>,
+    unknown_keys: TtlCache<String, ()>,
     accounts: TtlCache<Id, KnownAccount>,
 }
 
@@ -83,6 +85,7 @@ impl Default for KeyRing {
     fn default() -> Self {
         Self {
             keys: TtlCache::new(BELIEVED, MAX_ENTRIES),
+            unknown_keys: TtlCache::new(BELIEVED, MAX_ENTRIES),
             accounts: TtlCache::new(BELIEVED, MAX_ENTRIES),
         }
     }
@@ -99,17 +102,7 @@ pub async fn authenticate(
     headers: &HeaderMap,
     now: Timestamp,
 ) -> Result<Principal> {
-    let header = headers.get(header::AUTHORIZATION).ok_or_else(|| {
-        Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>.")
-    })?;
-    let key = header
-        .to_str()
-        .ok()
-        .and_then(bearer)
-        .and_then(Secret::parse);
-    let (secret, own) = key.ok_or_else(|| {
-        Error::unauthenticated("This is not an API key, or it has a typing error.")
-    })?;
+    let (secret, own) = sent_key(headers)?;
     let key = keys.key(store, &own, &secret, now).await?;
     let key = key.filter(|key| !key.object.is_expired(now));
     let key = key.ok_or_else(|| {
@@ -126,7 +119,7 @@ pub async fn authenticate(
         key: ActingKey {
             account: own.account.clone(),
             hash: key.internal.hash,
-            scopes: key.object.scopes,
+            rights: Rights::of(key.object.scopes),
             expires_at: key.object.expires_at,
         },
         lineage: lineage.tenants,
@@ -173,12 +166,32 @@ async fn act_in(
     Ok(())
 }
 
+/// The key that a request was sent with, and the tenant that it names.
+fn sent_key(headers: &HeaderMap) -> Result<(Secret, Tenant)> {
+    let header = headers.get(header::AUTHORIZATION).ok_or_else(|| {
+        Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>.")
+    })?;
+    let key = header
+        .to_str()
+        .ok()
+        .and_then(bearer)
+        .and_then(Secret::parse);
+    key.ok_or_else(|| Error::unauthenticated("This is not an API key, or it has a typing error."))
+}
+
 fn bearer(header: &str) -> Option<&str> {
     let (scheme, key) = header.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
 impl KeyRing {
+    /// Whether a request has a key that was read within the last minute and is valid.
+    pub fn has_valid_key(&self, headers: &HeaderMap, now: Timestamp) -> bool {
+        let key = sent_key(headers).ok();
+        let key = key.and_then(|(secret, _)| self.keys.get(&secret.hash(), now));
+        key.is_some_and(|key| !key.object.is_expired(now))
+    }
+
     async fn key(
         &self,
         store: &Store,
@@ -188,7 +201,10 @@ impl KeyRing {
     ) -> Result<Option<Stored<ApiKey>>> {
         let hash = secret.hash();
         if let Some(known) = self.keys.get(&hash, now) {
-            return Ok(known);
+            return Ok(Some(known));
+        }
+        if self.unknown_keys.get(&hash, now).is_some() {
+            return Ok(None);
         }
         let (key, account) = store.api_key(tenant, secret).await?;
         if let Some(account) = account {
@@ -203,7 +219,10 @@ impl KeyRing {
             // The hour of last use is a courtesy: the request goes on without it.
             tracing::warn!(account.id = %tenant.account, %error, "the use of a key was not noted");
         }
-        self.keys.insert(hash, key.clone(), now);
+        match &key {
+            Some(key) => self.keys.insert(hash, key.clone(), now),
+            None => self.unknown_keys.insert(hash, (), now),
+        }
         Ok(key)
     }
 

@@ -1,8 +1,10 @@
 //! The body of a request as a type: JSON, at most 256 KiB and 16 levels deep, without unknown members.
 
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use futures::StreamExt as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -31,8 +33,7 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self> {
         let json = is_json(request.headers());
-        let bytes = axum::body::to_bytes(request.into_body(), MAX_BODY).await;
-        let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
+        let bytes = collect(request.into_body()).await?;
         if !json && !bytes.is_empty() {
             return Err(Error::malformed(
                 "The body must have the content type application/json.",
@@ -40,6 +41,23 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
         }
         read(&bytes, T::INVALID).map(Self)
     }
+}
+
+/// Reads a body to its end. Whoever serves the request limits the time that the client has for it.
+///
+/// # Errors
+/// 400 if the body is larger than 256 KiB; 408 if it does not arrive completely.
+pub async fn collect(body: axum::body::Body) -> Result<Bytes> {
+    let mut parts = body.into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|_| Error::request_timeout())?;
+        if whole.len() + part.len() > MAX_BODY {
+            return Err(Error::malformed("The body is larger than 256 KiB."));
+        }
+        whole.extend_from_slice(&part);
+    }
+    Ok(whole.into())
 }
 
 /// Whether the content type is `application/json`, with or without parameters.

@@ -1,5 +1,6 @@
-//! What happens to every request before and after its handler, in this order: 401, then 404 or 405 by the router, 429,
-//! 403 scope, the version, idempotency, the query; then the handler with its body, objects, policies, states and payments.
+//! What happens to every request before and after its handler, in this order: 429 for an address that sends too many requests
+//! without a valid key, 401, then 404 or 405 by the router, 429 of the account, 403 scope, the version, the body, idempotency, the
+//! query; then the handler with its body, objects, policies, states and payments.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +17,14 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
 use super::auth::{KeyRing, Principal, authenticate};
-use super::body::MAX_BODY;
+use super::body;
 use super::errors::{self, ErrorExtension};
 use super::expand::{self, Wanted};
 use super::query::Query;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
 use super::route::{PATIENCE, Route};
+use super::source::{Source, SourceLimiter};
 use crate::backoff::Backoff;
 use crate::error::{Error, Result};
 use crate::function_scope;
@@ -30,6 +32,7 @@ use crate::id::{Id, Kind};
 use crate::models::api_key::ActingKey;
 use crate::origin::{Idempotency, Origin, Tenant};
 use crate::ports::Clock;
+use crate::scope::Rights;
 use crate::settings::Settings;
 use crate::store::Store;
 use crate::targets::Targets;
@@ -47,6 +50,8 @@ pub struct Edge {
     pub settings: Arc<Settings>,
     pub keys: KeyRing,
     pub rates: RateLimiter,
+    /// Limits the requests that are refused, by the address that they come from.
+    pub sources: SourceLimiter,
 }
 
 impl Edge {
@@ -56,6 +61,7 @@ impl Edge {
             clock,
             keys: KeyRing::default(),
             rates: RateLimiter::new(settings.rates),
+            sources: SourceLimiter::new(settings.rates.test),
             settings,
         }
     }
@@ -106,20 +112,23 @@ async fn identified(edge: Arc<Edge>, mut request: Request, next: Next, id: Id) -
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let base_url = base_url(&edge.settings, request.headers());
     let mut tenant = None;
-    let authenticated = authenticate(&edge.store, &edge.keys, request.headers(), now);
-    let authenticated = function_scope::within(function_scope::EVERY_REQUEST, authenticated);
-    let authenticated = timeout(PATIENCE * edge.settings.slack, authenticated).await;
-    let response = match authenticated.unwrap_or_else(|_| Err(too_long())) {
+    let source = request.extensions().get::<Source>().copied();
+    let response = match admit_key(&edge, request.headers(), source, now).await {
         Err(error) => error.into_response(),
         Ok(principal) => {
             tenant = Some(principal.tenant.clone());
+            let lineage = principal.lineage.clone();
             let authenticated = AuthenticatedRequest {
                 request: id.clone(),
                 principal,
                 started,
             };
             request.extensions_mut().insert(authenticated);
-            next.run(request).await
+            let response = next.run(request).await;
+            match unmatched(&response) {
+                Some(error) => refuse_path(&edge, response, error, source, &lineage).await,
+                None => response,
+            }
         }
     };
     let response = finish(&edge, response, &id, tenant.as_ref(), &base_url);
@@ -132,11 +141,68 @@ async fn identified(edge: Arc<Edge>, mut request: Request, next: Next, id: Id) -
     response
 }
 
+/// Authenticates a request, unless too many requests of its address had no valid key.
+async fn admit_key(
+    edge: &Edge,
+    headers: &HeaderMap,
+    source: Option<Source>,
+    now: Timestamp,
+) -> Result<Principal> {
+    let is_known = edge.keys.has_valid_key(headers, now);
+    if !is_known {
+        edge.sources.take(source, Instant::now())?;
+    }
+    let authenticated = authenticate(&edge.store, &edge.keys, headers, now);
+    let authenticated = function_scope::within(function_scope::EVERY_REQUEST, authenticated);
+    let authenticated = timeout(PATIENCE * edge.settings.slack, authenticated).await;
+    let authenticated = authenticated.unwrap_or_else(|_| Err(too_long()));
+    let is_refused = matches!(&authenticated, Err(error) if error.status() == 401);
+    if !is_known && !is_refused {
+        edge.sources.give_back(source);
+    }
+    authenticated
+}
+
+/// The error of a response that the router has made because no route takes the request.
+fn unmatched(response: &Response) -> Option<Error> {
+    match (response.status(), failure(response)) {
+        (StatusCode::NOT_FOUND, None) if !is_json(response) => Some(Error::unknown_path()),
+        (StatusCode::METHOD_NOT_ALLOWED, None) => Some(Error::method_not_allowed()),
+        _ => None,
+    }
+}
+
+/// Refuses a request that no route takes. It counts for its address, and for its account like any other.
+async fn refuse_path(
+    edge: &Edge,
+    response: Response,
+    error: Error,
+    source: Option<Source>,
+    lineage: &[Tenant],
+) -> Response {
+    if let Err(limited) = edge.sources.take(source, Instant::now()) {
+        return limited.into_response();
+    }
+    let counted = edge.rates.admit(&edge.store, lineage, edge.now());
+    let counted = function_scope::within(function_scope::EVERY_REQUEST, counted);
+    let counted = timeout(PATIENCE * edge.settings.slack, counted).await;
+    let mut refused = error.into_response();
+    if let Some(allow) = response.headers().get(header::ALLOW) {
+        refused.headers_mut().insert(header::ALLOW, allow.clone());
+    }
+    // The path does not exist, however many requests the account has left.
+    if let Ok(Ok(rate_limit)) = counted {
+        refused.extensions_mut().insert(rate_limit);
+    }
+    refused
+}
+
 fn too_long() -> Error {
     Error::unavailable("the request took too long")
 }
 
-/// Middleware around each handler: the time limit of its route.
+/// Middleware around each handler: what is checked before it, and the time limit of its route, in which the time that the client
+/// takes to send the body does not count.
 pub async fn admit(
     State((edge, route)): State<(Arc<Edge>, Route)>,
     request: Request,
@@ -145,42 +211,31 @@ pub async fn admit(
     let Some(authenticated) = request.extensions().get::<AuthenticatedRequest>().cloned() else {
         return Error::internal("a route outside the edge").into_response();
     };
-    let until = authenticated.started + route.patience * edge.settings.slack;
-    let answered = admitted(edge, route, authenticated, request, next);
-    let answered = function_scope::within(route.name, answered);
-    let answered = timeout_at(until, answered).await;
-    answered.unwrap_or_else(|_| too_long().into_response())
-}
-
-/// Rate limit, authorization and idempotency around the handler.
-async fn admitted(
-    edge: Arc<Edge>,
-    route: Route,
-    authenticated: AuthenticatedRequest,
-    request: Request,
-    next: Next,
-) -> Response {
+    let mut until = authenticated.started + route.patience * edge.settings.slack;
+    let (parts, body) = request.into_parts();
     let admitted = edge
         .rates
         .admit(&edge.store, &authenticated.principal.lineage, edge.now());
-    let rate_limit = match function_scope::within(function_scope::EVERY_REQUEST, admitted).await {
-        Ok(status) => status,
-        Err(error) => return error.into_response(),
+    let admitted = function_scope::within(function_scope::EVERY_REQUEST, admitted);
+    let rate_limit = match timeout_at(until, admitted).await {
+        Ok(Ok(status)) => status,
+        Ok(Err(error)) => return error.into_response(),
+        Err(_) => return too_long().into_response(),
     };
-    let (parts, body) = request.into_parts();
-    let mut response = match prepare(&edge, route, authenticated, &parts, body).await {
-        Ok(Prepared {
-            context,
-            query,
-            body,
-            wanted,
-            version,
-        }) => {
-            let (tenant, key) = (context.tenant().clone(), context.key.clone());
-            let response = run(&edge, context, query, parts, body, next).await;
-            let mut response = show(&edge, &tenant, route, &key, response, &wanted, &version).await;
-            response.extensions_mut().insert(Rendered(version));
-            response
+    let allowed = match allow(&edge, &route, &authenticated.principal, &parts.headers) {
+        Ok(version) => {
+            let began = Instant::now();
+            let body = body::collect(body).await;
+            until += began.elapsed();
+            body.map(|body| (version, body))
+        }
+        Err(error) => Err(error),
+    };
+    let mut response = match allowed {
+        Ok((version, body)) => {
+            let handled = handle(edge, route, authenticated, parts, body, version, next);
+            let handled = timeout_at(until, function_scope::within(route.name, handled)).await;
+            handled.unwrap_or_else(|_| too_long().into_response())
         }
         Err(error) => error.into_response(),
     };
@@ -188,39 +243,56 @@ async fn admitted(
     response
 }
 
-/// A request that may go to its handler.
-struct Prepared {
-    context: RequestContext,
-    query: Query,
-    body: Bytes,
-    wanted: Wanted,
-    /// The version of the request and its answer.
-    version: String,
+/// Checks the rights of a request, and gives the version of the API that it asks for.
+fn allow(edge: &Edge, route: &Route, principal: &Principal, headers: &HeaderMap) -> Result<String> {
+    for scope in route.scopes() {
+        principal.key.rights.check(scope)?;
+    }
+    if principal.suspended && !route.only_reads() {
+        return Err(Error::suspended());
+    }
+    if principal.account_mismatch {
+        return Err(Error::not_found(Kind::Account).at("Service-Account"));
+    }
+    asked_version(edge, headers, &principal.version)
 }
 
-/// Checks everything that does not depend on the handler, and reads the body.
+/// Idempotency around the handler, and the rendering of its response.
+async fn handle(
+    edge: Arc<Edge>,
+    route: Route,
+    authenticated: AuthenticatedRequest,
+    parts: Parts,
+    body: Bytes,
+    version: String,
+    next: Next,
+) -> Response {
+    let prepared = prepare(&edge, route, authenticated, &parts, body, &version).await;
+    let (context, query, body, wanted) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return error.into_response(),
+    };
+    let (tenant, key) = (context.tenant().clone(), context.key.clone());
+    let response = run(&edge, context, query, parts, body, next).await;
+    let mut response = show(&edge, &tenant, route, &key, response, &wanted, &version).await;
+    response.extensions_mut().insert(Rendered(version));
+    response
+}
+
+/// Checks everything else that does not depend on the handler: what it is given.
 async fn prepare(
     edge: &Edge,
     route: Route,
     authenticated: AuthenticatedRequest,
     parts: &Parts,
-    body: Body,
-) -> Result<Prepared> {
-    for scope in route.scopes() {
-        authenticated.principal.key.require(scope)?;
-    }
-    if authenticated.principal.suspended && !route.only_reads() {
-        return Err(Error::suspended());
-    }
-    if authenticated.principal.account_mismatch {
-        return Err(Error::not_found(Kind::Account).at("Service-Account"));
-    }
-    let version = asked_version(edge, &parts.headers, &authenticated.principal.version)?;
-    let bytes = axum::body::to_bytes(body, MAX_BODY).await;
-    let bytes = bytes.map_err(|_| Error::malformed("The body is larger than 256 KiB."))?;
-    let idempotency = match route.only_reads() {
-        true => None,
-        false => idempotency(parts, &bytes, &version)?,
+    body: Bytes,
+    version: &str,
+) -> Result<(RequestContext, Query, Bytes, Wanted)> {
+    let rights = authenticated.principal.key.rights.clone();
+    let idempotency = if route.only_reads() {
+        None
+    } else {
+        idempotency(parts, &body, version, rights)?
     };
     let origin = Origin {
         tenant: authenticated.principal.tenant,
@@ -236,14 +308,14 @@ async fn prepare(
             known.push(expand::NAME);
         }
         let query = Query::parse(parts.uri.query().unwrap_or_default(), &known)?;
-        let wanted = Wanted::read(&query, &route, &key.scopes)?;
+        let wanted = Wanted::read(&query, &route, &key.rights)?;
         Ok((query, wanted))
     };
     let (query, wanted) = match read() {
         Ok(read) => read,
         Err(error) => return Err(recalled(edge, &origin, error).await),
     };
-    let body = upgraded(edge, &route, bytes, &version)?;
+    let body = upgraded(edge, &route, body, version)?;
     let context = RequestContext {
         origin,
         key,
@@ -251,13 +323,7 @@ async fn prepare(
         default_version: authenticated.principal.version,
         base_url,
     };
-    Ok(Prepared {
-        context,
-        query,
-        body,
-        wanted,
-        version,
-    })
+    Ok((context, query, body, wanted))
 }
 
 /// The body in the current API version. A body that is not an object is refused by the handler.
@@ -318,15 +384,15 @@ async fn show(
     }
 }
 
-/// The error, unless the idempotency key was used with other parameters, which takes precedence.
+/// The error, unless the idempotency key was used with other parameters, which takes precedence over all but missing rights.
 async fn recalled(edge: &Edge, origin: &Origin, error: Error) -> Error {
     match &origin.idempotency {
-        Some(idempotency) => {
+        Some(idempotency) if !error.is_about_rights() => {
             let recalled = edge.store.recall(origin, idempotency);
             let recalled = function_scope::within(function_scope::EVERY_CHANGE, recalled).await;
             recalled.err().unwrap_or(error)
         }
-        None => error,
+        _ => error,
     }
 }
 
@@ -340,7 +406,12 @@ fn asked_version(edge: &Edge, headers: &HeaderMap, default: &str) -> Result<Stri
     Ok(asked.to_owned())
 }
 
-fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idempotency>> {
+fn idempotency(
+    parts: &Parts,
+    body: &[u8],
+    version: &str,
+    rights: Rights,
+) -> Result<Option<Idempotency>> {
     let Some(value) = parts.headers.get("idempotency-key") else {
         return Ok(None);
     };
@@ -366,6 +437,7 @@ fn idempotency(parts: &Parts, body: &[u8], version: &str) -> Result<Option<Idemp
     Ok(Some(Idempotency {
         key: key.to_owned(),
         fingerprint: hex::encode(digest.finalize()),
+        rights,
     }))
 }
 
@@ -402,14 +474,14 @@ fn failure(response: &Response) -> Option<&Arc<Error>> {
 }
 
 /// After a failure with an idempotency key: what the first request with the key was answered goes before what this one
-/// found out, and an answer without effect is stored when it will not change by itself.
+/// found out, unless that is a missing right. An answer without effect is stored when it will not change by itself.
 async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response) -> Response {
     let (Some(idempotency), Some(error)) = (&origin.idempotency, failure(&response)) else {
         return response;
     };
     let is_about_key = matches!(&**error, Error::Client(refusal) if refusal.kind == crate::error::ErrorType::Idempotency);
     let settled = match error.status() {
-        _ if is_about_key => return response,
+        _ if is_about_key || error.is_about_rights() => return response,
         402 | 404 | 409 => {
             let request = origin
                 .request
@@ -442,14 +514,7 @@ fn finish(
     tenant: Option<&Tenant>,
     base_url: &str,
 ) -> Response {
-    let unmatched = match (response.status(), failure(&response)) {
-        (StatusCode::NOT_FOUND, None) if !is_json(&response) => Some(Error::unknown_path()),
-        (StatusCode::METHOD_NOT_ALLOWED, None) => Some(Error::method_not_allowed()),
-        _ => None,
-    };
-    let error = unmatched
-        .map(Arc::new)
-        .or_else(|| failure(&response).cloned());
+    let error = failure(&response).cloned();
     let rate_limit = response.extensions().get::<RateLimitStatus>().copied();
     let rate_limit = rate_limit.unwrap_or_else(|| edge.rates.status(tenant, edge.now()));
     let rendered = response

@@ -19,7 +19,7 @@ use super::route::{Route, Shows};
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
-use crate::models::api_key::{ActingKey, Resource, Scope};
+use crate::models::api_key::{ActingKey, Resource, Rights, Scope};
 use crate::models::charging_session::ChargingSession;
 use crate::models::charging_station::ChargingStation;
 use crate::models::driver::Driver;
@@ -159,7 +159,7 @@ impl Wanted {
     ///
     /// # Errors
     /// 400 `unsupported_expand_value`: no such member, too many paths, or too deep; 403 for what the key may not read.
-    pub fn read(query: &Query, route: &Route, scopes: &[Scope]) -> Result<Self> {
+    pub fn read(query: &Query, route: &Route, rights: &Rights) -> Result<Self> {
         let mut wanted = Self::default();
         let paths: Vec<_> = query.all(NAME).collect();
         if paths.len() > MAX_PATHS {
@@ -181,10 +181,7 @@ impl Wanted {
                 let resource = Resource::of(target);
                 let resource = resource
                     .ok_or_else(|| Error::internal(format!("no scope covers {target:?}")))?;
-                let scope = Scope::Read(resource);
-                if !scopes.iter().any(|held| held.covers(scope)) {
-                    return Err(Error::missing_scope(&scope.to_string()));
-                }
+                rights.check(Scope::Read(resource))?;
             }
         }
         Ok(wanted)
@@ -513,7 +510,7 @@ mod tests {
 
     fn read(route: &Route, query: &str, scopes: &[Scope]) -> Result<Wanted> {
         let query = Query::parse(query, &[NAME]).unwrap();
-        Wanted::read(&query, route, scopes)
+        Wanted::read(&query, route, &Rights::of(scopes.to_vec()))
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod query;
 pub mod rate_limit;
 pub mod request_context;
 pub mod route;
+pub mod source;
 pub mod strict;
 
 pub use body::Body;

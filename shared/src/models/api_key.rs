@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 pub use crate::id::Resource;
 use crate::id::{Id, Kind};
 use crate::origin::{Mode, Tenant};
+pub use crate::scope::{Rights, Scope};
 use crate::time::{HOUR, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -70,67 +71,6 @@ pub struct NewApiKey {
 
 impl RequestBody for NewApiKey {}
 
-/// `*`, `<resource>:read` or `<resource>:write`; writing includes reading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Scope {
-    Everything,
-    Read(Resource),
-    Write(Resource),
-}
-
-impl Scope {
-    /// Every scope there is.
-    pub fn every() -> impl Iterator<Item = Scope> {
-        let of = |resource: &Resource| [Self::Read(*resource), Self::Write(*resource)];
-        std::iter::once(Self::Everything).chain(Resource::ALL.iter().flat_map(of))
-    }
-
-    /// The resource the scope is about.
-    pub fn resource(self) -> Option<Resource> {
-        match self {
-            Self::Everything => None,
-            Self::Read(resource) | Self::Write(resource) => Some(resource),
-        }
-    }
-
-    /// Whether holding this scope is enough where the other is asked for.
-    pub fn covers(self, wanted: Scope) -> bool {
-        match (self, wanted) {
-            (Self::Everything, _) => true,
-            (Self::Write(mine), Self::Read(theirs) | Self::Write(theirs)) => mine == theirs,
-            (Self::Read(mine), Self::Read(theirs)) => mine == theirs,
-            _ => false,
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Everything => f.write_str("*"),
-            Self::Read(resource) => write!(f, "{}:read", resource.as_str()),
-            Self::Write(resource) => write!(f, "{}:write", resource.as_str()),
-        }
-    }
-}
-
-impl From<Scope> for String {
-    fn from(scope: Scope) -> Self {
-        scope.to_string()
-    }
-}
-
-impl TryFrom<String> for Scope {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, &'static str> {
-        Self::every()
-            .find(|scope| scope.to_string() == text)
-            .ok_or("expected *, <resource>:read or <resource>:write")
-    }
-}
-
 /// The key a request was sent with: where its row is, and what it may do.
 #[derive(Debug, Clone)]
 pub struct ActingKey {
@@ -138,13 +78,13 @@ pub struct ActingKey {
     pub account: Id,
     /// SHA-256 of the secret, in hexadecimal.
     pub hash: String,
-    pub scopes: Vec<Scope>,
+    pub rights: Rights,
     pub expires_at: Option<Timestamp>,
 }
 
 impl ActingKey {
     pub fn covers(&self, scope: Scope) -> bool {
-        self.scopes.iter().any(|held| held.covers(scope))
+        self.rights.covers(scope)
     }
 
     /// Whether the key may read objects of a kind.
@@ -155,10 +95,7 @@ impl ActingKey {
     /// # Errors
     /// 403 `authentication_error` if the key lacks the scope.
     pub fn require(&self, scope: Scope) -> Result<()> {
-        match self.covers(scope) {
-            true => Ok(()),
-            false => Err(Error::missing_scope(&scope.to_string())),
-        }
+        self.rights.require(scope)
     }
 
     /// # Errors
@@ -239,14 +176,13 @@ impl ApiKey {
     /// # Errors
     /// 403 `authentication_error` if this key has a scope that the acting key lacks, or is valid for longer.
     pub fn check_delete(&self, acting: &ActingKey) -> Result<()> {
-        if acting.covers(Scope::Everything) {
-            return Ok(());
+        for scope in &self.scopes {
+            acting.require(*scope).map_err(|_| {
+                let message = "This key cannot delete a key that has scopes which it lacks itself.";
+                Error::not_permitted(message)
+            })?;
         }
-        if !self.scopes.iter().all(|scope| acting.covers(*scope)) {
-            let message = "This key cannot delete a key that has scopes which it lacks itself.";
-            return Err(Error::not_permitted(message));
-        }
-        if !acting.outlives(self.expires_at) {
+        if !acting.covers(Scope::Everything) && !acting.outlives(self.expires_at) {
             let message =
                 "This key expires, so it cannot delete a key that is valid for longer than itself.";
             return Err(Error::not_permitted(message));
@@ -360,7 +296,7 @@ mod tests {
         let acting = ActingKey {
             account: tenant().account,
             hash: String::new(),
-            scopes: vec![Scope::Write(Resource::Fleets)],
+            rights: Rights::of(vec![Scope::Write(Resource::Fleets)]),
             expires_at: None,
         };
         let asking = |scopes: Option<Vec<Scope>>| {
@@ -391,7 +327,7 @@ mod tests {
         let acting = |expires_at, scopes: &[Scope]| ActingKey {
             account: tenant().account,
             hash: String::new(),
-            scopes: scopes.to_vec(),
+            rights: Rights::of(scopes.to_vec()),
             expires_at,
         };
         let made = |acting: &ActingKey, expires_at: Option<Timestamp>| {
@@ -411,14 +347,5 @@ mod tests {
         let other = acting(None, &[Scope::Write(Resource::Drivers)]);
         let (key, _) = made(&lasting, None).unwrap();
         assert_eq!(key.check_delete(&other).unwrap_err().status(), 403);
-    }
-
-    #[test]
-    fn scopes_read_as_they_are_written() {
-        for scope in Scope::every() {
-            assert_eq!(Scope::try_from(scope.to_string()), Ok(scope));
-        }
-        assert!(Scope::try_from("fleets".to_owned()).is_err());
-        assert!(!Scope::Read(Resource::Fleets).covers(Scope::Write(Resource::Fleets)));
     }
 }

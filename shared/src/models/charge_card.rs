@@ -277,9 +277,11 @@ impl ChargeCard {
         }
     }
 
-    /// The drivers and vehicles whose cards include this one.
-    pub fn holders(&self) -> impl Iterator<Item = &Id> {
-        self.driver.iter().chain(&self.vehicle)
+    /// The drivers and vehicles whose cards include this one, with their kinds.
+    pub fn holders(&self) -> impl Iterator<Item = (Kind, &Id)> {
+        let driver = self.driver.iter().map(|driver| (Kind::Driver, driver));
+        let vehicle = self.vehicle.iter().map(|vehicle| (Kind::Vehicle, vehicle));
+        driver.chain(vehicle)
     }
 
     /// Whether the card has expired, even if its status does not say so yet.

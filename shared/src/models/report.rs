@@ -11,7 +11,7 @@
 //! Money is shown twice: in minor units of the currency, and as a decimal number of the currency itself with as many digits
 //! as ISO 4217 gives it. Reports contain no distances, so that `metric_system` changes nothing in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
@@ -68,8 +68,8 @@ pub struct Report {
     /// The format of the file.
     #[serde(rename = "type")]
     pub format: ReportFormat,
-    /// Where the file can be fetched, without a key, for 15 minutes from this answer on; null while there is none, and in
-    /// events.
+    /// Where the file can be fetched, without a key, for 15 minutes from this response on; null while there is none, in events, and
+    /// for keys that may not read everything that the file shows.
     pub url: Option<String>,
 }
 
@@ -359,6 +359,22 @@ impl ReportParameters {
         }
     }
 
+    /// The kinds of objects that a report with these parameters shows: a key needs the right to read all of them. Every report
+    /// adds sessions up. Rows name what they stand for, and the row of a single session names its driver, vehicle and station.
+    fn kinds(&self) -> BTreeSet<Kind> {
+        let of_rows: &[Kind] = match self.group_by {
+            None => &[],
+            Some(Grouping::Vehicle) => &[Kind::Vehicle],
+            Some(Grouping::Driver) => &[Kind::Driver],
+            Some(Grouping::Fleet) => &[Kind::Fleet],
+            Some(Grouping::Station) => &[Kind::ChargingStation],
+            Some(Grouping::Session) => &[Kind::ChargingStation, Kind::Driver, Kind::Vehicle],
+        };
+        let fees = (self.kind == ReportType::CostAnalysis).then_some(Kind::Reservation);
+        let further = of_rows.iter().copied().chain(fees);
+        further.chain([Kind::ChargingSession]).collect()
+    }
+
     pub fn window(&self) -> Window {
         Window {
             from: self.period_start,
@@ -468,6 +484,16 @@ impl Report {
             ..ReportInternal::default()
         };
         Ok(Stored::with_internal(report, internal))
+    }
+}
+
+impl Report {
+    /// The kinds of objects that the report shows, besides itself: a key needs the right to read all of them. A report of a fleet
+    /// shows the fleet's time zone.
+    pub fn kinds(&self) -> BTreeSet<Kind> {
+        let mut kinds = self.parameters.kinds();
+        kinds.extend(self.fleet.as_ref().map(|_| Kind::Fleet));
+        kinds
     }
 }
 

@@ -16,7 +16,7 @@ use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
-use crate::models::charge_card::ChargeCard;
+use crate::models::charge_card::{CardUid, ChargeCard};
 use crate::models::stored::Stored;
 use crate::ocpi::token::Token;
 use crate::origin::{Mode, Tenant};
@@ -94,11 +94,14 @@ impl CardToken {
 }
 
 impl Store {
-    /// The uid of a charge card and its token.
+    /// The uid of a charge card and its token. None for a text that no card has as its uid, however long it is.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn card_token(&self, mode: Mode, uid: &str) -> Result<Option<CardToken>> {
+        if CardUid::try_from(uid.to_owned()).is_err() {
+            return Ok(None);
+        }
         let item = self.item(Key::ChargeToken { mode, uid }, true).await?;
         item.map(|item| CardToken::read(&item)).transpose()
     }
@@ -201,7 +204,7 @@ impl UnitOfWork<'_> {
             .because("A charge card with this uid exists already.")
             .at("uid");
         self.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
-        for holder in card.object.holders() {
+        for (_, holder) in card.object.holders() {
             self.add_card(holder, &card.object.id)?;
         }
         self.create(card)
@@ -228,7 +231,7 @@ impl UnitOfWork<'_> {
             }
             self.put_card_token(card.object.uid.as_str(), &token)?;
         }
-        for holder in card.object.holders() {
+        for (_, holder) in card.object.holders() {
             self.remove_card(holder, &card.object.id)?;
         }
         self.delete(card)

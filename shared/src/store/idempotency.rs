@@ -4,6 +4,9 @@
 //! A request that charges has an effect before its answer is certain. Its record is first written *open*, with the id of the
 //! pending transaction in place of an answer and in the same DynamoDB transaction as that. A repetition finds the transaction
 //! and finishes it. The record is settled with the answer in the DynamoDB transaction that ends the transaction.
+//!
+//! A record names the scopes that the first request has needed besides those of its route, which the edge checks always. It is
+//! shown only to keys that have these scopes, whatever the request would be refused with otherwise.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -16,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::origin::{Idempotency, Origin};
 use crate::response::Response;
+use crate::scope::Scope;
 use crate::time::{DAY, SignedDuration};
 
 /// What is stored under an idempotency key.
@@ -79,7 +83,8 @@ impl Store {
     /// Stores an answer that came about without any effect, such as a 404. A record that is there already wins.
     ///
     /// # Errors
-    /// 400 `idempotency_error` when the key was used with other parameters.
+    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
+    /// scope which the first request has needed.
     pub async fn remember(
         &self,
         origin: &Origin,
@@ -119,7 +124,8 @@ impl Store {
     /// The answer stored under the key, if there is one.
     ///
     /// # Errors
-    /// 400 `idempotency_error` when the key was used with other parameters.
+    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
+    /// scope which the first request has needed.
     pub async fn recall(
         &self,
         origin: &Origin,
@@ -134,7 +140,8 @@ impl Store {
     /// The answer stored under the key, or the transaction that the first request began.
     ///
     /// # Errors
-    /// 400 `idempotency_error` when the key was used with other parameters.
+    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
+    /// scope which the first request has needed.
     pub async fn recall_open(
         &self,
         origin: &Origin,
@@ -156,12 +163,20 @@ impl Store {
 /// The attribute of an open record that holds the transaction.
 const TRANSACTION: &str = "transaction";
 
+/// The attribute of a record that holds the scopes that the first request has needed, separated by spaces.
+const SCOPES: &str = "scopes";
+
 fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
     let mut item = new_item(Key::Idempotency {
         tenant: &origin.tenant,
         key: &idempotency.key,
     });
     item.insert("fingerprint".into(), s(&idempotency.fingerprint));
+    let scopes = idempotency.rights.needed();
+    if !scopes.is_empty() {
+        let scopes: Vec<String> = scopes.iter().map(Scope::to_string).collect();
+        item.insert(SCOPES.into(), s(scopes.join(" ")));
+    }
     item.insert("ttl".into(), n(origin.now.plus(KEPT).unix_seconds()));
     item
 }
@@ -201,6 +216,10 @@ impl Store {
         if string(item, "fingerprint") != idempotency.fingerprint {
             return Err(Error::idempotency_mismatch());
         }
+        for scope in string(item, SCOPES).split_whitespace() {
+            let scope = Scope::try_from(scope.to_owned()).map_err(Error::internal)?;
+            idempotency.rights.check(scope)?;
+        }
         if item.contains_key(TRANSACTION) {
             return Ok(Recalled::Open(Id::from(string(item, TRANSACTION))));
         }
@@ -228,6 +247,8 @@ impl Store {
 mod tests {
     use super::*;
     use crate::encryption::EncryptionKeys;
+    use crate::id::Resource;
+    use crate::scope::Rights;
     use crate::{Id, Kind, Mode, Tenant, Timestamp};
 
     /// A store that is never called.
@@ -240,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_gives_back_the_same_answer_to_the_same_request_only() {
+    fn a_record_is_for_the_same_request_and_keys_with_its_scopes() {
         let tenant = Tenant {
             account: Id::from_number(Kind::Account, 1),
             mode: Mode::Test,
@@ -249,7 +270,12 @@ mod tests {
         let idempotency = Idempotency {
             key: "k".into(),
             fingerprint: "f".into(),
+            rights: Rights::of(vec![Scope::Write(Resource::Drivers)]),
         };
+        idempotency
+            .rights
+            .require(Scope::Read(Resource::Drivers))
+            .unwrap();
         for confidential in [false, true] {
             let answer = Response {
                 status: 404,
@@ -274,6 +300,11 @@ mod tests {
                 ..idempotency.clone()
             };
             assert_eq!(store().replay(&item, &other).unwrap_err().status(), 400);
+            let other = Idempotency {
+                rights: Rights::of(vec![Scope::Write(Resource::Fleets)]),
+                ..idempotency.clone()
+            };
+            assert_eq!(store().replay(&item, &other).unwrap_err().status(), 403);
         }
     }
 }

@@ -129,17 +129,19 @@ impl Store {
         }
     }
 
-    /// Reads several objects of a tenant to decide on them, with one call: each as it is at this moment.
+    /// Reads several objects of a tenant to decide on them, with one call: each as it is at this moment. What is no id of the kind
+    /// beside it names no object: nothing is read for it.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn find_together<'a>(
         &self,
         tenant: &Tenant,
-        ids: impl IntoIterator<Item = &'a Id>,
+        ids: impl IntoIterator<Item = (Kind, &'a Id)>,
     ) -> Result<FoundTogether> {
+        let ids = ids.into_iter().filter(|(kind, id)| id.is(*kind));
         // A batch may name each key once.
-        let ids: BTreeSet<&Id> = ids.into_iter().collect();
+        let ids: BTreeSet<&Id> = ids.map(|(_, id)| id).collect();
         let keys = ids.iter().map(|id| key_item(Key::Object { tenant, id }));
         let items = self.items(keys.collect(), None, true).await?;
         let by_id = |item: Item| {
@@ -202,7 +204,8 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Stored<T>>> {
-        let keys = ids.iter().map(|id| key_item(T::locate(tenant, id)));
+        let ids_of_kind = ids.iter().filter(|id| id.is(T::KIND));
+        let keys = ids_of_kind.map(|id| key_item(T::locate(tenant, id)));
         let rows = self
             .items(keys.collect(), None, false)
             .await?

@@ -784,6 +784,11 @@ impl KnownNetworks {
         Ok(network)
     }
 
+    /// Whether the token with this hash was found to be valid within the last minute.
+    pub fn has_token(&self, hash: &str, now: Timestamp) -> bool {
+        self.0.get(hash, now).is_some()
+    }
+
     /// Forgets a network, which was changed.
     pub fn forget(&self, network: &Id) {
         self.0.remove_if(|known| known.object.id == *network);

@@ -744,6 +744,7 @@ impl Stored<Event> {
 mod tests {
     use super::*;
     use crate::origin::{Idempotency, Mode};
+    use crate::scope::Rights;
     use serde_json::json;
 
     fn origin() -> Origin {
@@ -757,6 +758,7 @@ mod tests {
             idempotency: Some(Idempotency {
                 key: "k".into(),
                 fingerprint: "f".into(),
+                rights: Rights::default(),
             }),
         }
     }

@@ -194,7 +194,8 @@ impl<'a> UnitOfWork<'a> {
     ///
     /// # Errors
     /// The error of the first write whose condition failed; 400 `idempotency_error` if the key was used with other parameters;
-    /// `Unavailable` if DynamoDB cannot be reached.
+    /// 403 `authentication_error` if the API key lacks a scope that the first request has needed; `Unavailable` if DynamoDB cannot be
+    /// reached.
     pub async fn commit(self, response: Response) -> Result<Response> {
         let stored = self.commit_claiming(Claim::Response(&response)).await?;
         Ok(stored.unwrap_or(response))
@@ -290,7 +291,7 @@ impl<'a> UnitOfWork<'a> {
                 Ok(_) => return Ok(None),
                 Err(error) => error,
             };
-            match failed_condition(&error, claimed_at) {
+            match self.failed_condition(&error, claimed_at) {
                 Some(failure) => return Ok(Some(failure)),
                 None if is_collision(&error) => BACKOFF.pause(attempt).await,
                 None if is_invalid(&error) => {
@@ -303,6 +304,32 @@ impl<'a> UnitOfWork<'a> {
             return Err(Error::idempotency_in_flight());
         }
         Err(Error::Contended)
+    }
+
+    /// The condition that failed. One that the acting key fails takes precedence over all others, and an idempotency key that was
+    /// claimed before over the rest: then the effect exists already.
+    fn failed_condition(
+        &self,
+        error: &SdkError<TransactWriteItemsError>,
+        claimed_at: Option<usize>,
+    ) -> Option<CommitFailure> {
+        let reasons = reasons(error);
+        let failed = |index: &usize| reasons[*index].code() == Some("ConditionalCheckFailed");
+        let is_of_key = |index: &usize| {
+            let write = self.writes.get(*index);
+            write.is_some_and(|(_, refusal)| refusal.status() == 401)
+        };
+        let mut all = (0..reasons.len()).filter(failed);
+        if let Some(index) = all.clone().find(is_of_key) {
+            return Some(CommitFailure::Condition(index));
+        }
+        match claimed_at.filter(|at| all.clone().any(|index| index == *at)) {
+            Some(at) => {
+                let record = reasons[at].item.clone().unwrap_or_default();
+                Some(CommitFailure::Repeated(record))
+            }
+            None => all.next().map(CommitFailure::Condition),
+        }
     }
 }
 
@@ -372,27 +399,6 @@ fn reasons(error: &SdkError<TransactWriteItemsError>) -> &[CancellationReason] {
         }
         _ => &[],
     }
-}
-
-/// The condition that failed. An idempotency key that was claimed before takes precedence: then the effect exists already.
-fn failed_condition(
-    error: &SdkError<TransactWriteItemsError>,
-    claimed_at: Option<usize>,
-) -> Option<CommitFailure> {
-    let reasons = reasons(error);
-    let failed = |reason: &CancellationReason| reason.code() == Some("ConditionalCheckFailed");
-    if let Some(reason) = claimed_at
-        .and_then(|at| reasons.get(at))
-        .filter(|reason| failed(reason))
-    {
-        return Some(CommitFailure::Repeated(
-            reason.item.clone().unwrap_or_default(),
-        ));
-    }
-    reasons
-        .iter()
-        .position(failed)
-        .map(CommitFailure::Condition)
 }
 
 /// Whether the transaction collided with another one or was throttled, so that it can succeed when it is repeated.

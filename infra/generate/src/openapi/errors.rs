@@ -23,6 +23,9 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     for status in [400, 401, 403, 500, 503] {
         refusals.entry(status).or_default().insert(None);
     }
+    if spec.body.is_some() {
+        refusals.entry(408).or_default().insert(None);
+    }
     if !route.only_reads() {
         // An idempotency key in flight.
         refusals.entry(409).or_default().insert(None);
@@ -96,6 +99,10 @@ fn meaning(status: u16) -> (&'static str, &'static str) {
         404 => (
             "NotFound",
             "Something that the request names does not exist.",
+        ),
+        408 => (
+            "RequestTimeout",
+            "The body of the request did not arrive completely in time.",
         ),
         409 => ("Conflict", "The request conflicts with the current state."),
         429 => ("RateLimit", "Requests are sent too quickly."),
@@ -288,6 +295,7 @@ fn example(status: u16, code: Option<&str>) -> Value {
         (None, 401) => "The API key is missing.",
         (None, 403) => "This key lacks the scope fleets:write.",
         (None, 404) => "No such object.",
+        (None, 408) => "The body of the request did not arrive completely in time.",
         (None, 409) => {
             "The first request with this Idempotency-Key is still in flight; try again shortly."
         }
