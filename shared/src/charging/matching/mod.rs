@@ -299,7 +299,10 @@ fn filter<'a>(
         .map(|connector| PassingConnector {
             connector,
             windows: (0..request.windows.len()).collect(),
-            prices: price_lists.of(station, connector, request),
+            prices: price_lists.of(station, connector, request.windows.len(), || {
+                let any = request.windows.first()?;
+                price(station, connector, any, request)
+            }),
         })
         .collect();
     if let Some(cap) = request.preferences.max_price_per_kwh {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use super::{MatchRequest, simulation};
 use crate::charging::effective_price::{EffectivePrice, depends_on_start};
+use crate::charging::simulation;
 use crate::models::charging_station::{ChargingStation, Connector};
 
 /// The effective prices of one connector. A price is None if it is unknown.
@@ -21,27 +21,26 @@ pub(super) enum ConnectorPrices {
 pub(super) struct PriceLists(BTreeMap<(String, u32, String), ConnectorPrices>);
 
 impl PriceLists {
-    /// The prices of a connector in the windows of the request.
+    /// The prices of a connector in so many windows of a request. `price` computes that of any window, where all have the same.
     pub(super) fn of(
         &mut self,
         station: &ChargingStation,
         connector: &Connector,
-        request: &MatchRequest<'_>,
+        windows: usize,
+        price: impl FnOnce() -> Option<EffectivePrice>,
     ) -> ConnectorPrices {
-        let depends = depends_on_start(&connector.pricing);
-        let (Some(first), false) = (request.windows.first(), depends) else {
+        if depends_on_start(&connector.pricing) {
             let list = serde_json::to_string(&connector.pricing).unwrap_or_default();
             let zone = station.timezone.as_str().to_owned();
             let prices = self
                 .0
                 .entry((list, simulation::offered(connector), zone))
                 .or_insert_with(|| {
-                    let windows = request.windows.iter();
-                    ConnectorPrices::ByWindow(windows.map(|_| OnceLock::new()).collect())
+                    ConnectorPrices::ByWindow((0..windows).map(|_| OnceLock::new()).collect())
                 });
             return prices.clone();
-        };
-        ConnectorPrices::InAllWindows(super::price(station, connector, first, request))
+        }
+        ConnectorPrices::InAllWindows(price())
     }
 
     /// How many prices were computed for single windows.
