@@ -1,9 +1,11 @@
 //! `/v1/charge_cards`.
 
+use functions::networks::manage;
 use serde_json::{Value, json};
+use shared::Error;
 use shared::origin::Mode;
 use tests::samples::unused_uid;
-use tests::{Crew, TestApp, driver, fleet, vehicle, with};
+use tests::{Client, Crew, TestApp, driver, fleet, vehicle, with};
 
 const PATH: &str = "/v1/charge_cards";
 
@@ -112,42 +114,288 @@ async fn what_is_wrong_with_a_card_is_named() {
     assert!(events(&app).await.is_empty());
 }
 
+/// Two accounts in test mode, each with a crew and a card with the same uid: alice's holds it, the stranger's claims it.
+struct Contest {
+    app: TestApp,
+    crew: Crew,
+    stranger: Client,
+    uid: String,
+    /// The paths of the cards.
+    held: String,
+    claimed: String,
+    /// The body of the stranger's card.
+    body: Value,
+}
+
+impl Contest {
+    async fn start() -> Self {
+        let app = TestApp::start().await;
+        let crew = app.crew(&app.alice).await;
+        let body = card(&crew);
+        let held = make(&app, body.clone()).await;
+        let uid = body["uid"].as_str().expect("a uid").to_lowercase();
+        let stranger = app.other_account(Mode::Test).await;
+        let strangers = app.crew(&stranger).await;
+        let body = json!({"uid": uid, "driver": strangers.driver, "vehicle": strangers.vehicle});
+        let claimed = stranger.post(PATH, body.clone()).await.expect(200);
+        app.drain().await;
+        Self {
+            claimed: format!("{PATH}/{}", claimed.id()),
+            app,
+            crew,
+            stranger,
+            uid,
+            held,
+            body,
+        }
+    }
+
+    async fn manage(&self, action: Value) -> Result<Value, Error> {
+        let action = serde_json::from_value(action).expect("an action");
+        let managed = manage::handle(self.app.app(), action, None).await?;
+        self.app.drain().await;
+        Ok(serde_json::to_value(managed).expect("JSON"))
+    }
+
+    async fn assign(&self, client: &Client) -> Value {
+        let account = client.tenant().account;
+        let assign = json!({"action": "assign_card_uid", "mode": "test", "uid": self.uid.to_uppercase(), "account": account});
+        self.manage(assign).await.expect("a decision")
+    }
+
+    /// The uids that await a decision.
+    async fn contested(&self) -> Vec<Value> {
+        let list = json!({"action": "list_contested_cards", "mode": "test"});
+        let list = self.manage(list).await.expect("a list");
+        let data = list["data"].as_array().expect("uids");
+        data.iter()
+            .filter(|one| one["uid"] == self.uid)
+            .cloned()
+            .collect()
+    }
+
+    /// The statuses of alice's and the stranger's cards.
+    async fn statuses(&self) -> [Value; 2] {
+        let held = self.app.alice.get(&self.held).await.body;
+        let claimed = self.stranger.get(&self.claimed).await.body;
+        [held["status"].clone(), claimed["status"].clone()]
+    }
+
+    /// The id of the card that networks know by the uid, and whether its token is valid.
+    async fn known(&self) -> (Option<String>, Option<bool>) {
+        let store = &self.app.app().store;
+        let token = store.card_token(Mode::Test, &self.uid).await;
+        let token = token.expect("a token").expect("a token");
+        let card = token.card.map(|card| format!("{PATH}/{}", card.id));
+        (card, token.token.map(|token| token.valid))
+    }
+}
+
 #[tokio::test]
-async fn no_two_cards_of_a_mode_have_the_same_uid_whoever_they_belong_to() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let body = card(&crew);
-    let path = make(&app, body.clone()).await;
-    let uid = body["uid"].as_str().expect("a uid").to_lowercase();
-    let stranger = app.other_account(Mode::Test).await;
-    let strangers = app.crew(&stranger).await;
-    let theirs = json!({"uid": uid, "vehicle": strangers.vehicle});
-    let refused = stranger.post(PATH, theirs.clone()).await;
+async fn a_uid_that_another_account_holds_is_pending() {
+    let contest = Contest::start().await;
+    let (app, stranger) = (&contest.app, &contest.stranger);
+    assert_eq!(contest.statuses().await, ["active", "pending"]);
     assert_eq!(
-        refused.error(),
-        (
+        contest.known().await,
+        (Some(contest.held.clone()), Some(true))
+    );
+    // Neither learns of the other.
+    assert_eq!(stranger.get(&contest.held).await.status, 404);
+    assert_eq!(app.alice.get(&contest.claimed).await.status, 404);
+    let events = app
+        .alice
+        .get("/v1/events?type=charge_card.contested")
+        .await
+        .body;
+    let [event] = &events["data"].as_array().expect("events")[..] else {
+        panic!("one event: {events}");
+    };
+    assert_eq!(
+        event["data"]["object"]["id"],
+        contest.held[PATH.len() + 1..]
+    );
+    let theirs = stranger.tenant().account.to_string();
+    for stranger in [theirs.as_str(), &contest.claimed[PATH.len() + 1..]] {
+        assert!(!event.to_string().contains(stranger), "{event}");
+    }
+    let none = stranger.get("/v1/events?type=charge_card.contested").await;
+    assert!(none.ids().is_empty());
+    // A pending card does not become active by an update, nor by its time.
+    for change in [json!({"status": "active"}), json!({"status": "blocked"})] {
+        let refused = stranger.post(&contest.claimed, change).await;
+        let want = (Some("charge_card_conflict"), Some("status"));
+        assert_eq!((refused.error().2, refused.error().3), want);
+    }
+    let until = json!({"valid_until": app.in_minutes(30), "visual_number": "7"});
+    stranger.post(&contest.claimed, until).await.expect(200);
+    app.advance(3600).await;
+    let later = json!({"valid_until": app.in_minutes(30)});
+    stranger.post(&contest.claimed, later).await.expect(200);
+    app.drain().await;
+    assert_eq!(contest.statuses().await, ["active", "pending"]);
+    // Within an account a uid is on one card.
+    for client in [&app.alice, stranger] {
+        let crew = app.crew(client).await;
+        let again = json!({"uid": contest.uid, "vehicle": crew.vehicle});
+        let refused = client.post(PATH, again).await;
+        let want = (
             409,
             "invalid_request_error",
             Some("charge_card_conflict"),
-            Some("uid")
-        )
-    );
-    // It says no more than the account's own conflict.
-    let ours = app.alice.post(PATH, with(body, json!({"uid": uid}))).await;
-    assert_eq!(ours.body["message"], refused.body["message"]);
-    assert!(stranger.get(&path).await.status == 404);
-    let shown = stranger
-        .walk(&format!("{PATH}?vehicle={}", strangers.vehicle))
-        .await;
-    assert!(shown.is_empty());
-    // In live mode it is another card.
+            Some("uid"),
+        );
+        assert_eq!(refused.error(), want);
+    }
+    // In live mode it is another uid.
     let live = app.other_account(Mode::Live).await;
-    let their_crew = app.crew(&live).await;
-    let in_live = json!({"uid": uid, "vehicle": their_crew.vehicle});
-    live.post(PATH, in_live).await.expect(200);
-    // Once the card is deleted, its uid can be used again.
-    app.alice.delete(&path).await.expect(200);
-    stranger.post(PATH, theirs).await.expect(200);
+    let crew = app.crew(&live).await;
+    let in_live = json!({"uid": contest.uid, "vehicle": crew.vehicle});
+    let made = live.post(PATH, in_live).await.expect(200);
+    assert_eq!(made.body["status"], "active");
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn an_operator_decides_who_holds_a_uid() {
+    let contest = Contest::start().await;
+    let (app, stranger) = (&contest.app, &contest.stranger);
+    let [entry] = &contest.contested().await[..] else {
+        panic!("one contested uid");
+    };
+    let account = |client: &Client| json!(client.tenant().account);
+    assert_eq!(entry["holder"]["account"], account(&app.alice));
+    assert_eq!(entry["claims"][0]["account"], account(stranger));
+    let nobody = app.other_account(Mode::Test).await;
+    let refused = json!({"action": "assign_card_uid", "mode": "test", "uid": contest.uid, "account": account(&nobody)});
+    assert!(contest.manage(refused).await.is_err());
+    assert_eq!(contest.statuses().await, ["active", "pending"]);
+
+    contest.assign(stranger).await;
+    assert_eq!(contest.statuses().await, ["pending", "active"]);
+    assert_eq!(
+        contest.known().await,
+        (Some(contest.claimed.clone()), Some(true))
+    );
+    assert!(contest.contested().await.is_empty());
+    // The decision can be changed, and made twice.
+    for _ in 0..2 {
+        contest.assign(&app.alice).await;
+        assert_eq!(contest.statuses().await, ["active", "pending"]);
+        assert_eq!(
+            contest.known().await,
+            (Some(contest.held.clone()), Some(true))
+        );
+    }
+    // A card against which it was decided is no news for the holder.
+    let events = app.alice.get("/v1/events?type=charge_card.contested").await;
+    assert_eq!(events.ids().len(), 1);
+    stranger.delete(&contest.claimed).await.expect(200);
+    app.drain().await;
+    assert_eq!(
+        contest.known().await,
+        (Some(contest.held.clone()), Some(true))
+    );
+}
+
+#[tokio::test]
+async fn a_uid_given_up_goes_to_nobody_who_waits_for_it() {
+    let contest = Contest::start().await;
+    let (app, stranger) = (&contest.app, &contest.stranger);
+    app.alice.delete(&contest.held).await.expect(200);
+    app.drain().await;
+    assert_eq!(contest.known().await, (None, Some(false)));
+    let shown = stranger.get(&contest.claimed).await.body;
+    assert_eq!(shown["status"], "pending");
+    // A third account waits as well, and the account that had the uid has it again.
+    let third = app.other_account(Mode::Test).await;
+    let crew = app.crew(&third).await;
+    let body = json!({"uid": contest.uid, "vehicle": crew.vehicle});
+    let waiting = third.post(PATH, body).await.expect(200);
+    assert_eq!(waiting.body["status"], "pending");
+    let body = json!({"uid": contest.uid, "vehicle": contest.crew.vehicle});
+    let again = app.alice.post(PATH, body).await.expect(200);
+    assert_eq!(again.body["status"], "active");
+    app.alice
+        .delete(&format!("{PATH}/{}", again.id()))
+        .await
+        .expect(200);
+    contest.assign(stranger).await;
+    let shown = stranger.get(&contest.claimed).await.body;
+    assert_eq!(shown["status"], "active");
+    // Nobody claims it any more once all others are deleted: then it can be given to anybody.
+    stranger.delete(&contest.claimed).await.expect(200);
+    third
+        .delete(&format!("{PATH}/{}", waiting.id()))
+        .await
+        .expect(200);
+    app.drain().await;
+    let body = json!({"uid": contest.uid, "vehicle": contest.crew.vehicle});
+    let made = app.alice.post(PATH, body).await.expect(200);
+    assert_eq!(made.body["status"], "active");
+    // The stranger's card is a new claim.
+    let claim = stranger.post(PATH, contest.body.clone()).await.expect(200);
+    assert_eq!(claim.body["status"], "pending");
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn of_many_accounts_that_take_a_uid_at_once_one_holds_it() {
+    let app = TestApp::start().await;
+    let uid = unused_uid();
+    let mut accounts = Vec::new();
+    for _ in 0..6 {
+        let client = app.other_account(Mode::Test).await;
+        let crew = app.crew(&client).await;
+        accounts.push((client, json!({"uid": uid, "vehicle": crew.vehicle})));
+    }
+    let tries = accounts
+        .iter()
+        .map(|(client, body)| client.post(PATH, body.clone()));
+    let made = futures::future::join_all(tries).await;
+    let statuses = made
+        .into_iter()
+        .map(|one| one.expect(200).body["status"].clone());
+    let mut statuses: Vec<Value> = statuses.collect();
+    statuses.sort_by_key(Value::to_string);
+    let mut want = vec![json!("active")];
+    want.extend(vec![json!("pending"); 5]);
+    assert_eq!(statuses, want);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_driver_has_at_most_20_rfid_cards() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.drain().await;
+    let of_driver = || json!({"uid": unused_uid(), "driver": crew.driver});
+    for _ in 0..15 {
+        make(&app, of_driver()).await;
+    }
+    let tries = (0..10).map(|_| app.alice.post(PATH, of_driver()));
+    let answers = futures::future::join_all(tries).await;
+    let made = answers.iter().filter(|one| one.status == 200).count();
+    assert_eq!(made, 5);
+    for refused in answers.iter().filter(|one| one.status != 200) {
+        let want = (
+            409,
+            "invalid_request_error",
+            Some("charge_card_conflict"),
+            Some("driver"),
+        );
+        assert_eq!(refused.error(), want);
+    }
+    let of_vehicle = json!({"uid": unused_uid(), "vehicle": crew.vehicle});
+    let path = make(&app, of_vehicle).await;
+    let refused = app.alice.post(&path, json!({"driver": crew.driver})).await;
+    assert_eq!(refused.error().3, Some("driver"));
+    // The app card does not count.
+    let cards = app
+        .alice
+        .walk(&format!("{PATH}?driver={}", crew.driver))
+        .await;
+    assert_eq!(cards.len(), 21);
     app.drain().await;
 }
 

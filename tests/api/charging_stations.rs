@@ -652,3 +652,48 @@ async fn nothing_is_missed_at_the_poles_and_where_east_meets_west() {
     }
     app.drain().await;
 }
+
+#[tokio::test]
+async fn a_search_compares_the_effective_price_with_its_cap() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let price = |kind: &str, price: i64, restrictions: Value| {
+        json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
+            "tax_percent": "20", "type": kind, "restrictions": restrictions})
+    };
+    // It is ten in the morning. Until 10:30 an hour costs nothing, then 22 pounds.
+    let early = json!({"end_time": "10:30"});
+    let pricing = json!([
+        price("ENERGY", 20, Value::Null),
+        price("TIME", 0, early),
+        price("TIME", 2200, Value::Null),
+    ]);
+    for _ in 0..2 {
+        app.station(json!({"pricing": pricing})).await;
+    }
+    let around = "/v1/charging_stations?latitude=10&longitude=10&radius=10";
+    let found = async |rest: &str| app.alice.get(&format!("{around}&{rest}")).await.ids().len();
+    // 22 kWh in an hour of which half costs 11 pounds.
+    assert_eq!(found("max_price_per_kwh=69").await, 0);
+    assert_eq!(found("max_price_per_kwh=71").await, 2);
+    // A battery that is full after half an hour is charged at the lower price.
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let level = json!({"battery": {"level": 90}});
+    app.alice.post(&telemetry, level).await.expect(200);
+    let by_vehicle = format!("vehicle={}&max_price_per_kwh=20", crew.vehicle);
+    assert_eq!(found(&by_vehicle).await, 2);
+    let window = format!("from={}&until={}", app.in_minutes(60), app.in_minutes(120));
+    assert_eq!(found(&format!("{by_vehicle}&{window}")).await, 0);
+    // The second page shows the prices of the moment of the first.
+    let first = app
+        .alice
+        .get(&format!("{around}&{by_vehicle}&limit=1"))
+        .await;
+    assert_eq!(first.ids().len(), 1);
+    app.advance(3600).await;
+    let next = first.body["next_page_url"].as_str().expect("a page");
+    let next = next.split_once("/v1/").expect("a path").1;
+    let second = app.alice.get(&format!("/v1/{next}")).await.expect(200);
+    assert_eq!(second.ids().len(), 1);
+    assert_eq!(found(&by_vehicle).await, 0);
+}

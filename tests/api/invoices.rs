@@ -1047,3 +1047,36 @@ async fn the_sessions_of_a_paid_invoice_are_paid() {
         0
     );
 }
+
+#[tokio::test]
+async fn a_session_of_unknown_price_is_not_called_free() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let reservations_only = json!([{"currency": "usd", "price": 90, "step_size": 1, "tax": "vat", "tax_included": true,
+        "tax_percent": "20", "type": "ENERGY", "restrictions": {"reservation": "RESERVATION"}}]);
+    let ended = json!([{"currency": "usd", "price": 90, "step_size": 1, "tax": "vat", "tax_included": true,
+        "tax_percent": "20", "type": "ENERGY", "restrictions": {"end_date_time": app.in_minutes(-1)}}]);
+    for pricing in [json!([]), reservations_only, ended] {
+        let station = app.station(json!({"pricing": pricing})).await;
+        let session = app.session(&crew, &station);
+        let started = app.alice.post("/v1/charging_sessions", session).await;
+        let started = started.expect(200);
+        assert_eq!(started.body["cost_source"], "unknown");
+        app.advance(600).await;
+        let path = format!("/v1/charging_sessions/{}/stop", started.id());
+        let stopped = app.alice.post(&path, json!({})).await.expect(200).body;
+        assert_eq!(
+            [&stopped["cost_source"], &stopped["amount_due"]],
+            [&json!("unknown"), &json!(0)]
+        );
+    }
+    let id = draft(&app, &crew).await;
+    let lines = app.alice.get(&format!("/v1/invoices/{id}")).await.body["line_items"].clone();
+    let lines = lines.as_array().expect("lines");
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        assert_eq!([&line["amount"], &line["free"]], [&json!(0), &json!(false)]);
+        let description = line["description"].as_str().expect("a text");
+        assert!(description.ends_with(", price unknown"), "{description}");
+    }
+}

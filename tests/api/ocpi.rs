@@ -1641,6 +1641,36 @@ mod tokens {
     }
 
     #[tokio::test]
+    async fn a_price_cap_holds_when_a_card_is_authorized() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        let location = fixture("location");
+        cpo.put(&app, "/locations/NL/EXA/AMS-1", &location).await;
+        let (_, uid) = card(&app, &crew, json!({})).await;
+        let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
+        let rules = json!({"name": "P", "rules": {"max_price_per_kwh": 48}});
+        let policy = app.alice.post("/v1/policies", rules).await.id();
+        let driver = format!("/v1/drivers/{}", crew.driver);
+        let euros = json!({"policy_ids": [policy], "preferences": {"currency": "eur"}});
+        change(&app, &driver, euros).await;
+        let allowed = async || authorize(&app, &cpo, &uid, Some(&place)).await["allowed"].clone();
+        // Without the tariff the price is unknown, which test mode allows.
+        assert_eq!(allowed().await, "ALLOWED");
+        cpo.put(&app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
+            .await;
+        app.drain().await;
+        // 40 cents and 21 % tax.
+        assert_eq!(allowed().await, "NOT_ALLOWED");
+        let path = format!("/v1/policies/{policy}");
+        let cap = json!({"rules": {"max_price_per_kwh": 48.4}});
+        change(&app, &path, cap).await;
+        assert_eq!(allowed().await, "ALLOWED");
+        app.drain().await;
+    }
+
+    #[tokio::test]
     async fn a_network_sees_nothing_of_a_tenant_but_its_tokens() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;

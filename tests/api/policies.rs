@@ -404,3 +404,69 @@ async fn a_confirmed_station_keeps_every_rule() {
     assert_ne!(confirm().await["operator"], first["operator"]);
     app.drain().await;
 }
+
+/// A price in dollars with its tax, for a whole session, an hour or a kWh.
+fn dollars(kind: &str, price: i64) -> Value {
+    json!({"currency": "usd", "price": price, "step_size": 1, "tax": "vat", "tax_included": true, "tax_percent": "20",
+        "type": kind})
+}
+
+/// The same between two times of the day.
+fn between(start: &str, end: &str, price: Value) -> Value {
+    with(
+        price,
+        json!({"restrictions": {"start_time": start, "end_time": end}}),
+    )
+}
+
+#[tokio::test]
+async fn a_price_cap_counts_start_fee_and_charging_time() {
+    let app = TestApp::start().await;
+    let (crew, id) = ruled(&app, "enforcement", json!({"max_price_per_kwh": 30})).await;
+    let by_the_hour = json!([dollars("ENERGY", 20), dollars("TIME", 1200)]);
+    let station = app.station(json!({"pricing": by_the_hour})).await;
+    let start = async || {
+        let session = app.session(&crew, &station);
+        app.alice.post("/v1/charging_sessions", session).await
+    };
+    assert_eq!(start().await.expect(403).body["rule"], "max_price_per_kwh");
+    // 48 kWh at 22 kW: 20 cents and an hour's 22nd part of 12 dollars for each.
+    let set_cap = async |cap: f64| {
+        let change = json!({"rules": {"max_price_per_kwh": cap}});
+        let path = format!("/v1/policies/{id}");
+        app.alice.post(&path, change).await.expect(200);
+    };
+    set_cap(74.5).await;
+    start().await.expect(403);
+    set_cap(74.6).await;
+    // 10 dollars for the start are 20.83 cents for each of 48 kWh.
+    let with_start_fee = json!([dollars("ENERGY", 20), dollars("FLAT", 1000)]);
+    app.change_station(&station, json!({"pricing": with_start_fee}))
+        .await;
+    set_cap(40.8).await;
+    start().await.expect(403);
+    set_cap(40.9).await;
+    start().await.expect(200);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_price_cap_counts_the_hours_that_are_charged() {
+    let app = TestApp::start().await;
+    // It is ten in the morning.
+    let (crew, _) = ruled(&app, "enforcement", json!({"max_price_per_kwh": 30})).await;
+    let prices = json!([
+        between("08:00", "13:00", dollars("ENERGY", 25)),
+        dollars("ENERGY", 60),
+    ]);
+    let station = app.station(json!({"pricing": prices})).await;
+    let session = app.session(&crew, &station);
+    let session = app.alice.post("/v1/charging_sessions", session).await;
+    let path = format!("/v1/charging_sessions/{}/stop", session.expect(200).id());
+    app.alice.post(&path, json!({})).await.expect(200);
+    app.advance(2 * 3600).await;
+    // At noon less than half of two hours is cheap.
+    let session = app.session(&crew, &station);
+    let session = app.alice.post("/v1/charging_sessions", session).await;
+    assert_eq!(session.expect(403).body["rule"], "max_price_per_kwh");
+}

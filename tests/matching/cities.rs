@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::charging::calendar::CalendarOwner;
+use shared::charging::effective_price::ChargingVehicle;
 use shared::charging::matching::best_first::{BestFirst, IndexedStation, Match, Step};
 use shared::charging::matching::outline::Outline;
 use shared::charging::matching::{self, MatchRequest};
@@ -19,7 +20,7 @@ use shared::models::charging_station::ChargingStation;
 use shared::models::driver::DriverPreferences;
 use shared::models::policy::Policy;
 use shared::models::reservation::{MatchSummary, Reservation};
-use shared::models::vehicle::ConnectorType;
+use shared::models::vehicle::{ConnectorType, Vehicle};
 use shared::window::Window;
 use shared::{Id, Kind, Mode, Timestamp};
 use tests::faulty::Dice;
@@ -101,7 +102,12 @@ impl City {
         let stations: Vec<Value> = (0..many)
             .map(|number| station(dice, number, radius, currencies))
             .collect();
-        let vehicle = json!({"id": Id::from_number(Kind::Vehicle, 1), "charging_standard": one_of(dice, &STANDARDS)});
+        let body = json!({"fleet": Id::from_number(Kind::Fleet, 1), "registration_plate": "AB12 CDE", "vin": "V1",
+            "battery_capacity": one_of(dice, &[1_000, 8_000, 60_000, 250_000]), "charging_standard": one_of(dice, &STANDARDS)});
+        let vehicle = Vehicle::new(read(&body), at(-60))
+            .expect("a vehicle")
+            .object;
+        let vehicle = serde_json::to_value(vehicle).expect("JSON");
         let start = 30 + dice.below(10) as i64;
         let end = start + 15 + dice.below(60) as i64;
         let latest = dice.percent(60).then(|| at(end + dice.below(120) as i64));
@@ -167,6 +173,7 @@ impl City {
             now: NOW,
             reservation: &self.reservation,
             vehicle: &self.vehicle,
+            telemetry: &Value::Null,
             driver: &self.driver,
             policies: &self.policies,
             stations: &self.stations,
@@ -235,6 +242,7 @@ impl City {
         let request = MatchRequest {
             reservation: &reservation,
             standard,
+            vehicle: ChargingVehicle::new(&read::<Vehicle>(&self.vehicle), None, at(0)),
             preferences: &preferences,
             windows: &windows,
             limits: &Limits::new(&policies, &context),
@@ -334,11 +342,35 @@ fn pricing(dice: &Dice, currencies: &[&str]) -> Vec<Value> {
         true => 45,
         false => dice.below(90),
     };
-    match currency.is_empty() {
-        true => Vec::new(),
-        false => vec![
-            json!({"currency": currency, "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
-            "tax_percent": "20", "type": "ENERGY"}),
-        ],
+    if currency.is_empty() {
+        return Vec::new();
     }
+    let of_kind = |kind: &str, price: u64| {
+        json!({"currency": currency, "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
+            "tax_percent": "20", "type": kind})
+    };
+    let mut prices = Vec::new();
+    if dice.percent(30) {
+        // Another price in some hours.
+        let (from, length) = (8 + dice.below(3), 1 + dice.below(2));
+        let mut at_times = of_kind("ENERGY", dice.below(90));
+        at_times["restrictions"] = json!({"start_time": format!("{from:02}:{:02}", 5 * dice.below(12)),
+            "end_time": format!("{:02}:00", from + length + 1)});
+        prices.push(at_times);
+    }
+    if !prices.is_empty() && dice.percent(20) {
+        return prices;
+    }
+    prices.push(of_kind("ENERGY", price));
+    for (kind, most) in [
+        ("FLAT", 300),
+        ("TIME", 600),
+        ("MIN_PRICE", 500),
+        ("MAX_PRICE", 900),
+    ] {
+        if dice.percent(12) {
+            prices.push(of_kind(kind, dice.below(most)));
+        }
+    }
+    prices
 }

@@ -94,6 +94,8 @@ struct City {
     center: (f64, f64),
     driver: Value,
     vehicles: Vec<Value>,
+    /// The last telemetry of each vehicle that has any.
+    telemetry: Value,
     policies: Vec<Value>,
     stations: Vec<Value>,
     hours: Vec<Hours>,
@@ -121,6 +123,7 @@ impl City {
             ),
             driver: Value::Null,
             vehicles: Vec::new(),
+            telemetry: json!({}),
             policies: Vec::new(),
             stations: Vec::new(),
             hours: Vec::new(),
@@ -152,7 +155,14 @@ impl City {
             let standard = STANDARDS[n % 3];
             let change = json!({"charging_standard": standard});
             let vehicle = with(tests::vehicle(id(&fleet)), change);
-            self.vehicles.push(self.post("/v1/vehicles", vehicle).await);
+            let vehicle = self.post("/v1/vehicles", vehicle).await;
+            if n < 2 {
+                let level = self.dice.below(10_001) as f64 / 100.0;
+                let path = format!("/v1/vehicles/{}/telemetry", id(&vehicle));
+                let reading = json!({"battery": {"level": level}});
+                self.telemetry[id(&vehicle)] = self.post(&path, reading).await;
+            }
+            self.vehicles.push(vehicle);
         }
         if self.dice.percent(40) {
             let path = format!("/v1/fleets/{}", id(&fleet));
@@ -189,6 +199,7 @@ impl City {
                 now: self.now(),
                 reservation: &made,
                 vehicle: &vehicle,
+                telemetry: &self.telemetry[id(&vehicle)],
                 driver: &self.driver,
                 policies: &self.policies,
                 stations: &self.stations,
@@ -381,6 +392,23 @@ impl City {
         let mut prices = vec![price("TIME")];
         for _ in 0..[0, 1, 1, 1, 2][dice.below(5) as usize] {
             prices.push(price("ENERGY"));
+        }
+        if dice.percent(30) {
+            prices.push(price("FLAT"));
+        }
+        if dice.percent(40) {
+            // The first price of a kind that holds counts.
+            let restrictions = [
+                json!({"start_time": "22:00", "end_time": "06:00"}),
+                json!({"start_time": "07:15", "end_time": "13:30"}),
+                json!({"start_time": "17:00", "end_time": "00:00"}),
+                json!({"day_of_week": ["mon", "wed", "fri", "sat"]}),
+            ];
+            prices[0]["restrictions"] = self.one_of(&restrictions).clone();
+            let mut at_times = price("ENERGY");
+            at_times["step_size"] = json!(self.one_of(&[1, 1, 500]));
+            at_times["restrictions"] = self.one_of(&restrictions).clone();
+            prices.insert(0, at_times);
         }
         prices
     }

@@ -19,6 +19,8 @@ pub struct World<'a> {
     pub now: i64,
     pub reservation: &'a Value,
     pub vehicle: &'a Value,
+    /// The last telemetry of the vehicle, or null.
+    pub telemetry: &'a Value,
     pub driver: &'a Value,
     /// The policies of driver, fleet and vehicle.
     pub policies: &'a [Value],
@@ -37,11 +39,13 @@ pub struct PaymentOutcome {
     pub summary: Value,
 }
 
-/// The minutes in which a station is open.
+/// The minutes in which a station is open, and what its clock shows in each.
 pub struct Hours {
     /// The first minute, in milliseconds.
     first: i64,
     open: Vec<bool>,
+    /// The day, counted from Monday, and the minute of the day.
+    local: Vec<(usize, i32)>,
 }
 
 impl Hours {
@@ -68,10 +72,17 @@ impl Hours {
         };
         let at = |place: usize| first + place as i64 * MINUTE;
         let open = (0..minutes).map(|place| rules.is_open_at(at(place)));
+        let local = (0..minutes).map(|place| rules.local(at(place)));
         Self {
             first,
             open: open.collect(),
+            local: local.collect(),
         }
+    }
+
+    fn local(&self, at: i64) -> (usize, i32) {
+        let place = usize::try_from((at - self.first) / MINUTE).expect("a known minute");
+        self.local[place]
     }
 
     fn cover(&self, from: i64, until: i64) -> bool {
@@ -101,11 +112,8 @@ impl Rules {
         if self.always || self.openings.iter().any(within) {
             return true;
         }
-        let local = Timestamp::from_millisecond(at).expect("a time");
-        let local = self.zone.to_datetime(local);
-        let today = local.date().weekday().to_monday_zero_offset() as usize;
+        let (today, minute) = self.local(at);
         let yesterday = (today + 6) % 7;
-        let minute = i32::from(local.hour()) * 60 + i32::from(local.minute());
         self.regular
             .iter()
             .any(|&(day, from, until)| match until <= from {
@@ -113,6 +121,17 @@ impl Rules {
                 true => (day == today && from <= minute) || (day == yesterday && minute < until),
                 false => day == today && from <= minute && minute < until,
             })
+    }
+}
+
+impl Rules {
+    /// The day, counted from Monday, and the minute of the day.
+    fn local(&self, at: i64) -> (usize, i32) {
+        let local = Timestamp::from_millisecond(at).expect("a time");
+        let local = self.zone.to_datetime(local);
+        let day = local.date().weekday().to_monday_zero_offset() as usize;
+        let minute = i32::from(local.hour()) * 60 + i32::from(local.minute());
+        (day, minute)
     }
 }
 
@@ -127,6 +146,25 @@ struct Pair<'a> {
     station: &'a Value,
     connector: &'a Value,
     start: i64,
+    /// None if it is unknown.
+    price: Option<EffectivePrice<'a>>,
+}
+
+/// What the charge that is expected in a window costs, divided by its energy.
+#[derive(Clone, Copy)]
+struct EffectivePrice<'a> {
+    currency: &'a str,
+    /// Hundred-millionths of minor units per kWh, as a fraction.
+    numerator: i128,
+    denominator: i128,
+}
+
+impl EffectivePrice<'_> {
+    /// In whole minor units, half of one rounded up.
+    fn whole(&self) -> i128 {
+        let unit = self.denominator * SCALE;
+        (2 * self.numerator + unit) / (2 * unit)
+    }
 }
 
 /// Matches the request.
@@ -147,9 +185,9 @@ pub fn matching(world: &World<'_>) -> PaymentOutcome {
         }
     }
     let mut cheapest: BTreeMap<&str, i128> = BTreeMap::new();
-    for (currency, price) in pairs.iter().filter_map(|pair| price(pair.connector)) {
-        let least = cheapest.entry(currency).or_insert(price);
-        *least = price.min(*least);
+    for price in pairs.iter().filter_map(|pair| pair.price) {
+        let least = cheapest.entry(price.currency).or_insert(price.whole());
+        *least = price.whole().min(*least);
     }
     let ideal = millis(&world.reservation["ideal_start"]);
     let best = pairs.iter().min_by_key(|pair| {
@@ -223,49 +261,44 @@ fn of_station<'a>(
     if connectors.is_empty() {
         return Err("out_of_order");
     }
+    let mut pairs = Vec::new();
+    for connector in connectors {
+        for start in windows {
+            pairs.push(Pair {
+                station,
+                connector,
+                start: *start,
+                price: effective_price(world, connector, hours, *start, length),
+            });
+        }
+    }
     let preferences = &world.driver["preferences"];
-    connectors.retain(|connector| {
+    pairs.retain(|pair| {
         let currency = text(&preferences["currency"]);
-        is_within(connector, &preferences["max_price_per_kwh"], currency)
+        is_within(pair.price, &preferences["max_price_per_kwh"], currency)
     });
-    if connectors.is_empty() {
+    if pairs.is_empty() {
         return Err("price");
     }
-    let open: Vec<i64> = windows
-        .iter()
-        .copied()
-        .filter(|from| hours.cover(*from, from + length))
-        .collect();
-    if open.is_empty() {
+    pairs.retain(|pair| hours.cover(pair.start, pair.start + length));
+    if pairs.is_empty() {
         return Err("closed");
     }
-    connectors.retain(|connector| {
+    pairs.retain(|pair| {
         world.policies.iter().all(|policy| {
             let rules = &policy["rules"];
             let denied = list(&rules["denied_operators"]).any(|one| *one == station["operator"]);
-            !denied
-                && is_within(
-                    connector,
-                    &rules["max_price_per_kwh"],
-                    text(&one["currency"]),
-                )
+            let currency = text(&one["currency"]);
+            !denied && is_within(pair.price, &rules["max_price_per_kwh"], currency)
         })
     });
-    if connectors.is_empty() {
+    if pairs.is_empty() {
         return Err("policy");
     }
-    let mut pairs = Vec::new();
-    for connector in connectors {
-        for start in &open {
-            if is_free(world, station, connector, *start, start + length) {
-                pairs.push(Pair {
-                    station,
-                    connector,
-                    start: *start,
-                });
-            }
-        }
-    }
+    pairs.retain(|pair| {
+        let until = pair.start + length;
+        is_free(world, station, pair.connector, pair.start, until)
+    });
     match pairs.is_empty() {
         true => Err("booked"),
         false => Ok(pairs),
@@ -290,24 +323,120 @@ fn is_free(world: &World<'_>, station: &Value, connector: &Value, from: i64, unt
     })
 }
 
-/// Whether every ENERGY price of the connector is within a cap in that currency. An unknown price is: this is test mode.
-fn is_within(connector: &Value, cap: &Value, currency: &str) -> bool {
-    let Some(cap) = cap.as_f64() else {
+/// Whether a price is within a cap in that currency. An unknown price is: this is test mode.
+fn is_within(price: Option<EffectivePrice<'_>>, cap: &Value, currency: &str) -> bool {
+    let (Some(cap), Some(price)) = (cap.as_f64(), price) else {
         return true;
     };
     let cap = (cap * 10_000.0).round() as i128 * (SCALE / 10_000);
-    energy(connector).all(|price| text(&price["currency"]) == currency && gross(price) <= cap)
+    price.currency == currency && price.numerator <= cap * price.denominator
 }
 
-fn energy(connector: &Value) -> impl Iterator<Item = &Value> {
-    list(&connector["pricing"]).filter(|price| price["type"] == "ENERGY")
+/// The effective price: looks at each minute of the charge.
+fn effective_price<'a>(
+    world: &World<'_>,
+    connector: &'a Value,
+    hours: &Hours,
+    start: i64,
+    length: i64,
+) -> Option<EffectivePrice<'a>> {
+    const HOUR: i128 = 3_600_000;
+    let for_sessions = || {
+        list(&connector["pricing"]).filter(|price| price["restrictions"]["reservation"].is_null())
+    };
+    let preferred = text(&world.reservation["currency"]);
+    let currency = match for_sessions().any(|price| price["currency"] == preferred) {
+        true => for_sessions().find(|price| price["currency"] == preferred)?,
+        false => for_sessions().next()?,
+    };
+    let currency = text(&currency["currency"]);
+    let in_currency = for_sessions().filter(|price| price["currency"] == currency);
+    let prices: Vec<&Value> = in_currency.collect();
+
+    // A vehicle takes twice its capacity in an hour at most, and 22 kW of alternating current.
+    let capacity = world.vehicle["battery_capacity"].as_i64().expect("Wh");
+    let offered = (connector["power"].as_f64().expect("kW") * 1_000.0).round() as i64;
+    let mut power = i128::from(offered.min(2 * capacity));
+    if connector["type"] == "Type2" {
+        power = power.min(22_000);
+    }
+    let battery = &world.telemetry["battery"];
+    let is_fresh =
+        !battery.is_null() && world.now - millis(&battery["updated"]) <= 24 * 60 * MINUTE;
+    let level = match is_fresh {
+        true => (battery["level"].as_f64().expect("percent") * 100.0).round() as i128,
+        false => 2_000,
+    };
+    let need = (i128::from(capacity) * (10_000 - level) + 9_999) / 10_000;
+    let energy = need.min(power * i128::from(length) / HOUR).max(1_000);
+    let lasts = (energy * HOUR + power - 1) / power;
+
+    // Amounts are counted in fractions of which so many make a hundred-millionth of a minor unit.
+    let parts = lasts * HOUR * 1_000;
+    let (mut cost, mut at) = (0, 0);
+    let (mut flat, mut last_energy, mut last_time) = (None, None, None);
+    while at < lasts {
+        let minute = i128::from(MINUTE);
+        let piece = (lasts - at).min(minute);
+        let local = hours.local(start + at as i64);
+        let first = |kind: &str| {
+            let mut of_kind = prices.iter().filter(|price| price["type"] == kind);
+            of_kind.find(|price| holds(price, local)).copied()
+        };
+        flat = flat.or(first("FLAT"));
+        if let Some(price) = first("ENERGY") {
+            cost += gross(price) * energy * piece * HOUR;
+            last_energy = Some(price);
+        }
+        if let Some(price) = first("TIME") {
+            cost += gross(price) * piece * lasts * 1_000;
+            last_time = Some(price);
+        }
+        at += piece;
+    }
+    let missing = |quantity: i128, step: i128| (step - quantity % step) % step;
+    let step = |price: &Value| i128::from(price["step_size"].as_i64().expect("a step"));
+    if let Some(price) = last_energy {
+        cost += gross(price) * missing(energy, step(price)) * lasts * HOUR;
+    }
+    if let Some(price) = last_time {
+        cost += gross(price) * missing(lasts, step(price) * 1_000) * lasts * 1_000;
+    }
+    if let Some(price) = flat {
+        cost += gross(price) * parts;
+    }
+    let limit = |kind: &str| prices.iter().find(|price| price["type"] == kind);
+    if let Some(least) = limit("MIN_PRICE") {
+        cost = cost.max(gross(least) * parts);
+    }
+    if let Some(most) = limit("MAX_PRICE") {
+        cost = cost.min(gross(most) * parts);
+    }
+    Some(EffectivePrice {
+        currency,
+        numerator: cost * 1_000,
+        denominator: parts * energy,
+    })
 }
 
-/// The highest ENERGY price with tax, in whole minor units, half of one rounded up, and its currency.
-fn price(connector: &Value) -> Option<(&str, i128)> {
-    let highest = energy(connector).max_by_key(|price| gross(price))?;
-    let whole = (gross(highest) + SCALE / 2) / SCALE;
-    Some((text(&highest["currency"]), whole))
+/// Whether a price holds in a minute of the station's clock.
+fn holds(price: &Value, (day, minute): (usize, i32)) -> bool {
+    let restrictions = &price["restrictions"];
+    let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let mut on = list(&restrictions["day_of_week"]).peekable();
+    let is_day = on.peek().is_none() || on.any(|one| *one == days[day]);
+    let time = |name: &str| match &restrictions[name] {
+        Value::Null => None,
+        time => Some(clock(time)),
+    };
+    let is_time = match (time("start_time"), time("end_time")) {
+        (Some(start), Some(end)) if end < start => minute >= start || minute < end,
+        (start, end) => {
+            let end = end.filter(|end| *end != 0);
+            start.is_none_or(|start| minute >= start) && end.is_none_or(|end| minute < end)
+        }
+    };
+    is_day && is_time
 }
 
 /// A price with tax.
@@ -337,8 +466,8 @@ fn score(world: &World<'_>, pair: &Pair<'_>, shift: i64, cheapest: &BTreeMap<&st
     let preferences = &world.driver["preferences"];
     let mut score = i128::from(shift) * 10;
     score += (distance(world, pair.station) / 100.0).floor() as i128;
-    if let Some((currency, price)) = price(pair.connector) {
-        score += (price - cheapest[currency]) * 5;
+    if let Some(price) = pair.price {
+        score += (price.whole() - cheapest[price.currency]) * 5;
     }
     if list(&preferences["preferred_charging_stations"]).any(|id| *id == pair.station["id"]) {
         score -= 200;

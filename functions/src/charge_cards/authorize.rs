@@ -4,7 +4,9 @@
 //! ([`super::tap`]), the policies in enforcement, and the payment method: that of the reservation, else the driver's default, else the
 //! fleet's. A wallet without money and a payment card that has expired refuse. Without any payment method the session is invoiced.
 
-use shared::charging::policies::{PolicyContext, judge};
+use shared::charging::effective_price::{ChargingVehicle, EffectivePrice};
+use shared::charging::policies::{PolicyContext, PricedStation, judge};
+use shared::charging::session::charging_window;
 use shared::models::account::Account;
 use shared::models::charge_card::ChargeCard;
 use shared::models::charging_station::{ChargingStation, Plug};
@@ -12,6 +14,7 @@ use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
 use shared::models::policy::Policy;
+use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::ocpi::card::{CardContext, CardValidity, token_type};
 use shared::ocpi::token::{AllowedType, Token, TokenType};
 use shared::origin::{Mode, Tenant};
@@ -207,15 +210,33 @@ async fn at_place(
             &vehicle.policy_ids,
         ),
     };
+    let has_cap = |one: &Policy| one.rules.max_price_per_kwh.is_some();
+    let telemetry = match policies.iter().any(has_cap) {
+        true => {
+            let telemetry = &vehicle.telemetry;
+            app.store
+                .find::<VehicleTelemetry>(tenant, telemetry)
+                .await?
+        }
+        false => None,
+    };
+    let telemetry = telemetry.map(|row| row.object);
+    let charging = ChargingVehicle::new(&vehicle, telemetry.as_ref(), now);
+    let window = charging_window(reservation.as_ref().map(|row| &row.object), now);
     let zone = Fleet::zone(Some(&fleet));
     let currency = references::currency(app, tenant, &driver, Some(&fleet)).await?;
     let mut connectors = place
         .connectors()
         .filter(|one| one.plug == Plug::Matched(vehicle.charging_standard));
     let is_forbidden = connectors.all(|connector| {
-        let station = place.station.priced_as(connector);
+        let station = place.station;
+        let price = EffectivePrice::in_window(station, connector, charging, &window, currency);
         let plan = PolicyContext {
-            station: Some(&station),
+            station: Some(PricedStation {
+                station,
+                price,
+                mode: tenant.mode,
+            }),
             area: None,
             windows: &[Window::moment(now)],
             currency,

@@ -1,4 +1,6 @@
-//! `POST /v1/charge_cards`: creates an RFID card. Its token is sent to every connected charging network.
+//! `POST /v1/charge_cards`: creates an RFID card. Its token is sent to every connected charging network. If a card of another account
+//! holds the `uid`, the card is `pending` and cannot be used until an operator decides that it holds the `uid`. A driver has at most
+//! 20 RFID cards.
 
 use axum::extract::State;
 use shared::Response;
@@ -9,6 +11,9 @@ use shared::store::access::Rows;
 use shared::{App, Code, Error};
 
 use super::holders;
+
+/// How often the uid and the driver's cards are read again after a concurrent change.
+const TRIES: usize = 30;
 
 pub const ROUTE: Route = Route::post(
     "create-charge-card",
@@ -28,10 +33,29 @@ pub async fn handle(
     State(app): State<App>,
     Body(new): Body<NewChargeCard>,
 ) -> Result<Response, Error> {
-    let mut card = ChargeCard::new(new, context.now())?;
-    holders::check(&app, context.tenant(), &card.object).await?;
-    let response = context.respond(&card.object)?;
-    let mut tx = app.store.begin(&context.origin);
-    tx.create_card(&mut card)?;
-    tx.commit(response).await
+    let tenant = context.tenant();
+    let new = ChargeCard::new(new, context.now())?;
+    let driver = holders::check(&app, tenant, &new.object).await?;
+    for _ in 0..TRIES {
+        let mut card = new.clone();
+        let uid_use = app
+            .store
+            .card_uid(tenant.mode, card.object.uid.as_str())
+            .await?;
+        if !uid_use.is_free_for(&tenant.account)? {
+            card.wait_for_uid();
+        }
+        let response = context.respond(&card.object)?;
+        let mut tx = app.store.begin(&context.origin);
+        if let Some(driver) = &driver {
+            let count = holders::count(&app, tenant, driver).await?;
+            tx.count_card(&driver.id, count)?;
+        }
+        tx.create_card(&mut card, &uid_use)?;
+        match tx.commit(response).await {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
 }

@@ -1,5 +1,6 @@
 //! `DELETE /v1/charge_cards/{id}`: deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can
-//! be used for a new card.
+//! be used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator
+//! decides.
 
 use axum::extract::State;
 use shared::Response;
@@ -25,9 +26,9 @@ pub async fn handle(
     let mut card = app.store.load::<ChargeCard>(context.tenant(), &id).await?;
     card.delete()?;
     let uid = card.object.uid.as_str();
-    let token = app.store.card_token(context.tenant().mode, uid).await?;
+    let uid_use = app.store.card_uid(context.tenant().mode, uid).await?;
     let response = context.deleted(&id, Kind::ChargeCard)?;
     let mut tx = app.store.begin(&context.origin);
-    tx.delete_card(&card, token)?;
+    tx.delete_card(&card, uid_use)?;
     tx.commit(response).await
 }

@@ -1,17 +1,18 @@
 //! Checks the driver and the vehicle of a card.
 
-use shared::models::charge_card::ChargeCard;
+use shared::models::charge_card::{ChargeCard, MAX_CARDS_OF_DRIVER};
 use shared::models::driver::Driver;
 use shared::models::vehicle::Vehicle;
 use shared::origin::Tenant;
+use shared::store::charge_cards::CardCount;
 use shared::{App, Code, Error};
 
-/// Checks that the driver and the vehicle that a card names are there, and belong together.
+/// Checks that the driver and the vehicle that a card names are there, and belong together. Returns the driver.
 ///
 /// # Errors
 /// 404 `driver_not_found` or `vehicle_not_found`; 400 `owner_scope_invalid` for a driver who is neither one of the vehicle's nor in
 /// its fleet.
-pub async fn check(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<(), Error> {
+pub async fn check(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<Option<Driver>, Error> {
     let mut found = app.store.find_together(tenant, card.holders()).await?;
     let driver = match &card.driver {
         Some(driver) => Some(found.require::<Driver>(driver)?.object),
@@ -26,6 +27,19 @@ pub async fn check(app: &App, tenant: &Tenant, card: &ChargeCard) -> Result<(), 
             let message = "The driver is neither one of the vehicle's nor in its fleet.";
             Err(Code::OwnerScopeInvalid.because(message).at("driver"))
         }
-        _ => Ok(()),
+        (driver, _) => Ok(driver),
     }
+}
+
+/// Counts the cards of a driver who is to get another one.
+///
+/// # Errors
+/// 409 `charge_card_conflict` for a driver with as many cards as a driver can have.
+pub async fn count(app: &App, tenant: &Tenant, driver: &Driver) -> Result<CardCount, Error> {
+    let count = app.store.card_count(tenant, driver).await?;
+    if count.rfid >= MAX_CARDS_OF_DRIVER {
+        let message = "A driver has at most 20 RFID cards.";
+        return Err(Code::ChargeCardConflict.because(message).at("driver"));
+    }
+    Ok(count)
 }

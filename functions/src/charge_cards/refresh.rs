@@ -4,7 +4,8 @@
 //! account. The worker reads the present state, so that messages may come twice and in any order. A token that changes is written, and
 //! the relay sends it to every connected network. What concerns many cards is done a hundred at a time.
 //!
-//! It also makes the app card of a driver, expires cards, and takes cards from drivers and vehicles that were deleted.
+//! It also makes the app card of a driver, expires cards, takes cards from drivers and vehicles that were deleted, and follows what
+//! becomes of the uid of a card: the card that holds it is notified of claims, and a decision changes the status of both.
 
 use shared::deployment::{Deployment, Need};
 use shared::models::charge_card::{CardType, ChargeCard};
@@ -12,8 +13,10 @@ use shared::models::driver::Driver;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
+use shared::ports::network::Subject;
 use shared::ports::{Message, Work};
 use shared::store::access::Rows;
+use shared::store::charge_cards::CardToken;
 use shared::store::keys::Partition;
 use shared::store::list::{Cursor, PageRequest};
 use shared::{App, Error, Id, Kind};
@@ -163,8 +166,14 @@ async fn make_app_card(app: &App, tenant: &Tenant, driver: &Driver) -> Result<()
     if there.is_some() {
         return Ok(());
     }
+    let uid = card.object.uid.as_str();
+    let uid_use = app.store.card_uid(tenant.mode, uid).await?;
+    // Its uid is derived from the driver's id, so nobody else has a reason to have it. Such a card would be of no use.
+    if !uid_use.is_free_for(&tenant.account).unwrap_or_default() {
+        return Ok(());
+    }
     let mut tx = app.store.begin(&origin);
-    tx.create_card(&mut card)?;
+    tx.create_card(&mut card, &uid_use)?;
     match tx.commit_without_response().await {
         // Another message has made it meanwhile.
         Err(Error::Client(_) | Error::Contended) => Ok(()),
@@ -180,8 +189,8 @@ async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(),
         match app.store.find::<ChargeCard>(tenant, id).await? {
             Some(card) if card.object.kind == CardType::App => {
                 let uid = card.object.uid.as_str();
-                let token = app.store.card_token(tenant.mode, uid).await?;
-                tx.delete_card(&card, token)?;
+                let uid_use = app.store.card_uid(tenant.mode, uid).await?;
+                tx.delete_card(&card, uid_use)?;
             }
             Some(mut card) => {
                 if card.release(holder, origin.now) {
@@ -199,7 +208,7 @@ async fn release(app: &App, tenant: &Tenant, holder: &Id, id: &Id) -> Result<(),
     Err(Error::Contended)
 }
 
-/// Brings the token of a card up to date, and expires the card if its time has passed.
+/// Brings the token of a card up to date, expires the card if its time has passed, and follows what becomes of its uid.
 async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     for _ in 0..TRIES {
         let Some(mut card) = app.store.find::<ChargeCard>(tenant, id).await? else {
@@ -207,10 +216,28 @@ async fn refresh(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         };
         let origin = Origin::background(tenant.clone(), app.now());
         let mut tx = app.store.begin(&origin);
-        if card.expire(origin.now) {
+        let uid = card.object.uid.as_str().to_owned();
+        let uid_use = app.store.card_uid(tenant.mode, &uid).await?;
+        let ours = Subject {
+            tenant: tenant.clone(),
+            id: id.clone(),
+        };
+        let holds_uid = uid_use.holder() == Some(&ours);
+        let mut changed = card.expire(origin.now);
+        if holds_uid || uid_use.claim_of(&ours).is_some() {
+            changed |= card.settle_uid(holds_uid, origin.now);
+        }
+        let undecided = uid_use.claims.iter().filter(|claim| !claim.is_decided);
+        let newest = undecided.map(|claim| claim.since).max();
+        if let Some(claimed) = newest.filter(|_| holds_uid) {
+            changed |= card.contest(claimed);
+        }
+        if changed {
             tx.save(&mut card)?;
         }
-        if let Some((uid, token)) = renewed(app, &origin, &card).await? {
+        if let Some(token) = uid_use.token.filter(|_| holds_uid)
+            && let Some(token) = renewed(app, &origin, &card, token).await?
+        {
             tx.put_card_token(&uid, &token)?;
         }
         match tx.commit_without_response().await {
@@ -226,16 +253,10 @@ async fn renewed(
     app: &App,
     origin: &Origin,
     card: &Stored<ChargeCard>,
-) -> Result<Option<(String, shared::store::charge_cards::CardToken)>, Error> {
-    let (tenant, card) = (&origin.tenant, &card.object);
-    let uid = card.uid.as_str();
-    let Some(mut token) = app.store.card_token(tenant.mode, uid).await? else {
-        return Ok(None);
-    };
-    if token.card.as_ref().is_none_or(|ours| ours.id != card.id) {
-        return Ok(None);
-    }
-    let context = context::load(app, tenant, card).await?;
+    mut token: CardToken,
+) -> Result<Option<CardToken>, Error> {
+    let card = &card.object;
+    let context = context::load(app, &origin.tenant, card).await?;
     let changed = token.update(context.token(card, &context::issuer(app), origin.now));
-    Ok(changed.then(|| (uid.to_owned(), token)))
+    Ok(changed.then_some(token))
 }

@@ -35,11 +35,16 @@ pub async fn handle(
     let before: Vec<Id> = card.object.holders().map(held).collect();
     card.update(change, context.now())?;
     let after: Vec<Id> = card.object.holders().map(held).collect();
-    if before != after {
-        holders::check(&app, context.tenant(), &card.object).await?;
-    }
+    let driver = match before == after {
+        true => None,
+        false => holders::check(&app, context.tenant(), &card.object).await?,
+    };
     let response = context.respond(&card.object)?;
     let mut tx = app.store.begin(&context.origin);
+    if let Some(driver) = driver.filter(|driver| !before.contains(&driver.id)) {
+        let count = holders::count(&app, context.tenant(), &driver).await?;
+        tx.count_card(&driver.id, count)?;
+    }
     for holder in before.iter().filter(|one| !after.contains(one)) {
         tx.remove_card(holder, &id)?;
     }

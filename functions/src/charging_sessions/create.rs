@@ -44,7 +44,9 @@ pub async fn handle(
     context.check_charge(new.payment_method.as_ref())?;
     let (tenant, origin, now) = (context.tenant(), &context.origin, context.now());
     let start = SessionStart::load(&app, tenant, &new, now).await?;
-    let policy_warnings = start.check_policies(&app, tenant, now).await?;
+    let policy_warnings = start
+        .check_policies(&app, tenant, new.session_limit, now)
+        .await?;
     let (parties, entries) = (start.parties(), start.calendar_entries());
     let mut session = ChargingSession::start(new, &parties, &entries, now)?;
     let response = context.respond(&Allowed {

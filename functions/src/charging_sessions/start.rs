@@ -1,8 +1,9 @@
 //! Everything that the start of a session depends on, read at once.
 
 use shared::charging::calendar::{CalendarOwner, Entry};
-use shared::charging::policies::{Breach, PolicyContext};
-use shared::charging::session::{CalendarEntries, LONGEST, Parties, expected};
+use shared::charging::effective_price::{ChargingVehicle, EffectivePrice};
+use shared::charging::policies::{Breach, PolicyContext, PricedStation};
+use shared::charging::session::{CalendarEntries, LONGEST, Parties, charging_window, expected};
 use shared::models::charging_session::NewChargingSession;
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::driver::Driver;
@@ -19,6 +20,8 @@ use shared::store::calendars::Calendars;
 use shared::store::row::ById;
 use shared::window::Window;
 use shared::{App, Code, Error, Id, Timestamp};
+
+use std::num::NonZeroU32;
 
 use crate::networks::operator;
 use crate::{policies, references};
@@ -91,18 +94,29 @@ impl SessionStart {
     }
 
     /// 403 `policy_blocked` if a policy of the driver, the fleet or the vehicle forbids to charge here and now; otherwise
-    /// what those in suggestion mode have against it.
+    /// what those in suggestion mode have against it. The price is that of the reserved window, or else of charging from now until
+    /// the battery is full or `session_limit` is reached.
     pub async fn check_policies(
         &self,
         app: &App,
         tenant: &Tenant,
+        session_limit: Option<NonZeroU32>,
         now: Timestamp,
     ) -> Result<Vec<Breach>, Error> {
         let (driver, fleet) = (Some(&self.driver), Some(&self.fleet));
         let rules = policies::of(app, tenant, driver, fleet, &self.vehicle).await?;
-        let station = self.station.priced_as(&self.connector);
+        let vehicle = ChargingVehicle::new(&self.vehicle, self.telemetry.as_ref(), now);
+        let vehicle = session_limit.map_or(vehicle, |limit| vehicle.limited_to(limit.get()));
+        let reservation = self.reservation.as_ref().map(|row| &row.object);
+        let window = charging_window(reservation, now);
+        let (station, connector) = (&self.station, &self.connector);
+        let price = EffectivePrice::in_window(station, connector, vehicle, &window, self.currency);
         let plan = PolicyContext {
-            station: Some(&station),
+            station: Some(PricedStation {
+                station,
+                price,
+                mode: tenant.mode,
+            }),
             area: None,
             windows: &[Window::moment(now)],
             currency: self.currency,

@@ -2,14 +2,19 @@
 
 use axum::extract::State;
 use shared::Response;
+use shared::charging::effective_price::ChargingVehicle;
 use shared::charging::geo::Corridor;
-use shared::charging::search::{Circle, LONGEST_ROUTE, Place, Search};
+use shared::charging::search::{
+    Circle, LONGEST_ROUTE, MaxPrice, NearbyStation, Place, Search, SearchPosition,
+};
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_station::Point;
 use shared::models::driver::Driver;
 use shared::models::vehicle::{ConnectorType, Vehicle};
-use shared::time::{SignedDuration, days};
+use shared::models::vehicle_telemetry::VehicleTelemetry;
+use shared::store::list::Cursor;
+use shared::time::{DAY, HOUR, SignedDuration, days};
 use shared::window::Window;
 use shared::{App, Error, Kind, Timestamp};
 
@@ -53,7 +58,15 @@ pub async fn handle(
     query: ListQuery,
 ) -> Result<Response, Error> {
     let (tenant, kind) = (context.tenant(), Kind::ChargingStation);
-    let from = query.from(tenant, kind)?;
+    let from: Cursor<SearchPosition> = query.from(tenant, kind)?;
+    let searched = match &from {
+        Cursor::Newest => context.now(),
+        Cursor::After(position) | Cursor::Before(position) => position.searched,
+    };
+    let cap: Option<u32> = query.read("max_price_per_kwh", |text| {
+        text.parse()
+            .map_err(|_| "must be a whole number, at least 0")
+    })?;
     let mut search = Search {
         place: place(&query)?,
         connector_types: types(&query)?,
@@ -62,27 +75,57 @@ pub async fn handle(
         window: window(&query)?,
         operators: query.all("operator[]").map(str::to_owned).collect(),
         reservable: query.read("reservable", boolean)?,
-        max_price_per_kwh: query.read("max_price_per_kwh", |text| {
-            text.parse()
-                .map_err(|_| "must be a whole number, at least 0")
-        })?,
-        // Unknown prices pass a cap in test mode, as in matching.
-        known_prices_only: tenant.mode.is_live() && query.filter("max_price_per_kwh").is_some(),
         ..Search::default()
     };
     if let Some(driver) = query.id("driver") {
         let driver = app.store.get::<Driver>(tenant, &driver).await?.object;
         search.among = Some(driver.preferences.preferred_charging_stations);
     }
+    let mut charging = ChargingVehicle::Any;
     if let Some(vehicle) = query.id("vehicle") {
         let vehicle = app.store.get::<Vehicle>(tenant, &vehicle).await?.object;
         search.standard = Some(vehicle.charging_standard);
+        if cap.is_some() {
+            let telemetry = &vehicle.telemetry;
+            let telemetry = app
+                .store
+                .find::<VehicleTelemetry>(tenant, telemetry)
+                .await?;
+            let telemetry = telemetry.map(|row| row.object);
+            charging = ChargingVehicle::new(&vehicle, telemetry.as_ref(), searched);
+        }
     }
+    search.max_price = cap.map(|minor_units| MaxPrice {
+        minor_units,
+        vehicle: charging,
+        window: charging_window(search.window, searched),
+        mode: tenant.mode,
+    });
+    let from = match from {
+        Cursor::Newest => Cursor::Newest,
+        Cursor::After(position) => Cursor::After(position.station),
+        Cursor::Before(position) => Cursor::Before(position.station),
+    };
     let found = app
         .store
         .search(tenant, &search, &from, query.limit())
         .await?;
+    let position = |station: NearbyStation| SearchPosition { searched, station };
+    let found = found.try_map(|(station, object)| Ok((position(station), object)))?;
     query.answer_in_order(&context, found, kind)
+}
+
+/// The window whose charge is priced: that for which a connector is to be free, as far as a session may last, or else an hour from
+/// the moment of the search.
+fn charging_window(window: Option<Window>, searched: Timestamp) -> Window {
+    let Window { from, until } = window.unwrap_or(Window {
+        from: searched,
+        until: searched.plus(HOUR),
+    });
+    Window {
+        from,
+        until: until.min(from.plus(DAY)),
+    }
 }
 
 /// 400 for the first of the names that is missing, unless all are.

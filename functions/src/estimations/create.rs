@@ -3,10 +3,9 @@
 use axum::extract::State;
 use shared::Response;
 use shared::charging::estimate::estimate;
-use shared::charging::policies::{PolicyContext, judge};
+use shared::charging::policies::{PolicyContext, PricedStation, judge};
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::charging_station::Connector;
 use shared::models::estimation::NewEstimation;
 use shared::models::fleet::Fleet;
 use shared::models::stored::Stored;
@@ -39,10 +38,13 @@ pub async fn handle(
     let fleet = app.store.get::<Fleet>(tenant, &vehicle.fleet).await?;
     let preferred = fleet.object.preferences.default_currency;
     let rules = policies::of(&app, tenant, None, Some(&fleet.object), &vehicle).await?;
-    let judge = |currency, connector: &Connector| {
-        let station = station.priced_as(connector);
+    let judge = |currency, price| {
         let plan = PolicyContext {
-            station: Some(&station),
+            station: Some(PricedStation {
+                station: &station,
+                price,
+                mode: tenant.mode,
+            }),
             area: None,
             windows: &[Window::moment(start)],
             currency,

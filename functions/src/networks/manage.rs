@@ -8,7 +8,9 @@ use shared::ocpi::network::{Network, NetworkStatus};
 use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::OwnUrls;
 use shared::origin::{Mode, Tenant};
+use shared::ports::network::Subject;
 use shared::store::access::Rows;
+use shared::store::charge_cards::CardUidUse;
 use shared::store::networks::{Pull, shared_origin};
 use shared::{App, Error, Id, Kind, Timestamp};
 
@@ -21,16 +23,23 @@ pub const NAME: &str = "manage-networks";
 
 pub const FUNCTION: Function = Function {
     name: NAME,
-    description: "Connects charging networks and shows what they have sent; for operators",
+    description: "Connects charging networks, shows what they have sent, and decides about charge cards; for operators",
     trigger: Trigger::Invocation,
     deployment: Deployment::of_request()
         .timeout(60)
-        .writing(&[Rows::Of(Kind::Network), Rows::OcpiCredentials])
+        .writing(&[
+            Rows::Of(Kind::Network),
+            Rows::OcpiCredentials,
+            Rows::CardTokens,
+        ])
         .needing(&[Need::EncryptionKeys, Need::ReadTable]),
 };
 
 /// How many unmatched objects are shown at once.
 const MAX_UNMATCHED: usize = 100;
+
+/// How many contested uids are shown at once.
+const MAX_CONTESTED: usize = 100;
 
 /// How long the name of a network may be, in characters.
 const MAX_NAME: usize = 100;
@@ -75,6 +84,14 @@ pub enum Manage {
     },
     /// List the sessions and CDRs that belong to no charging session of this service, the oldest first.
     ListUnmatched { mode: Mode },
+    /// List the uids of charge cards that accounts claim which other accounts hold, the oldest claim first.
+    ListContestedCards { mode: Mode },
+    /// Decide which account's charge card holds a uid. The cards of the other accounts with this uid become or stay pending.
+    AssignCardUid {
+        mode: Mode,
+        uid: String,
+        account: Id,
+    },
 }
 
 /// What was done.
@@ -106,6 +123,61 @@ pub enum Managed {
     Unmatched {
         data: Vec<Unmatched>,
     },
+    ContestedCards {
+        data: Vec<ContestedCard>,
+    },
+    ContestedCard(Box<ContestedCard>),
+}
+
+/// A uid that several accounts have charge cards with.
+#[derive(Debug, Clone, Serialize)]
+pub struct ContestedCard {
+    /// In lower case.
+    pub uid: String,
+    /// The card that holds the uid; null if it was deleted.
+    pub holder: Option<CardOfAccount>,
+    pub claims: Vec<Claim>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct CardOfAccount {
+    pub account: Id,
+    pub charge_card: Id,
+}
+
+/// The claim of a pending card.
+#[derive(Debug, Clone, Serialize)]
+pub struct Claim {
+    #[serde(flatten)]
+    pub card: CardOfAccount,
+    /// When the card was created, or lost the uid by a decision.
+    pub since: Timestamp,
+    /// Whether it was decided against the claim.
+    pub is_decided: bool,
+}
+
+impl From<&Subject> for CardOfAccount {
+    fn from(card: &Subject) -> Self {
+        Self {
+            account: card.tenant.account.clone(),
+            charge_card: card.id.clone(),
+        }
+    }
+}
+
+impl ContestedCard {
+    fn new(uid: String, uid_use: &CardUidUse) -> Self {
+        let claims = uid_use.claims.iter().map(|claim| Claim {
+            card: (&claim.card).into(),
+            since: claim.since,
+            is_decided: claim.is_decided,
+        });
+        Self {
+            uid,
+            holder: uid_use.holder().map(CardOfAccount::from),
+            claims: claims.collect(),
+        }
+    }
 }
 
 /// A network, and how far the last pull from it has come; null before the first one.
@@ -221,7 +293,38 @@ async fn manage_networks(
                 data: data.collect(),
             })
         }
+        Manage::ListContestedCards { mode } => {
+            let mut data = Vec::new();
+            for uid in app.store.contested_uids(mode, MAX_CONTESTED).await? {
+                let uid_use = app.store.card_uid(mode, &uid).await?;
+                data.push(ContestedCard::new(uid, &uid_use));
+            }
+            Ok(Managed::ContestedCards { data })
+        }
+        Manage::AssignCardUid { mode, uid, account } => {
+            assign_card_uid(app, mode, &uid, &account).await
+        }
     }
+}
+
+/// Lets the card of an account hold a uid. The relay then changes the status of the cards.
+async fn assign_card_uid(app: &App, mode: Mode, uid: &str, account: &Id) -> Result<Managed, Error> {
+    let uid_use = app.store.card_uid(mode, uid).await?;
+    let mut claims = uid_use.claims.iter();
+    let winner = claims.find(|claim| claim.card.tenant.account == *account);
+    let holder = uid_use.holder();
+    let is_holder = holder.is_some_and(|holder| holder.tenant.account == *account);
+    if winner.is_none() && !is_holder {
+        let message = "no charge card of the account has this uid";
+        return Err(Error::invalid("account", message));
+    }
+    let origin = shared_origin(mode, app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.decide_card_uid(uid, &uid_use, winner)?;
+    tx.commit_without_response().await?;
+    let uid_use = app.store.card_uid(mode, uid).await?;
+    let contested = ContestedCard::new(uid.to_lowercase(), &uid_use);
+    Ok(Managed::ContestedCard(Box::new(contested)))
 }
 
 fn checked_name(name: String) -> Result<String, Error> {

@@ -1,6 +1,7 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
 //! one because its connector is out of order.
 
+use shared::charging::effective_price::ChargingVehicle;
 use shared::charging::matching::best_first::IndexedStation;
 use shared::charging::matching::{self, MatchRequest};
 use shared::charging::policies::{Limits, PolicyContext};
@@ -12,6 +13,7 @@ use shared::models::reservation::{
     FailedReason, MatchSummary, Reservation, ReservationRequest, ReservationStatus,
 };
 use shared::models::vehicle::Vehicle;
+use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::window::Window;
@@ -216,9 +218,12 @@ async fn attempt(
         currency: row.object.currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
+    // Which stations are read first may depend on policies and on the battery's level, the result does not: so all can be read
+    // at the same time.
     let without_policies = MatchRequest {
         reservation: &row.object,
         standard: vehicle.charging_standard,
+        vehicle: ChargingVehicle::new(&vehicle, None, origin.now),
         preferences: &driver.preferences,
         windows: &windows,
         limits: &Limits::new(&[], &context),
@@ -226,11 +231,15 @@ async fn attempt(
         refused_evses: &row.internal.refused_evses,
     };
     let first = first_stations(&without_policies, &inputs.stations);
-    let (rules, stations) = tokio::try_join!(
+    let (rules, telemetry, stations) = tokio::try_join!(
         policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
+        app.store
+            .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
         app.store.published_stations(tenant, &first),
     )?;
+    let telemetry = telemetry.map(|row| row.object);
     let request = MatchRequest {
+        vehicle: ChargingVehicle::new(&vehicle, telemetry.as_ref(), origin.now),
         limits: &Limits::new(&rules, &context),
         ..without_policies
     };

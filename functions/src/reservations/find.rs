@@ -6,16 +6,19 @@
 use axum::extract::State;
 use shared::Response;
 use shared::charging::candidates::{
-    CandidateSearch, NAMED, RefusedStation, ReservationCandidate, ReservationCandidates,
+    CandidateSearch, ExpectedCharge, NAMED, RefusedStation, ReservationCandidate,
+    ReservationCandidates,
 };
+use shared::charging::effective_price::{ChargingVehicle, EffectivePrice};
 use shared::charging::matching::{self, MatchRequest};
-use shared::charging::policies::{Limits, PolicyContext, judge};
+use shared::charging::policies::{Limits, PolicyContext, PricedStation, judge};
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::{Resource, Scope};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::{MatchFilter, Reservation, Terms};
 use shared::models::vehicle::Vehicle;
+use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::{App, Code, Error, Kind};
 
 use super::matcher::Matcher;
@@ -52,8 +55,14 @@ pub async fn handle(
     )?;
     let driver = found.require::<Driver>(&search.driver)?;
     let vehicle = found.require::<Vehicle>(&search.vehicle)?.object;
-    let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
+    let (fleet, telemetry) = tokio::try_join!(
+        app.store.find::<Fleet>(tenant, &vehicle.fleet),
+        app.store
+            .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
+    )?;
     let fleet = fleet.map(|row| row.object);
+    let telemetry = telemetry.map(|row| row.object);
+    let charging = ChargingVehicle::new(&vehicle, telemetry.as_ref(), now);
     let currency = references::currency(&app, tenant, &driver, fleet.as_ref()).await?;
     let terms = Terms {
         currency,
@@ -75,6 +84,7 @@ pub async fn handle(
     let request = MatchRequest {
         reservation: &reservation,
         standard: vehicle.charging_standard,
+        vehicle: charging,
         preferences: &driver.preferences,
         windows: &windows,
         limits: &Limits::new(&rules, &policy_context),
@@ -84,23 +94,33 @@ pub async fn handle(
     let limit = search.limit() as usize;
     let mut matcher = Matcher::new(&app, tenant, &request, &stations, limit).keeping_stations();
     let matches = matcher.matches().await?;
-    let energy = search.energy.unwrap_or(vehicle.battery_capacity);
+    let charge = ExpectedCharge {
+        vehicle: &vehicle,
+        charging,
+        energy: search.energy,
+    };
     let candidates = matches.iter().filter_map(|best| {
         let station = matcher.station(&best.assignment.station)?;
         let mut connectors = station.connectors.iter();
         let connector = connectors.find(|one| one.id == best.assignment.connector)?;
+        let window = best.assignment.window;
+        let price = EffectivePrice::in_window(station, connector, charging, &window, currency);
         let verdict = judge(
             &rules,
             &PolicyContext {
-                station: Some(&station.priced_as(connector)),
+                station: Some(PricedStation {
+                    station,
+                    price,
+                    mode: tenant.mode,
+                }),
                 area: None,
-                windows: &[best.assignment.window],
+                windows: &[window],
                 ..policy_context
             },
         );
         let warnings = verdict.warnings;
         Some(ReservationCandidate::new(
-            best, station, connector, &vehicle, energy, currency, warnings,
+            best, station, connector, &charge, currency, price, warnings,
         ))
     });
     let candidates = candidates.collect();

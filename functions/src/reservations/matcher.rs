@@ -39,7 +39,7 @@ pub struct RefusedStation<'a> {
     pub station: &'a ChargingStation,
 }
 
-/// The stations that the search reads first. They do not depend on the limits of the request.
+/// The stations that the search reads first.
 pub fn first_stations(request: &MatchRequest<'_>, stations: &[IndexedStation]) -> Vec<Id> {
     best_first::first_stations(request, stations)
 }

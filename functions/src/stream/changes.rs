@@ -41,6 +41,7 @@ use shared::models::webhook_endpoint::WebhookEndpoint;
 use shared::ocpi::network::NetworkStatus;
 use shared::ocpi::object::Module;
 use shared::origin::{Mode, Origin, Tenant};
+use shared::ports::network::Subject;
 use shared::ports::{FailedChange, Message};
 use shared::store::deliveries::{Deliveries, delivery_of};
 use shared::store::keys;
@@ -489,6 +490,7 @@ fn relay_of_network<'a>(
     }
     let (mode, uid) = keys::parse_charge_token(pk)?;
     Some(Box::pin(async move {
+        refresh_cards(app, mode, &uid, change).await?;
         // The uid of a new card has no token yet.
         let token = text_of(&change.new, "state");
         if token.is_none() || token == text_of(&change.old, "state") {
@@ -507,6 +509,26 @@ fn relay_of_network<'a>(
         }
         Ok(())
     }))
+}
+
+/// Refreshes the cards that a change of a uid concerns: those that claimed it or held it before, and the one that holds it.
+async fn refresh_cards(app: &App, mode: Mode, uid: &str, change: &StreamRecord) -> Result<()> {
+    let (old, new) = (text_of(&change.old, "card"), text_of(&change.new, "card"));
+    // A new card is refreshed anyway, so the item that says which card holds the uid matters only when it changes.
+    let is_claim = text_of(&change.new, "since").is_some();
+    if old == new || (change.old.is_none() && !is_claim) {
+        return Ok(());
+    }
+    let mut cards: Vec<Subject> = Vec::new();
+    for card in [old, new].into_iter().flatten() {
+        cards.push(serde_json::from_str(card).map_err(Error::permanent)?);
+    }
+    let token = app.store.card_token(mode, uid).await?;
+    cards.extend(token.and_then(|token| token.card));
+    for card in cards {
+        refresh_tokens(app, &card.tenant, &card.id).await?;
+    }
+    Ok(())
 }
 
 /// Requests a rematch of the reservations whose connectors are now out of order or no longer published.

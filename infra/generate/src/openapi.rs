@@ -386,7 +386,10 @@ fn query_parameter(route: &Route, name: &str, components: &mut Components) -> Va
         ),
         "max_price_per_kwh" => described(
             json!({"type": "integer", "minimum": 0}),
-            "Costs at most so many minor units per kWh.",
+            "Has a connector whose effective price is at most so many minor units per kWh, tax included, in the currency of its first price. \
+             The effective price is the cost of a charge from `from` to `until`, at most 24 hours, or else of an hour from the moment \
+             of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start \
+             fee and the charging time count, parking does not. In live mode a connector of unknown price is not found.",
         ),
         "available" => described(
             json!({"type": "boolean"}),

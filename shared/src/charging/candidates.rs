@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::effective_price::{ChargingVehicle, EffectivePrice};
 use super::estimate::SimulatedCharge;
 use super::geo::distance_meters;
 use super::matching::best_first::Match;
-use super::matching::score::{Merits, energy_price_in};
+use super::matching::score::Merits;
 use super::policies::Breach;
 use super::{simulation, tariff};
 use crate::error::{Code, Result};
@@ -17,8 +18,7 @@ use crate::models::charging_station::{ChargingStation, Connector, Point};
 use crate::models::reservation::{Area, MatchFilter, MatchSummary, NewReservation};
 use crate::models::vehicle::{ConnectorType, Vehicle};
 use crate::money::Currency;
-use crate::time::{Timestamp, whole_millis};
-use crate::window::Window;
+use crate::time::Timestamp;
 
 /// How many candidates are shown, by default and at most.
 const LIMIT: (u32, u32) = (10, 50);
@@ -47,7 +47,8 @@ pub struct CandidateSearch {
     /// At or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Option<Timestamp>,
-    /// How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: the capacity of the battery.
+    /// How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: what fills the battery from its last
+    /// level, or from 20 % if that is unknown or older than 24 hours.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub energy: Option<u32>,
@@ -149,7 +150,9 @@ pub struct ReservationCandidate {
     pub policy_warnings: Vec<Breach>,
     /// kW
     pub power: f64,
-    /// The highest price of energy, in minor units of `currency` with tax. Null if it is unknown.
+    /// The effective price from `start` to `end`, in minor units of `currency` with tax: what charging until the battery is full
+    /// or the window is over costs, at least 1 kWh, divided by its energy. The start fee and the charging time count, parking
+    /// does not. Null if it is unknown.
     pub price_per_kwh: Option<i64>,
     /// The lower the better; the first candidate has the lowest. It is 10 for each minute of `shift`, 1 for each 100 metres, 5 for
     /// each minor unit of `surcharge`, −200 for a preferred station, −100 for a preferred network, 100 for another speed class than
@@ -174,7 +177,8 @@ pub struct CandidateMerits {
     pub shift: i64,
     /// Whether the connector is of another speed class than the driver prefers.
     pub speed_missed: bool,
-    /// Minor units per kWh above the cheapest candidate that is priced in the same currency.
+    /// Minor units by which the effective price is above that of the cheapest candidate, in any window, that is priced in the
+    /// same currency.
     pub surcharge: i64,
 }
 
@@ -192,6 +196,15 @@ pub struct RefusedStation {
     pub reason: MatchFilter,
 }
 
+/// The vehicle of a search for candidates, and what it is to charge.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpectedCharge<'a> {
+    pub vehicle: &'a Vehicle,
+    pub charging: ChargingVehicle,
+    /// The Wh that the search asks for.
+    pub energy: Option<u32>,
+}
+
 impl From<Merits> for CandidateMerits {
     fn from(merits: Merits) -> Self {
         Self {
@@ -206,29 +219,34 @@ impl From<Merits> for CandidateMerits {
 }
 
 impl ReservationCandidate {
-    /// A candidate for a vehicle that is to charge so many Wh. `preferred` is the currency in which the driver is billed where
-    /// the connector has prices in it.
+    /// A candidate for a vehicle that is to charge so many Wh, or until its battery is full. `preferred` is the currency in which
+    /// the driver is billed where the connector has prices in it. `price` is the effective price.
     pub fn new(
         best: &Match,
         station: &ChargingStation,
         connector: &Connector,
-        vehicle: &Vehicle,
-        energy: u32,
+        vehicle: &ExpectedCharge<'_>,
         preferred: Currency,
+        price: Option<EffectivePrice>,
         policy_warnings: Vec<Breach>,
     ) -> Self {
         let window = best.assignment.window;
-        let energy = energy.min(energy_within(
-            &window,
-            simulation::power(connector, vehicle),
-        ));
-        let currency = tariff::currency(&connector.pricing, preferred);
-        let charge =
-            SimulatedCharge::expected(station, connector, vehicle, energy, window.from, currency);
-        let is_priced = connector
-            .pricing
-            .iter()
-            .any(|price| !price.is_for_reservation());
+        let length = window.until.since(window.from);
+        let power = simulation::power(connector, vehicle.vehicle);
+        let energy = match vehicle.energy {
+            Some(energy) => energy.min(simulation::energy_within(power, length)),
+            None => vehicle.charging.energy_within(power, length),
+        };
+        let currency = tariff::currency(&connector.pricing, preferred, window.from);
+        let charge = SimulatedCharge::expected(
+            station,
+            connector,
+            vehicle.vehicle,
+            energy,
+            window.from,
+            currency,
+        );
+        let is_priced = tariff::is_known(&connector.pricing, currency, window.from);
         Self {
             charging_station: station.id.clone(),
             connector: connector.id.clone(),
@@ -243,19 +261,12 @@ impl ReservationCandidate {
             name: station.name.clone(),
             policy_warnings,
             power: connector.power,
-            price_per_kwh: energy_price_in(connector, currency).map(|price| price.minor_units),
+            price_per_kwh: price.map(|price| price.per_kwh.minor_units),
             score: best.merits.score(),
             start: window.from,
             end: window.until,
         }
     }
-}
-
-/// The Wh that flow in a window at a power in W.
-fn energy_within(window: &Window, power: u32) -> u32 {
-    let millis = whole_millis(window.until.since(window.from)).unsigned_abs();
-    let energy = u64::from(power).saturating_mul(millis) / simulation::MILLIS_PER_HOUR;
-    u32::try_from(energy).unwrap_or(u32::MAX)
 }
 
 impl RefusedStation {

@@ -3,6 +3,7 @@
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 
+use super::effective_price::EffectivePrice;
 use super::policies::Verdict;
 use super::simulation;
 use super::tariff::{self, Cost, Course, Line, Usage};
@@ -52,8 +53,8 @@ impl SimulatedCharge {
     }
 }
 
-/// The estimation for a vehicle at a station. `judge` gives the verdict of the policies for a currency. Without a currency
-/// in the body it is the preferred one if the connector has prices in it.
+/// The estimation for a vehicle at a station. `judge` gives the verdict of the policies for a currency and the effective price of
+/// the charge. Without a currency in the body it is the preferred one if the connector has prices in it.
 ///
 /// # Errors
 /// `estimation_validation_error` with the field at fault.
@@ -62,7 +63,7 @@ pub fn estimate(
     station: &ChargingStation,
     vehicle: &Vehicle,
     preferred: Currency,
-    judge: impl FnOnce(Currency, &Connector) -> Verdict,
+    judge: impl FnOnce(Currency, Option<EffectivePrice>) -> Verdict,
     now: Timestamp,
 ) -> Result<Estimation> {
     new.check(now)?;
@@ -78,8 +79,8 @@ pub fn estimate(
     };
     let pricing = &connector.pricing;
     let currency = match new.currency {
-        None => tariff::currency(pricing, preferred),
-        Some(asked) if tariff::currency(pricing, asked) == asked => asked,
+        None => tariff::currency(pricing, preferred, start),
+        Some(asked) if tariff::currency(pricing, asked, start) == asked => asked,
         Some(_) => {
             return Err(invalid(
                 "currency",
@@ -97,6 +98,8 @@ pub fn estimate(
         };
         invalid(param, "the connector has no power")
     })?;
+    let power = simulation::power(connector, vehicle);
+    let price = EffectivePrice::of_charge(station, connector, power, energy, start, currency);
     Ok(Estimation {
         id: Id::new(Kind::Estimation, now),
         object: Kind::Estimation,
@@ -110,7 +113,7 @@ pub fn estimate(
         estimated_duration: seconds,
         estimated_energy_kwh: f64::from(energy) / 1000.0,
         estimated_total_cost: cost.gross,
-        policy: verdict(judge(currency, connector)),
+        policy: verdict(judge(currency, price)),
         start: Some(start),
         valid_until: now.plus(VALID),
         vehicle: new.vehicle,

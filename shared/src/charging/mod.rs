@@ -3,6 +3,7 @@
 pub mod calendar;
 pub mod candidates;
 pub mod cells;
+pub mod effective_price;
 pub mod estimate;
 pub mod geo;
 pub mod matching;

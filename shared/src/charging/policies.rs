@@ -7,13 +7,14 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::effective_price::{EffectivePrice, PriceCap};
 use super::geo::distance_meters;
 use super::opening_hours;
 use super::search::Circle;
 use crate::error::{Code, Error};
 use crate::id::Id;
-use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
-use crate::models::policy::{DayOfWeek, Policy, PolicyMode, PriceCap, Rules, TimeWindow};
+use crate::models::charging_station::ChargingStation;
+use crate::models::policy::{DayOfWeek, Policy, PolicyMode, Rules, TimeWindow};
 use crate::money::Currency;
 use crate::origin::Mode;
 use crate::window::{Window, joined};
@@ -85,11 +86,21 @@ impl Breach {
     }
 }
 
+/// A station, and the price of charging there as it is planned.
+#[derive(Debug, Clone, Copy)]
+pub struct PricedStation<'a> {
+    pub station: &'a ChargingStation,
+    /// None if it is unknown.
+    pub price: Option<EffectivePrice>,
+    /// In live mode an unknown price does not pass a cap.
+    pub mode: Mode,
+}
+
 /// What is to be judged.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyContext<'a> {
     /// Where; none while no station is assigned, and then no rule about stations is broken.
-    pub station: Option<&'a ChargingStation>,
+    pub station: Option<PricedStation<'a>>,
     /// The search area, as long as no station is assigned: every policy must allow some place in it.
     pub area: Option<Circle>,
     /// When: one of these will do, and the first is preferred. A window without length is a moment. Empty, no rule about
@@ -170,22 +181,20 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Whether every policy allows the connector, its price included. In live mode an unknown price does not pass a cap.
-    pub fn allow(&self, station: &ChargingStation, connector: &Connector, mode: Mode) -> bool {
-        self.broken(station, connector, mode).is_none()
+    /// Whether every policy allows the station at that price.
+    pub fn allow(&self, station: &PricedStation<'_>) -> bool {
+        self.broken(station).is_none()
     }
 
-    /// The first rule that one of the connectors breaks; if they break none, the policy that does not allow the first of these
-    /// windows. None where nothing is broken.
-    pub fn breach<'c>(
+    /// The first rule that the station breaks at one of its prices; if it breaks none, the policy that does not allow the first
+    /// of these windows. None where nothing is broken.
+    pub fn breach<'s>(
         &self,
-        station: &ChargingStation,
-        connectors: impl IntoIterator<Item = &'c Connector>,
+        prices: impl IntoIterator<Item = PricedStation<'s>>,
         windows: &[Window],
-        mode: Mode,
     ) -> Option<Breach> {
-        let mut connectors = connectors.into_iter();
-        let broken = connectors.find_map(|connector| self.broken(station, connector, mode));
+        let mut prices = prices.into_iter();
+        let broken = prices.find_map(|station| self.broken(&station));
         let by_time = || {
             let window = windows.first()?;
             let forbids = |times: &Times| !times.allow(window);
@@ -196,20 +205,11 @@ impl<'a> Limits<'a> {
         Some(Breach::of(policy, rule))
     }
 
-    /// The first rule that a connector breaks, its price included.
-    fn broken(
-        &self,
-        station: &ChargingStation,
-        connector: &Connector,
-        mode: Mode,
-    ) -> Option<(&'a Policy, Rule)> {
-        let pricing = &connector.pricing;
+    /// The first rule that the station breaks.
+    fn broken(&self, station: &PricedStation<'_>) -> Option<(&'a Policy, Rule)> {
         self.enforced.iter().find_map(|policy| {
-            let unknown = pricing.iter().all(Price::is_for_reservation)
-                && policy.rules.max_price_per_kwh.is_some();
-            let mut broken = broken_by(station, pricing, &policy.rules, self.currency);
-            let unknown = (unknown && mode == Mode::Live).then_some(Rule::MaxPricePerKwh);
-            Some((*policy, broken.next().or(unknown)?))
+            let mut broken = broken_by(station, &policy.rules, self.currency);
+            Some((*policy, broken.next()?))
         })
     }
 
@@ -227,8 +227,7 @@ fn active(policies: &[Policy], mode: PolicyMode) -> impl Iterator<Item = &Policy
 /// The rules about stations that the plan's station breaks, or whichever might be found in its area.
 fn broken_in<'a>(plan: &PolicyContext<'a>, rules: &'a Rules) -> impl Iterator<Item = Rule> + 'a {
     let station = plan.station;
-    let by_station =
-        station.map(|station| broken_by(station, &station.pricing, rules, plan.currency));
+    let by_station = station.map(|station| broken_by(&station, rules, plan.currency));
     let meets = |area: Circle| {
         rules.geofences.iter().any(|fence| {
             let apart = distance_meters(fence.center.into(), area.center);
@@ -244,13 +243,13 @@ fn broken_in<'a>(plan: &PolicyContext<'a>, rules: &'a Rules) -> impl Iterator<It
     by_station.into_iter().flatten().chain(by_area)
 }
 
-/// The rules about stations that this one breaks with these prices.
-fn broken_by<'a>(
-    station: &'a ChargingStation,
-    pricing: &[Price],
-    rules: &'a Rules,
+/// The rules about stations that this one breaks at its price.
+fn broken_by(
+    priced: &PricedStation<'_>,
+    rules: &Rules,
     currency: Currency,
-) -> impl Iterator<Item = Rule> + 'a {
+) -> impl Iterator<Item = Rule> + use<> {
+    let station = priced.station;
     let names = |operators: &[crate::fields::text::Text<256>]| {
         operators
             .iter()
@@ -262,9 +261,14 @@ fn broken_by<'a>(
         distance_meters(fence.center.into(), station.location) <= fence.radius_meters.meters()
     });
     let outside = !rules.geofences.is_empty() && !inside;
-    let dear = rules
-        .max_price_per_kwh
-        .is_some_and(|cap| is_above(pricing, cap, currency));
+    let dear = rules.max_price_per_kwh.is_some_and(|cap| {
+        let minor_units = Decimal::try_from(cap.minor_units()).unwrap_or(Decimal::MAX);
+        let cap = PriceCap {
+            minor_units,
+            currency,
+        };
+        !cap.allows(priced.price.as_ref(), priced.mode)
+    });
     [
         (denied, Rule::DeniedOperators),
         (not_allowed, Rule::AllowedOperators),
@@ -273,15 +277,6 @@ fn broken_by<'a>(
     ]
     .into_iter()
     .filter_map(|(broken, rule)| broken.then_some(rule))
-}
-
-/// Whether the highest ENERGY price, tax included, is above the cap, or in a currency it cannot be compared in.
-fn is_above(pricing: &[Price], cap: PriceCap, currency: Currency) -> bool {
-    let cap = Decimal::try_from(cap.minor_units()).unwrap_or(Decimal::MAX);
-    pricing
-        .iter()
-        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation())
-        .any(|price| price.currency != currency || price.gross() > cap)
 }
 
 fn allows_time(rules: &Rules, window: &Window, plan: &PolicyContext<'_>) -> bool {
@@ -339,7 +334,8 @@ fn is_on(rule: &TimeWindow, day: jiff::civil::Date) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::charging_station::{Point, Tax};
+    use crate::charging::effective_price::ChargingVehicle;
+    use crate::models::charging_station::{Connector, Point, Price, PriceType, Tax};
     use crate::models::policy::PolicyStatus;
     use crate::ocpi;
     use crate::time::Timestamp;
@@ -389,8 +385,9 @@ mod tests {
     }
 
     fn at_station(policies: &[Policy], station: &ChargingStation) -> Option<Rule> {
+        let priced = priced(station, Mode::Test);
         let plan = PolicyContext {
-            station: Some(station),
+            station: Some(priced),
             area: None,
             windows: &[],
             currency: Currency::USD,
@@ -398,13 +395,24 @@ mod tests {
         };
         let blocked = judge(policies, &plan).blocked.map(|breach| breach.rule);
         let limits = Limits::new(policies, &plan);
+        assert_eq!(limits.allow(&priced), blocked.is_none());
+        blocked
+    }
+
+    /// The station at the price of 22 kWh within an hour.
+    fn priced(station: &ChargingStation, mode: Mode) -> PricedStation<'_> {
         let connector = Connector {
             pricing: station.pricing.clone(),
             ..ocpi::tests::connector("1")
         };
-        let allowed = limits.allow(station, &connector, Mode::Test);
-        assert_eq!(allowed, blocked.is_none());
-        blocked
+        let hour = window("2026-03-02T10:00:00Z", "2026-03-02T11:00:00Z");
+        let (vehicle, currency) = (ChargingVehicle::Any, Currency::USD);
+        let price = EffectivePrice::in_window(station, &connector, vehicle, &hour, currency);
+        PricedStation {
+            station,
+            price,
+            mode,
+        }
     }
 
     fn at_times(policies: &[Policy], windows: &[Window], zone: &str) -> Option<Rule> {
@@ -489,21 +497,39 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_energy_price_counts_with_its_tax() {
+    fn the_effective_price_counts_with_its_tax() {
         let cap = |cap: f64| [policy(json!({"max_price_per_kwh": cap}))];
         let mut station = station();
-        station.pricing.push(energy(50, Currency::USD));
-        assert_eq!(at_station(&cap(59.9), &station), Some(Rule::MaxPricePerKwh));
-        assert_eq!(at_station(&cap(60.0), &station), None);
-        station.pricing[1].tax_included = true;
-        assert_eq!(at_station(&cap(50.0), &station), None);
-        station.pricing[1].price_decimal = Some("50.4".into());
-        assert_eq!(at_station(&cap(50.0), &station), Some(Rule::MaxPricePerKwh));
-        // A price by time is none per kWh, and what costs nothing is never too dear.
-        station.pricing[1].kind = PriceType::Time;
+        assert_eq!(at_station(&cap(47.9), &station), Some(Rule::MaxPricePerKwh));
         assert_eq!(at_station(&cap(48.0), &station), None);
+        station.pricing[0].tax_included = true;
+        assert_eq!(at_station(&cap(40.0), &station), None);
+        station.pricing[0].price_decimal = Some("40.4".into());
+        assert_eq!(at_station(&cap(40.0), &station), Some(Rule::MaxPricePerKwh));
+        // An hour for 22 kWh.
+        let mut time = energy(220, Currency::USD);
+        (time.kind, time.tax_included) = (PriceType::Time, true);
+        station.pricing.push(time);
+        assert_eq!(at_station(&cap(50.3), &station), Some(Rule::MaxPricePerKwh));
+        assert_eq!(at_station(&cap(50.4), &station), None);
+    }
+
+    #[test]
+    fn an_unknown_price_passes_a_cap_in_test_mode_only() {
+        let mut station = station();
         station.pricing.clear();
-        assert_eq!(at_station(&cap(0.0), &station), None);
+        let cap = [policy(json!({"max_price_per_kwh": 0}))];
+        for (mode, want) in [(Mode::Test, None), (Mode::Live, Some(Rule::MaxPricePerKwh))] {
+            let plan = PolicyContext {
+                station: Some(priced(&station, mode)),
+                area: None,
+                windows: &[],
+                currency: Currency::USD,
+                zone: &TimeZone::UTC,
+            };
+            let blocked = judge(&cap, &plan).blocked.map(|breach| breach.rule);
+            assert_eq!(blocked, want, "{mode}");
+        }
     }
 
     #[test]
@@ -654,7 +680,7 @@ mod tests {
         let windows = [window("2026-03-02T10:00:00Z", "2026-03-02T10:30:00Z")];
         let station = station();
         let plan = PolicyContext {
-            station: Some(&station),
+            station: Some(priced(&station, Mode::Test)),
             area: None,
             windows: &windows,
             currency: Currency::USD,
@@ -688,7 +714,7 @@ mod tests {
         let denying = policy(json!({"denied_operators": ["Voltway"]}));
         let station = station();
         let plan = PolicyContext {
-            station: Some(&station),
+            station: Some(priced(&station, Mode::Test)),
             area: None,
             windows: &[],
             currency: Currency::USD,

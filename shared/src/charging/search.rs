@@ -2,16 +2,17 @@
 
 use std::cmp::Ordering;
 
-use rust_decimal::Decimal;
-
+use super::effective_price::{ChargingVehicle, EffectivePrice, PriceCap};
 use super::geo::{Corridor, distance_meters};
-use super::opening_hours;
+use super::{opening_hours, tariff};
 use crate::id::Id;
 use crate::models::charging_station::{
     ChargingStation, Connector, ConnectorStatus, Point, Range, StationStatus,
 };
 use crate::models::reservation::Area;
 use crate::models::vehicle::ConnectorType;
+use crate::money::Currency;
+use crate::origin::Mode;
 use crate::time::Timestamp;
 use crate::window::{Window, joined};
 
@@ -36,10 +37,37 @@ pub struct Search {
     pub window: Option<Window>,
     pub operators: Vec<String>,
     pub reservable: Option<bool>,
-    /// Minor units, tax included.
-    pub max_price_per_kwh: Option<u32>,
-    /// Whether a connector whose prices are unknown is above every `max_price_per_kwh`.
-    pub known_prices_only: bool,
+    pub max_price: Option<MaxPrice>,
+}
+
+/// The highest effective price of a connector, and the charge that is priced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaxPrice {
+    /// Minor units per kWh of the currency of the connector's first price, tax included.
+    pub minor_units: u32,
+    pub vehicle: ChargingVehicle,
+    /// When it charges.
+    pub window: Window,
+    /// In live mode an unknown price is not accepted.
+    pub mode: Mode,
+}
+
+impl MaxPrice {
+    fn accepts(&self, station: &ChargingStation, connector: &Connector) -> bool {
+        let pricing = &connector.pricing;
+        let first = pricing
+            .iter()
+            .find(|price| price.is_for_session(self.window.from));
+        let currency = first.map_or(Currency::USD, |price| price.currency);
+        let currency = tariff::currency(pricing, currency, self.window.from);
+        let price =
+            EffectivePrice::in_window(station, connector, self.vehicle, &self.window, currency);
+        let cap = PriceCap {
+            minor_units: self.minor_units.into(),
+            currency,
+        };
+        cap.allows(price.as_ref(), self.mode)
+    }
 }
 
 /// Where stations are sought: in a circle, along a route, or where both meet.
@@ -63,6 +91,14 @@ impl From<Area> for Circle {
             meters: area.radius,
         }
     }
+}
+
+/// A station's place in a search, as page tokens carry it: so all pages show the prices of the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPosition {
+    /// When the first page was asked for.
+    pub searched: Timestamp,
+    pub station: NearbyStation,
 }
 
 /// Where a station stands in the order of a search.
@@ -129,8 +165,6 @@ impl Search {
         &'a self,
         station: &'a ChargingStation,
     ) -> impl Iterator<Item = &'a Connector> {
-        let unknown =
-            |connector: &Connector| self.known_prices_only && connector.pricing.is_empty();
         station.connectors.iter().filter(move |connector| {
             let kind = connector.connector_type();
             let one_of = |types: &[ConnectorType]| kind.is_some_and(|kind| types.contains(&kind));
@@ -138,8 +172,8 @@ impl Search {
                 && self.standard.is_none_or(|standard| one_of(&[standard]))
                 && self.min_power.is_none_or(|power| connector.power >= power)
                 && self
-                    .max_price_per_kwh
-                    .is_none_or(|cap| !is_above(connector, cap) && !unknown(connector))
+                    .max_price
+                    .is_none_or(|max| max.accepts(station, connector))
         })
     }
 
@@ -157,7 +191,7 @@ impl Search {
         let any_connector = !self.connector_types.is_empty()
             || self.standard.is_some()
             || self.min_power.is_some()
-            || self.max_price_per_kwh.is_some();
+            || self.max_price.is_some();
         let free_now = || {
             let mut connectors = self.connectors(station);
             active && connectors.any(|one| one.status == ConnectorStatus::Available)
@@ -175,11 +209,6 @@ impl Search {
                     && opening_hours::is_open(station, &window)
             })
     }
-}
-
-/// Whether the connector's highest ENERGY price, tax included, is above so many minor units of its own currency.
-fn is_above(connector: &Connector, cap: u32) -> bool {
-    connector.highest_energy_price() > Decimal::from(cap)
 }
 
 /// When within a window at least one connector in order is free while the station is open. `busy` returns the
@@ -290,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_price_is_the_highest_one_with_tax() {
+    fn the_price_is_the_effective_one_with_tax() {
         let mut station = station();
         let mut price = crate::models::charging_station::Price {
             currency: crate::money::Currency::USD,
@@ -303,21 +332,28 @@ mod tests {
             kind: PriceType::Energy,
             restrictions: None,
         };
-        let dear = price.clone();
-        price.price = 10;
-        station.set_pricing(vec![dear, price]);
-        let asks = |cap| Search {
-            max_price_per_kwh: Some(cap),
+        let asks = |minor_units, mode| Search {
+            max_price: Some(MaxPrice {
+                minor_units,
+                vehicle: ChargingVehicle::Any,
+                window: window(0, 1),
+                mode,
+            }),
             ..Search::default()
         };
-        assert!(asks(60).accepts(&station) && !asks(59).accepts(&station));
+        let accepts = |station: &_, cap| asks(cap, Mode::Live).accepts(station);
+        station.set_pricing(vec![price.clone()]);
+        assert!(accepts(&station, 60) && !accepts(&station, 59));
+        // 11 cents with tax for an hour, in which 22 kWh or 50 kWh flow.
+        let energy = price.clone();
+        (price.kind, price.price) = (PriceType::Time, 550);
+        station.set_pricing(vec![energy, price]);
+        assert!(accepts(&station, 74) && !accepts(&station, 73));
+        station.connectors.truncate(1);
+        assert!(accepts(&station, 90) && !accepts(&station, 89));
         station.set_pricing(Vec::new());
-        assert!(asks(0).accepts(&station));
-        let known = Search {
-            known_prices_only: true,
-            ..asks(1000)
-        };
-        assert!(!known.accepts(&station));
+        assert!(asks(0, Mode::Test).accepts(&station));
+        assert!(!accepts(&station, 1000));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::time::{DAY, HOUR, SignedDuration, millis, whole_millis};
 pub const LONGEST: SignedDuration = DAY;
 
 /// A Wh is a power of 1 W during this many milliseconds.
-pub(super) const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
+const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
 
 /// What a vehicle's own charger takes on alternating current, in W.
 const ONBOARD_CHARGER: u64 = 22_000;
@@ -27,13 +27,30 @@ const FULL: u64 = 10_000;
 
 /// The power that connector and vehicle agree on, in W.
 pub fn power(connector: &Connector, vehicle: &Vehicle) -> u32 {
-    let offered = (connector.power * 1000.0).round() as u64;
-    let taken = C_RATE * u64::from(vehicle.battery_capacity);
-    let taken = match connector.connector_type() {
+    let plug = connector.connector_type();
+    agreed_power(offered(connector), plug, vehicle.battery_capacity)
+}
+
+/// The power that a connector offers, in W.
+pub fn offered(connector: &Connector) -> u32 {
+    (connector.power * 1000.0).round() as u32
+}
+
+/// The power in W at which a battery of that capacity in Wh is charged where so much is offered.
+pub fn agreed_power(offered: u32, plug: Option<ConnectorType>, capacity: u32) -> u32 {
+    let taken = C_RATE * u64::from(capacity);
+    let taken = match plug {
         Some(ConnectorType::Type2) => taken.min(ONBOARD_CHARGER),
         _ => taken,
     };
-    u32::try_from(offered.min(taken)).unwrap_or(u32::MAX)
+    u32::try_from(taken).map_or(offered, |taken| offered.min(taken))
+}
+
+/// The Wh that flow at a power in W in a time.
+pub fn energy_within(power: u32, time: SignedDuration) -> u32 {
+    let millis = whole_millis(time).max(0).unsigned_abs();
+    let energy = u64::from(power).saturating_mul(millis) / MILLIS_PER_HOUR;
+    u32::try_from(energy).unwrap_or(u32::MAX)
 }
 
 /// The Wh that bring a battery of that capacity from one level in percent to another; from an unknown one when none is

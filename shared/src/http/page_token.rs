@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-use crate::charging::search::NearbyStation;
+use crate::charging::search::{NearbyStation, SearchPosition};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
 use crate::store::list::Cursor;
@@ -35,21 +35,26 @@ impl PagePosition for Id {
     }
 }
 
-impl PagePosition for NearbyStation {
+impl PagePosition for SearchPosition {
     fn write(&self, kind: Kind) -> Option<Vec<u8>> {
-        let mut bytes = self.distance.to_be_bytes().to_vec();
-        bytes.extend(self.created.unix_millis().to_be_bytes());
-        bytes.extend(self.id.write(kind)?);
+        let mut bytes = self.searched.unix_millis().to_be_bytes().to_vec();
+        bytes.extend(self.station.distance.to_be_bytes());
+        bytes.extend(self.station.created.unix_millis().to_be_bytes());
+        bytes.extend(self.station.id.write(kind)?);
         Some(bytes)
     }
 
     fn read(bytes: &[u8], kind: Kind) -> Option<Self> {
-        let (distance, rest) = bytes.split_first_chunk()?;
+        let (searched, rest) = bytes.split_first_chunk()?;
+        let (distance, rest) = rest.split_first_chunk()?;
         let (created, id) = rest.split_first_chunk()?;
         Some(Self {
-            distance: u64::from_be_bytes(*distance),
-            created: Timestamp::from_unix_millis(i64::from_be_bytes(*created)),
-            id: Id::read(id, kind)?,
+            searched: Timestamp::from_unix_millis(i64::from_be_bytes(*searched)),
+            station: NearbyStation {
+                distance: u64::from_be_bytes(*distance),
+                created: Timestamp::from_unix_millis(i64::from_be_bytes(*created)),
+                id: Id::read(id, kind)?,
+            },
         })
     }
 }
@@ -171,7 +176,7 @@ mod tests {
         }
         assert_eq!(binding.open::<Id>(b"other", &token, Kind::Fleet), None);
         assert_eq!(
-            binding.open::<NearbyStation>(b"secret", &token, Kind::Fleet),
+            binding.open::<SearchPosition>(b"secret", &token, Kind::Fleet),
             None
         );
     }
@@ -185,10 +190,13 @@ mod tests {
             filters: &[],
         };
         let distance = 1_234_567;
-        let from = Cursor::Before(NearbyStation {
-            distance,
-            created: Timestamp::from_unix_millis(7),
-            id,
+        let from = Cursor::Before(SearchPosition {
+            searched: Timestamp::from_unix_millis(1_800_000_000_000),
+            station: NearbyStation {
+                distance,
+                created: Timestamp::from_unix_millis(7),
+                id,
+            },
         });
         let token = binding.token(b"secret", &from, Kind::ChargingStation);
         let token = token.unwrap();

@@ -8,8 +8,16 @@
 //! is moved into the future. A card whose driver or vehicle is deleted loses it and can be given to another; the app card of a driver is
 //! deleted with the driver.
 //!
-//! Invariants: no two cards of a mode have the same uid, whatever account they belong to and however its letters are written. The uid
-//! and the type of a card do not change.
+//! Uids. One card of a mode *holds* a uid, whatever account it belongs to and however its letters are written: taps and authorizations
+//! of the uid are those of this card, and networks know its token. A card of another account with the same uid is *pending*: it
+//! claims the uid, the holder's account gets the event `charge_card.contested`, and an operator decides who holds the uid from then on
+//! (`manage-networks`). Neither account learns anything of the other. A decision makes the card that loses the uid pending. When the
+//! card that holds a uid is deleted while others claim it, nobody holds it until an operator decides, so that nobody can wait for it;
+//! only the account that has held it may create a card with it again that holds it at once.
+//!
+//! Invariants: at most one card of a mode holds a uid. No two cards of an account and mode have the same uid. The uid and the type of
+//! a card do not change. A pending card becomes active by a decision only. A driver has at most 20 RFID cards; the app card does not
+//! count.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -37,7 +45,8 @@ pub struct ChargeCard {
     pub status: CardStatus,
     #[serde(rename = "type")]
     pub kind: CardType,
-    /// Unique among all cards of a mode.
+    /// Unique among the cards of an account and mode, in upper and lower case. A card whose uid a card of another account holds
+    /// is `pending`.
     pub uid: CardUid,
     pub updated: Timestamp,
     /// When the card expires; null for never.
@@ -64,7 +73,13 @@ pub struct ChargeCardInternal {
     /// When the card expires, while it has not.
     #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
     pub next_action_at: Option<Timestamp>,
+    /// When the newest claim of the uid was made of which an event was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contested: Option<Timestamp>,
 }
+
+/// How many RFID cards a driver has at most.
+pub const MAX_CARDS_OF_DRIVER: usize = 20;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -79,6 +94,9 @@ pub enum CardType {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CardStatus {
+    /// A card of another account holds the `uid`. The card is refused at charging stations until an operator decides that it
+    /// holds the uid.
+    Pending,
     #[default]
     Active,
     /// Refused at charging stations until it is active again.
@@ -92,6 +110,7 @@ pub enum CardStatus {
 impl CardStatus {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Pending => "pending",
             Self::Active => "active",
             Self::Blocked => "blocked",
             Self::Lost => "lost",
@@ -186,7 +205,8 @@ pub struct ChargeCardChange {
     pub driver: Patch<Id>,
     #[serde(default)]
     pub metadata: MetadataChange,
-    /// `active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`.
+    /// `active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`. The status of a `pending` card cannot be
+    /// changed.
     #[serde(default)]
     pub status: Change<CardStatus>,
     /// A card that has expired becomes active when this is moved into the future or removed.
@@ -319,10 +339,16 @@ impl Stored<ChargeCard> {
         if moves {
             self.object.check_holder()?;
         }
+        let before = self.object.status;
         if let Change::Set(status) = status {
-            if status == CardStatus::Expired && self.object.status != CardStatus::Expired {
+            let is_new = status != before;
+            if is_new && matches!(status, CardStatus::Expired | CardStatus::Pending) {
                 let message = "a card expires by its valid_until: expected active, blocked or lost";
                 return Err(Error::invalid("status", message));
+            }
+            if is_new && before == CardStatus::Pending {
+                let message = "A card of another account holds the uid. An operator decides which card holds it.";
+                return Err(Code::ChargeCardConflict.because(message).at("status"));
             }
             self.object.status = status;
         } else if extends && self.object.status == CardStatus::Expired {
@@ -343,8 +369,49 @@ impl Stored<ChargeCard> {
         if until.is_some_and(|until| until <= now) {
             return Err(Error::invalid("valid_until", "must be in the future"));
         }
-        self.internal.next_action_at = until;
+        // A pending card cannot be used, and expires when it holds the uid.
+        self.internal.next_action_at = until.filter(|_| self.object.status != CardStatus::Pending);
         Ok(())
+    }
+
+    /// Makes a new card wait for a decision about its uid.
+    pub fn wait_for_uid(&mut self) {
+        self.object.status = CardStatus::Pending;
+        self.internal.next_action_at = None;
+    }
+
+    /// Follows a decision about the uid: a pending card that holds it becomes active, or expired if its time has passed, and any other
+    /// card that does not hold it becomes pending. Returns whether anything changed.
+    pub fn settle_uid(&mut self, holds_uid: bool, now: Timestamp) -> bool {
+        if holds_uid == (self.object.status != CardStatus::Pending) {
+            return false;
+        }
+        if holds_uid {
+            self.object.status = CardStatus::Active;
+            self.internal.next_action_at = self.object.valid_until;
+            self.object.updated = now;
+            if !self.expire(now) {
+                self.record(EventType::ChargeCardUpdated);
+            }
+        } else {
+            self.wait_for_uid();
+            self.object.updated = now;
+            self.record(EventType::ChargeCardUpdated);
+        }
+        true
+    }
+
+    /// Records that another account claims the uid that the card holds. Returns false if that was recorded for this claim before.
+    pub fn contest(&mut self, claimed: Timestamp) -> bool {
+        let is_new = self
+            .internal
+            .contested
+            .is_none_or(|before| before < claimed);
+        if is_new {
+            self.internal.contested = Some(claimed);
+            self.record(EventType::ChargeCardContested);
+        }
+        is_new
     }
 
     /// Expires the card if its time has passed. Returns whether anything changed. A card that is blocked or lost expires too.

@@ -357,15 +357,6 @@ impl ChargingStation {
         self.pricing = pricing;
     }
 
-    /// The station with the prices of that connector in place of those of the cheapest one: what a price cap is compared with
-    /// when the connector is known.
-    #[must_use]
-    pub fn priced_as(&self, connector: &Connector) -> Self {
-        let mut station = self.clone();
-        station.pricing.clone_from(&connector.pricing);
-        station
-    }
-
     /// Sets the station's prices to those of its cheapest connector: the one with the lowest highest ENERGY price, tax
     /// included, and of equal ones the first. Connectors without prices come last. Prices without an ENERGY part count as
     /// 0 per kWh.

@@ -77,7 +77,9 @@ pub struct DriverPreferences {
     pub charging_speed: ChargingSpeed,
     pub currency: Currency,
     pub default_payment_method: Option<Id>,
-    /// Minor units of `currency` per kWh.
+    /// Minor units of `currency` per kWh, tax included. Reservations are not matched with connectors whose effective price in the
+    /// reserved window is above: the cost of the charge that is expected in the window, divided by its energy. The start fee and
+    /// the charging time count, parking does not. In live mode a connector of unknown price is not matched either.
     pub max_price_per_kwh: Option<u32>,
     pub notifications: bool,
     pub preferred_charging_stations: Vec<Id>,

@@ -35,7 +35,8 @@ pub struct Estimation {
     #[serde(default)]
     #[schema(required, example = "1")]
     pub connector: String,
-    /// What the total is made of. Parking time is not estimated.
+    /// What the total is made of. Parking time is not estimated. Empty where the price is unknown, because the connector has no
+    /// prices or none that holds at `start`: then nothing can be said about the total.
     pub cost_breakdown: Vec<CostLine>,
     pub created: Timestamp,
     pub currency: Currency,
@@ -44,7 +45,7 @@ pub struct Estimation {
     /// kWh
     #[serde(serialize_with = "plain")]
     pub estimated_energy_kwh: f64,
-    /// Minor units of `currency`, with tax.
+    /// Minor units of `currency`, with tax. 0 where the price is unknown, which is not to say that charging is free of charge.
     pub estimated_total_cost: i64,
     pub policy: PolicyVerdict,
     /// When charging starts, in the estimation: prices that depend on the time of day are those from here on.

@@ -23,6 +23,7 @@ macro_rules! event_types {
 }
 
 event_types! {
+    ChargeCardContested "charge_card.contested",
     ChargeCardCreated "charge_card.created",
     ChargeCardDeleted "charge_card.deleted",
     ChargeCardUpdated "charge_card.updated",

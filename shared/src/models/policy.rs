@@ -69,7 +69,11 @@ pub struct Rules {
     pub denied_operators: Vec<Text<256>>,
     /// The station must lie in one of these circles.
     pub geofences: Vec<Geofence>,
-    /// Minor units per kWh, tax included, in the currency the driver is billed in: the highest the station may ask.
+    /// The highest effective price: minor units per kWh, tax included, in the currency the driver is billed in. The effective price
+    /// is the cost of the charge that is expected in the reserved window, divided by its energy, which is at least 1 kWh: until
+    /// the battery is full, from its last level or from 20 % if that is unknown or older than 24 hours. Without a reservation the
+    /// charge begins with the session. The start fee, the charging time and the hours of the window count, parking does not. Exact
+    /// amounts are compared, before lines are rounded. In another currency it is blocked; in live mode also if it is unknown.
     pub max_price_per_kwh: Option<PriceCap>,
     /// The whole charging window must lie within these times, in the fleet's time zone.
     pub time_windows: Vec<TimeWindow>,

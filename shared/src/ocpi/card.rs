@@ -48,7 +48,7 @@ pub struct Pair<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardValidity {
     Valid,
-    /// The card is blocked or lost, or something that it needs is not active.
+    /// The card is pending, blocked or lost, or something that it needs is not active.
     Blocked,
     Expired,
 }
@@ -89,7 +89,9 @@ impl CardContext {
     /// Whether the card may be used.
     pub fn validity(&self, card: &ChargeCard, now: Timestamp) -> CardValidity {
         match card.status {
-            CardStatus::Blocked | CardStatus::Lost => return CardValidity::Blocked,
+            CardStatus::Pending | CardStatus::Blocked | CardStatus::Lost => {
+                return CardValidity::Blocked;
+            }
             CardStatus::Active | CardStatus::Expired => {}
         }
         if card.has_expired(now) {

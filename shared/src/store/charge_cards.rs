@@ -1,22 +1,24 @@
 //! Charge cards by their holders, and their uids and tokens.
 //!
-//! A card has three kinds of rows: its own; one below each driver and vehicle that it belongs to, by which their cards are found; and
-//! one for its uid, which no other card of the mode has. The last is made in the transaction that creates the card, and holds the token
-//! as networks know it as soon as there is one. When the card is deleted, the token stays for 90 days, so that networks that pull
-//! see that it is not valid any more; the uid can be given to a new card at once.
+//! A card has three kinds of items: its own; one below each driver and vehicle that it belongs to, by which their cards are found; and
+//! one for its uid. The last is written in the transaction that creates the card. For the card that holds the uid it has the token
+//! as networks know it as soon as there is one; for a pending card it is the account's claim, below the same partition key. When the
+//! card that holds a uid is deleted, the token stays for 90 days, so that networks that pull see that it is not valid any more; if
+//! nobody claims the uid it can be given to a new card at once.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{Delete, Put};
 
-use super::keys::{Key, Partition};
+use super::keys::{self, Key, Partition};
 use super::list::{Page, PageRequest};
 use super::networks::{STATE, read_state, state};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
-use crate::models::charge_card::{CardUid, ChargeCard};
+use crate::models::charge_card::{CardStatus, CardUid, ChargeCard};
+use crate::models::driver::Driver;
 use crate::models::stored::Stored;
 use crate::ocpi::token::Token;
 use crate::origin::{Mode, Tenant};
@@ -31,13 +33,79 @@ const TOKEN_KEPT: SignedDuration = days(90);
 pub struct CardToken {
     /// The card; `None` after it was deleted.
     pub card: Option<Subject>,
+    /// The account whose card had the uid last, after that card was deleted.
+    pub last_account: Option<Id>,
     /// As networks know it; `None` before it was sent for the first time.
     pub token: Option<Token>,
     /// How often it was written.
     version: u64,
 }
 
+/// The claim of a uid by a pending card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardClaim {
+    pub card: Subject,
+    pub since: Timestamp,
+    /// Whether an operator has decided against it.
+    pub is_decided: bool,
+}
+
+/// All that is known of a uid.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CardUidUse {
+    pub token: Option<CardToken>,
+    pub claims: Vec<CardClaim>,
+}
+
+/// How many RFID cards a driver has.
+#[derive(Debug, Clone, Copy)]
+pub struct CardCount {
+    pub rfid: usize,
+    /// How often a card was added.
+    version: u64,
+}
+
 const CARD: &str = "card";
+const LAST_ACCOUNT: &str = "last_account";
+const SINCE: &str = "since";
+
+/// How many accounts can claim a uid at the same time.
+const MAX_CLAIMS: usize = 20;
+
+impl CardUidUse {
+    /// The card that holds the uid.
+    pub fn holder(&self) -> Option<&Subject> {
+        self.token.as_ref()?.card.as_ref()
+    }
+
+    /// The claim of a card.
+    pub fn claim_of(&self, card: &Subject) -> Option<&CardClaim> {
+        self.claims.iter().find(|claim| claim.card == *card)
+    }
+
+    /// Whether a new card of the account holds the uid at once: nobody holds it, and nobody claims it unless the account was the last
+    /// that held it. Otherwise the card has to wait for a decision.
+    ///
+    /// # Errors
+    /// `charge_card_conflict` if the account has a card with the uid, or if too many others wait.
+    pub fn is_free_for(&self, account: &Id) -> Result<bool> {
+        let holder = self.holder();
+        let mut claimants = self.claims.iter().map(|claim| &claim.card.tenant.account);
+        let is_own = holder.is_some_and(|holder| holder.tenant.account == *account)
+            || claimants.any(|claimant| claimant == account);
+        let has_held = || {
+            let token = self.token.as_ref();
+            token.is_some_and(|token| token.last_account.as_ref() == Some(account))
+        };
+        let is_free = holder.is_none() && (self.claims.is_empty() || has_held());
+        if is_own || (!is_free && self.claims.len() >= MAX_CLAIMS) {
+            return Err(Code::ChargeCardConflict
+                .because("A charge card with this uid exists already.")
+                .at("uid"));
+        }
+        Ok(is_free)
+    }
+}
 
 impl CardToken {
     fn read(item: &Item) -> Result<Self> {
@@ -46,6 +114,9 @@ impl CardToken {
         let token = item.contains_key(STATE).then(|| read_state(item));
         Ok(Self {
             card: card.transpose().map_err(Error::permanent)?,
+            last_account: Some(string(item, LAST_ACCOUNT))
+                .filter(|account| !account.is_empty())
+                .map(Id::from),
             token: token.transpose()?,
             version: number(item, "version").unsigned_abs(),
         })
@@ -65,6 +136,9 @@ impl CardToken {
                 item.insert("ttl".into(), n(expiry.unix_seconds()));
             }
         }
+        if let Some(account) = &self.last_account {
+            item.insert(LAST_ACCOUNT.into(), s(account.as_str()));
+        }
         if let Some(token) = &self.token {
             let (_, attribute, value) = Partition::Tokens { mode }.place();
             item.insert(attribute.into(), s(value));
@@ -73,6 +147,17 @@ impl CardToken {
             item.insert(STATE.into(), state(token)?);
         }
         Ok(item)
+    }
+
+    /// Makes the token invalid for networks, if there is one.
+    fn invalidate(&mut self, now: Timestamp) {
+        if let Some(last) = self.token.clone() {
+            self.update(Token {
+                valid: false,
+                last_updated: now,
+                ..last
+            });
+        }
     }
 
     /// Replaces the token. Returns whether anything but its time has changed. The time never goes back.
@@ -93,7 +178,115 @@ impl CardToken {
     }
 }
 
+impl CardClaim {
+    fn read(item: &Item) -> Result<Self> {
+        Ok(Self {
+            card: serde_json::from_str(string(item, CARD)).map_err(Error::permanent)?,
+            since: Timestamp::parse(string(item, SINCE)).map_err(Error::permanent)?,
+            is_decided: !item.contains_key("network_pk"),
+        })
+    }
+
+    fn item(&self, mode: Mode, uid: &str) -> Result<Item> {
+        let account = &self.card.tenant.account;
+        let mut item = new_item(Key::CardClaim { mode, uid, account });
+        let card = serde_json::to_string(&self.card).map_err(Error::internal)?;
+        item.insert(CARD.into(), s(card));
+        item.insert(SINCE.into(), s(self.since.to_string()));
+        if !self.is_decided {
+            let (_, attribute, value) = Partition::CardClaims { mode }.place();
+            item.insert(attribute.into(), s(value));
+            let order = format!("{} {} {account}", self.since, uid.to_lowercase());
+            item.insert("network_sk".into(), s(order));
+        }
+        Ok(item)
+    }
+}
+
 impl Store {
+    /// The card that holds a uid, and those that claim it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn card_uid(&self, mode: Mode, uid: &str) -> Result<CardUidUse> {
+        let (pk, alone) = Key::ChargeToken { mode, uid }.pair();
+        let items = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+            .consistent_read(true)
+            .into_paginator()
+            .items()
+            .send();
+        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        let mut uid_use = CardUidUse::default();
+        for item in &items {
+            match string(item, "sk") == alone {
+                true => uid_use.token = Some(CardToken::read(item)?),
+                false => uid_use.claims.push(CardClaim::read(item)?),
+            }
+        }
+        Ok(uid_use)
+    }
+
+    /// The uids that cards claim, as far as no operator has decided, the oldest claim first. Each is in lower case and listed once.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn contested_uids(&self, mode: Mode, limit: usize) -> Result<Vec<String>> {
+        let items = self.items_in(Partition::CardClaims { mode }).await?;
+        let mut claims: Vec<(&str, String)> = items
+            .iter()
+            .filter_map(|item| {
+                let (_, uid) = keys::parse_charge_token(string(item, "pk"))?;
+                Some((string(item, SINCE), uid))
+            })
+            .collect();
+        claims.sort();
+        let mut uids = Vec::new();
+        for (_, uid) in claims {
+            if !uids.contains(&uid) && uids.len() < limit {
+                uids.push(uid);
+            }
+        }
+        Ok(uids)
+    }
+
+    /// How many RFID cards a driver has.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn card_count(&self, tenant: &Tenant, driver: &Driver) -> Result<CardCount> {
+        let holder = &driver.id;
+        let (pk, alone) = Key::CardsOf { tenant, holder }.pair();
+        let items = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+            .consistent_read(true)
+            .into_paginator()
+            .items()
+            .send();
+        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        let app_card = ChargeCard::app_card_of(driver);
+        let mut count = CardCount {
+            rfid: 0,
+            version: 0,
+        };
+        for item in &items {
+            match string(item, "sk") {
+                sk if sk == alone => count.version = number(item, "version").unsigned_abs(),
+                sk if sk == app_card.as_str() => {}
+                _ => count.rfid += 1,
+            }
+        }
+        Ok(count)
+    }
+
     /// The uid of a charge card and its token. None for a text that no card has as its uid, however long it is.
     ///
     /// # Errors
@@ -182,54 +375,143 @@ impl Store {
 }
 
 impl UnitOfWork<'_> {
-    /// Creates a charge card with its uid and its places below its holders. The commit fails with `charge_card_conflict` if
-    /// another card of the mode has the uid, whoever it belongs to.
+    /// Creates a charge card with its uid and its places below its holders. A pending card claims the uid; any other holds it.
+    /// `uid_use` is what was read of the uid; the commit fails if that has changed since.
     ///
     /// # Errors
     /// `Internal` if the writes cannot be built.
-    pub fn create_card(&mut self, card: &mut Stored<ChargeCard>) -> Result<()> {
+    pub fn create_card(
+        &mut self,
+        card: &mut Stored<ChargeCard>,
+        uid_use: &CardUidUse,
+    ) -> Result<()> {
         let mode = self.origin.tenant.mode;
-        let claim = CardToken {
-            card: Some(self.subject(&card.object.id)),
-            token: None,
-            version: 0,
-        };
-        let item = claim.item(mode, card.object.uid.as_str(), self.origin.now)?;
-        let put = self
-            .store
-            .put(item)
-            .condition_expression("attribute_not_exists(pk) OR attribute_not_exists(#card)")
-            .expression_attribute_names("#card", CARD);
-        let refusal = Code::ChargeCardConflict
-            .because("A charge card with this uid exists already.")
-            .at("uid");
-        self.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
+        let uid = card.object.uid.as_str();
+        let ours = self.subject(&card.object.id);
+        if card.object.status == CardStatus::Pending {
+            let claim = CardClaim {
+                card: ours,
+                since: self.origin.now,
+                is_decided: false,
+            };
+            let put = self.store.put(claim.item(mode, uid)?);
+            let put = put.condition_expression("attribute_not_exists(pk)");
+            let put = put.build().map_err(Error::internal)?;
+            self.push(Write::Put(put), Error::Contended);
+        } else {
+            let token = CardToken {
+                card: Some(ours),
+                last_account: None,
+                token: None,
+                version: uid_use.token.as_ref().map_or(0, |token| token.version),
+            };
+            self.put_card_token(uid, &token)?;
+        }
         for (_, holder) in card.object.holders() {
             self.add_card(holder, &card.object.id)?;
         }
         self.create(card)
     }
 
-    /// Deletes a charge card that was read. `token` is its uid and token.
+    /// Lets the card with a claim hold the uid, and decides against all others. `None` decides for the card that holds it.
     ///
     /// # Errors
     /// `Internal` if the writes cannot be built.
-    pub fn delete_card(
+    pub fn decide_card_uid(
         &mut self,
-        card: &Stored<ChargeCard>,
-        token: Option<CardToken>,
+        uid: &str,
+        uid_use: &CardUidUse,
+        winner: Option<&CardClaim>,
     ) -> Result<()> {
+        let (mode, now) = (self.origin.tenant.mode, self.origin.now);
+        let mut against: Vec<CardClaim> = uid_use.claims.clone();
+        if let Some(winner) = winner {
+            against.retain(|claim| claim.card != winner.card);
+            against.extend(uid_use.holder().map(|holder| CardClaim {
+                card: holder.clone(),
+                since: now,
+                is_decided: true,
+            }));
+            let mut token = uid_use.token.clone().unwrap_or(CardToken {
+                card: None,
+                last_account: None,
+                token: None,
+                version: 0,
+            });
+            token.card = Some(winner.card.clone());
+            token.last_account = None;
+            token.invalidate(now);
+            self.put_card_token(uid, &token)?;
+            self.remove_claim(uid, &winner.card.tenant.account)?;
+        }
+        for claim in against {
+            let claim = CardClaim {
+                is_decided: true,
+                ..claim
+            };
+            let put = self.store.put(claim.item(mode, uid)?);
+            let put = put.build().map_err(Error::internal)?;
+            self.push(Write::Put(put), Error::Contended);
+        }
+        Ok(())
+    }
+
+    fn remove_claim(&mut self, uid: &str, account: &Id) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let key = key_item(Key::CardClaim { mode, uid, account });
+        let delete = Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key))
+            .condition_expression("attribute_exists(pk)");
+        let delete = delete.build().map_err(Error::internal)?;
+        self.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+
+    /// Makes the commit fail if a card was added to those of the driver since they were counted.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn count_card(&mut self, driver: &Id, count: CardCount) -> Result<()> {
+        let mut item = new_item(Key::CardsOf {
+            tenant: &self.origin.tenant,
+            holder: driver,
+        });
+        item.insert("version".into(), n(count.version + 1));
+        let put = self.if_version_is(item, count.version)?;
+        self.push(put, Error::Contended);
+        Ok(())
+    }
+
+    /// The put of an item, if its version is still the one that was read: 0 if there was none.
+    fn if_version_is(&self, item: Item, read: u64) -> Result<Write> {
+        let put = self.store.put(item);
+        let put = match read {
+            0 => put.condition_expression("attribute_not_exists(pk)"),
+            read => put
+                .condition_expression("#version = :read")
+                .expression_attribute_names("#version", "version")
+                .expression_attribute_values(":read", n(read)),
+        };
+        Ok(Write::Put(put.build().map_err(Error::internal)?))
+    }
+
+    /// Deletes a charge card that was read. `uid_use` is what was read of its uid.
+    ///
+    /// # Errors
+    /// `Internal` if the writes cannot be built.
+    pub fn delete_card(&mut self, card: &Stored<ChargeCard>, uid_use: CardUidUse) -> Result<()> {
         let ours = self.subject(&card.object.id);
+        let uid = card.object.uid.as_str();
+        if uid_use.claim_of(&ours).is_some() {
+            self.remove_claim(uid, &ours.tenant.account)?;
+        }
+        let token = uid_use.token;
         if let Some(mut token) = token.filter(|token| token.card.as_ref() == Some(&ours)) {
             token.card = None;
-            if let Some(last) = token.token.clone() {
-                token.update(Token {
-                    valid: false,
-                    last_updated: self.origin.now,
-                    ..last
-                });
-            }
-            self.put_card_token(card.object.uid.as_str(), &token)?;
+            token.last_account = Some(ours.tenant.account);
+            token.invalidate(self.origin.now);
+            self.put_card_token(uid, &token)?;
         }
         for (_, holder) in card.object.holders() {
             self.remove_card(holder, &card.object.id)?;
@@ -243,14 +525,8 @@ impl UnitOfWork<'_> {
     /// `Internal` if the write cannot be built.
     pub fn put_card_token(&mut self, uid: &str, token: &CardToken) -> Result<()> {
         let item = token.item(self.origin.tenant.mode, uid, self.origin.now)?;
-        let put = self
-            .store
-            .put(item)
-            .condition_expression("#version = :read")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":read", n(token.version));
-        let put = put.build().map_err(Error::internal)?;
-        self.push(Write::Put(put), Error::Contended);
+        let put = self.if_version_is(item, token.version)?;
+        self.push(put, Error::Contended);
         Ok(())
     }
 
@@ -325,6 +601,7 @@ mod tests {
         };
         let mut row = CardToken {
             card: None,
+            last_account: None,
             token: None,
             version: 1,
         };

@@ -31,6 +31,8 @@
 //! | object as a party has sent it | `<mode>#OCPI#OBJECT#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<country>*<party>` by id, of sessions and CDRs that belong to none of ours `<mode>#OCPI#UNMATCHED` by time |
 //! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
 //! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
+//! | claim of a uid that another account's charge card holds | `<mode>#OCPI#CARD#<uid>` | `<acct>` | `network`: `<mode>#OCPI#CLAIMS` by time, until an operator has decided |
+//! | additions to the charge cards of a driver | `<acct>#<mode>#CARDS#<drv>` | `#` | |
 //! | uid of a charge card, and its token | `<mode>#OCPI#CARD#<uid>` | `#` | `network`: `<mode>#OCPI#CARDS` by time of update; `ttl` 90 days after the card was deleted |
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
@@ -174,6 +176,17 @@ pub enum Key<'a> {
         mode: Mode,
         uid: &'a str,
     },
+    /// That an account claims the uid of a charge card that another one holds.
+    CardClaim {
+        mode: Mode,
+        uid: &'a str,
+        account: &'a Id,
+    },
+    /// What makes additions to the charge cards of a driver follow one another.
+    CardsOf {
+        tenant: &'a Tenant,
+        holder: &'a Id,
+    },
 }
 
 /// The sort key of a row that is alone under its partition key.
@@ -276,6 +289,13 @@ impl Key<'_> {
             Self::ChargeToken { mode, uid } => {
                 (of_ocpi(mode, CARD, &uid.to_lowercase()), ALONE.into())
             }
+            Self::CardClaim { mode, uid, account } => (
+                of_ocpi(mode, CARD, &uid.to_lowercase()),
+                account.to_string(),
+            ),
+            Self::CardsOf { tenant, holder } => {
+                (of_tenant(tenant, &format!("CARDS#{holder}")), ALONE.into())
+            }
         }
     }
 }
@@ -317,6 +337,8 @@ pub enum Partition<'a> {
     Unmatched { mode: Mode },
     /// The tokens of charge cards.
     Tokens { mode: Mode },
+    /// The claims of uids of charge cards that await a decision.
+    CardClaims { mode: Mode },
 }
 
 impl Partition<'_> {
@@ -359,6 +381,7 @@ impl Partition<'_> {
             }
             Self::Unmatched { mode } => ("network", "network_pk", format!("{mode}#OCPI#UNMATCHED")),
             Self::Tokens { mode } => ("network", "network_pk", format!("{mode}#OCPI#CARDS")),
+            Self::CardClaims { mode } => ("network", "network_pk", format!("{mode}#OCPI#CLAIMS")),
         }
     }
 

@@ -1,15 +1,20 @@
 //! The search for the pairs with the lowest scores, which reads as few stations and calendars as possible.
 //!
 //! Terms. A station of the radius is *unread* while only its entry in the index is known. A candidate is *open* while the
-//! calendar of its EVSE is not known. The *base* of a pair is its score without the surcharge.
+//! calendar of its EVSE is not known. The *base* of a pair is its score without the surcharge. The *price* of a pair is the
+//! effective price of its connector in its window; that of an unread station is a lower bound by its outline.
 //!
 //! How it works. [`BestFirst::next`] names what has to be read next; the caller reads it and passes it to
 //! [`BestFirst::add_stations`] or [`BestFirst::add_calendar`], until nothing is left to read. What is read next is what can
-//! have the lowest score: stations nearest first, unless the outline in the index shows that another has a better price, is
+//! have the lowest score: stations nearest first, unless the outline in the index shows that another may have a better price, is
 //! preferred, or is of the preferred speed class. The base of an unread station is bounded from below by its distance and its
-//! outline, that of an open candidate by its merits and the smallest shift for which the vehicle is free.
+//! outline, the score of an open candidate by its best window in which the vehicle is free.
 //!
-//! When it ends. The surcharge of a pair depends on the cheapest connector in the same currency that can be booked, which may
+//! The windows of a candidate may differ in price. Whatever the cheapest price is, the best of those priced in one currency has
+//! the lowest sum of base and price, and the best of those whose price is unknown the smallest shift. So a candidate has one
+//! pair for each of these that can be its best, and almost always only one.
+//!
+//! When it ends. The surcharge of a pair depends on the cheapest pair in the same currency that can be booked, which may
 //! be unread. So a known pair has a highest possible score, with the lowest price that is still possible, and an unread
 //! station or open candidate a lowest possible score, with the lowest price that is known. Between two with the same currency
 //! the cheapest price makes no difference, and the sums of base and price are compared. The search ends when
@@ -23,9 +28,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::{ConnectorKind, Outline, operator_checksum};
-use super::score::{Merits, POINTS_PER_MINOR_UNIT, PricePerKwh};
+use super::prices::PriceLists;
+use super::score::{Merits, POINTS_PER_MINOR_UNIT, SpeedClass};
 use super::{Candidate, MatchRequest};
 use crate::charging::calendar::CalendarOwner;
+use crate::charging::effective_price::PricePerKwh;
 use crate::charging::geo::distance_meters;
 use crate::id::Id;
 use crate::models::charging_station::{ChargingStation, Point};
@@ -78,6 +85,7 @@ pub struct BestFirst<'a> {
     unread: Vec<Unread>,
     stations_read: usize,
     candidates: Vec<Candidate>,
+    price_lists: PriceLists,
     calendars: BTreeMap<CalendarOwner, Vec<Window>>,
     /// The counts of the filters that were applied to the stations read.
     summary: MatchSummary,
@@ -89,7 +97,7 @@ pub struct BestFirst<'a> {
 #[derive(Debug)]
 struct Unread {
     id: Id,
-    /// The lowest base and the price of each kind of connector that fits the vehicle. None if nothing is known.
+    /// The lowest base and price of each kind of connector that fits the vehicle. None if nothing is known.
     kinds: Option<Vec<Prospect>>,
 }
 
@@ -98,14 +106,21 @@ struct Unread {
 struct Prospect {
     base: i64,
     price: Option<PricePerKwh>,
+    /// The lowest price of a pair of the same connector, which may be in another window.
+    lowest: Option<PricePerKwh>,
 }
 
-/// A candidate in its best window.
+/// A candidate in the best of its windows that are priced in one currency, or whose price is unknown.
 #[derive(Debug, Clone, Copy)]
 struct Pair<'a> {
+    /// The candidate's place among the candidates.
+    place: usize,
     candidate: &'a Candidate,
     window: &'a Window,
     merits: Merits,
+    price: Option<PricePerKwh>,
+    /// The lowest price in the same currency of the candidate in a free window.
+    lowest: Option<PricePerKwh>,
 }
 
 /// What can be read next.
@@ -155,15 +170,21 @@ impl Unread {
                 preferred_network: networks.any(|operator| prefers(operator.as_str())),
                 ..Merits::default()
             };
+            let window = request.windows.first();
+            let length = window.map(|window| window.until.since(window.from));
             let prospect = |kind: &ConnectorKind| {
-                let speed_missed = kind.speed.misses(preferences.charging_speed);
+                let class = SpeedClass::of(kind.power);
                 let merits = Merits {
-                    speed_missed,
+                    speed_missed: class.misses(preferences.charging_speed),
                     ..merits
                 };
+                let price = kind.cost.zip(length).and_then(|(cost, length)| {
+                    cost.price_per_kwh(request.vehicle, kind.power, kind.plug, length)
+                });
                 Prospect {
                     base: merits.score(),
-                    price: kind.price,
+                    price,
+                    lowest: price,
                 }
             };
             let fitting = outline.connectors.iter();
@@ -203,6 +224,49 @@ impl Prospect {
     }
 }
 
+/// The pairs of a candidate that can be its best, by the currency of their prices, and those of unknown price. Of each currency they are
+/// those of which none before, with a smaller shift, has so low a price. While the candidate's calendar is not known, each of them
+/// can be the best.
+struct BestPairs<'a>(BTreeMap<Option<Currency>, Vec<Pair<'a>>>);
+
+impl<'a> BestPairs<'a> {
+    /// Chooses among the pairs of a candidate, which are in the order of their shift.
+    fn of(candidate: &Candidate, pairs: impl Iterator<Item = Pair<'a>>) -> Self {
+        let mut best: BTreeMap<_, Vec<Pair<'a>>> = BTreeMap::new();
+        for pair in pairs {
+            let currency = pair.price.map(|price| price.currency);
+            let of_currency = best.entry(currency).or_default();
+            let before = of_currency.last();
+            if before.is_none_or(|before| pair.price < before.price) {
+                of_currency.push(pair);
+            }
+            if !candidate.prices.depend_on_window() {
+                break;
+            }
+        }
+        for of_currency in best.values_mut() {
+            let lowest = of_currency.last().and_then(|pair| pair.price);
+            for pair in of_currency {
+                pair.lowest = lowest;
+            }
+        }
+        Self(best)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Pair<'a>> {
+        self.0.values().flatten()
+    }
+
+    /// The best pair of each currency, and of unknown price.
+    fn best(&self) -> impl Iterator<Item = Pair<'a>> {
+        let by_currency = self.0.values();
+        by_currency.filter_map(|pairs| {
+            let best = pairs.iter().min_by_key(|pair| pair.prospect().total());
+            best.copied()
+        })
+    }
+}
+
 impl Prices {
     fn lower(prices: &mut BTreeMap<Currency, i64>, price: Option<PricePerKwh>) {
         if let Some(PricePerKwh {
@@ -225,7 +289,8 @@ impl Pair<'_> {
     fn prospect(&self) -> Prospect {
         Prospect {
             base: self.merits.score(),
-            price: self.candidate.price,
+            price: self.price,
+            lowest: self.lowest,
         }
     }
 
@@ -253,6 +318,7 @@ impl<'a> BestFirst<'a> {
             unread: Vec::new(),
             stations_read: 0,
             candidates: Vec::new(),
+            price_lists: PriceLists::default(),
             calendars: BTreeMap::new(),
             summary: MatchSummary::default(),
             refused: Vec::new(),
@@ -275,7 +341,9 @@ impl<'a> BestFirst<'a> {
         self.summary.stations_in_radius =
             self.summary.stations_in_radius.saturating_sub(count(gone));
         for station in &stations {
-            match super::candidates_of(station, &self.allowed, self.request) {
+            let candidates =
+                super::candidates_of(station, &self.allowed, self.request, &mut self.price_lists);
+            match candidates {
                 Ok(candidates) => self.candidates.extend(candidates),
                 Err(filter) => {
                     *filter.count_in(&mut self.summary.refused) += 1;
@@ -339,7 +407,7 @@ impl<'a> BestFirst<'a> {
     }
 
     /// The best pairs by what was read, each of another connector, the best first. After [`Step::Stop`], these are the pairs
-    /// wanted. A surcharge counts from the cheapest connector whose calendar was read.
+    /// wanted. A surcharge counts from the cheapest pair of the connectors whose calendars were read.
     pub fn ranking(&self) -> Vec<Match> {
         let State { pairs, prices, .. } = self.state();
         let mut ranked: Vec<(i64, Pair<'_>)> = pairs
@@ -347,6 +415,8 @@ impl<'a> BestFirst<'a> {
             .map(|pair| (pair.prospect().score(&prices.known), pair))
             .collect();
         ranked.sort_by_cached_key(|(score, pair)| (*score, pair.tie_break()));
+        let mut seen = BTreeSet::new();
+        ranked.retain(|(_, pair)| seen.insert(pair.place));
         ranked.truncate(self.wanted);
         let with_surcharge = |(score, pair): (i64, Pair<'_>)| Match {
             assignment: Assignment {
@@ -410,30 +480,33 @@ impl<'a> BestFirst<'a> {
             .collect();
         let preferred = super::preferred_window(self.request.reservation);
         let (mut pairs, mut open) = (Vec::new(), Vec::new());
-        for candidate in &self.candidates {
+        for (place, candidate) in self.candidates.iter().enumerate() {
             let calendar = self
                 .calendars
                 .get(&candidate.evse())
                 .filter(|_| vehicle.is_some());
-            // The windows are in the order of their shift, so the first that is free makes the best pair.
-            let best = candidate.windows.iter().copied().find(|place| {
+            let free = candidate.windows.iter().copied().filter(|place| {
                 let is_open = |taken: &Vec<Window>| is_free(taken, &windows[*place]);
                 vehicle_is_free[*place] && calendar.is_none_or(is_open)
             });
-            let Some(place) = best else {
-                continue;
-            };
-            let pair = Pair {
+            let of_window = |window: usize| Pair {
+                place,
                 candidate,
-                window: &windows[place],
+                window: &windows[window],
                 merits: Merits {
-                    shift: super::shift(&windows[place], &preferred),
+                    shift: super::shift(&windows[window], &preferred),
                     ..candidate.merits
                 },
+                price: candidate.price(window),
+                lowest: None,
             };
+            let best = BestPairs::of(candidate, free.map(of_window));
             match calendar {
-                Some(_) => pairs.push(pair),
-                None => open.push((Open::Candidate(candidate), pair.prospect())),
+                Some(_) => pairs.extend(best.best()),
+                None => {
+                    let prospects = best.all().map(|pair| pair.prospect());
+                    open.extend(prospects.map(|one| (Open::Candidate(candidate), one)));
+                }
             }
         }
         let shift = (0..windows.len())
@@ -455,6 +528,7 @@ impl<'a> BestFirst<'a> {
                     Prospect {
                         base: i64::MIN,
                         price: None,
+                        lowest: None,
                     },
                 )),
             }
@@ -467,11 +541,11 @@ impl<'a> State<'a> {
     fn new(pairs: Vec<Pair<'a>>, open: Vec<(Open<'a>, Prospect)>) -> Self {
         let mut prices = Prices::default();
         for pair in &pairs {
-            Prices::lower(&mut prices.known, pair.candidate.price);
-            Prices::lower(&mut prices.possible, pair.candidate.price);
+            Prices::lower(&mut prices.known, pair.lowest);
+            Prices::lower(&mut prices.possible, pair.lowest);
         }
         for (_, prospect) in &open {
-            Prices::lower(&mut prices.possible, prospect.price);
+            Prices::lower(&mut prices.possible, prospect.lowest);
         }
         Self {
             pairs,
@@ -498,9 +572,14 @@ impl<'a> State<'a> {
 
     /// What can come before one of the best pairs, so many as are wanted: that with the lowest possible score first.
     fn can_come_first(&self, wanted: usize) -> Vec<(Open<'a>, i64)> {
-        let highest = self.pairs.iter();
-        let highest = highest.map(|pair| pair.prospect().score(&self.prices.possible));
-        let limit = lowest(highest.collect(), wanted);
+        // Of the pairs of one connector the better one counts.
+        let mut highest: BTreeMap<usize, i64> = BTreeMap::new();
+        for pair in &self.pairs {
+            let score = pair.prospect().score(&self.prices.possible);
+            let best = highest.entry(pair.place).or_insert(score);
+            *best = score.min(*best);
+        }
+        let limit = lowest(highest.into_values().collect(), wanted);
         // Against pairs of the same currency the sums of base and price decide, whatever the cheapest price is.
         let mut totals: BTreeMap<Option<Currency>, Vec<i64>> = BTreeMap::new();
         for pair in &self.pairs {
@@ -524,10 +603,19 @@ impl<'a> State<'a> {
 
     /// The cheapest of what is unread or open in the currencies whose cheapest price decides which pairs are the best.
     fn can_change_the_order(&self, wanted: usize) -> Vec<(Open<'a>, i64)> {
-        let mut pairs: Vec<Prospect> = self.pairs.iter().map(Pair::prospect).collect();
-        pairs.sort_by_key(|pair| pair.score(&self.prices.possible));
+        let pairs = self.pairs.iter();
+        let mut pairs: Vec<(usize, Prospect)> =
+            pairs.map(|pair| (pair.place, pair.prospect())).collect();
+        pairs.sort_by_key(|(_, pair)| pair.score(&self.prices.possible));
+        let mut connectors = BTreeSet::new();
+        let first = pairs.iter().take_while(|(connector, _)| {
+            connectors.insert(*connector);
+            connectors.len() <= wanted
+        });
+        let first = first.count();
+        let pairs: Vec<Prospect> = pairs.into_iter().map(|(_, pair)| pair).collect();
         let mut undecided: BTreeSet<Currency> = BTreeSet::new();
-        for (place, pair) in pairs.iter().take(wanted).enumerate() {
+        for (place, pair) in pairs.iter().take(first).enumerate() {
             let highest = pair.score(&self.prices.possible);
             let others = pairs[place + 1..].iter();
             for other in others.filter(|other| other.currency() != pair.currency()) {
@@ -538,7 +626,7 @@ impl<'a> State<'a> {
         }
         undecided.retain(|currency| self.prices.is_open(*currency));
         let open = self.open.iter().filter_map(|(open, prospect)| {
-            let price = prospect.price?;
+            let price = prospect.lowest?;
             let known = self.prices.known.get(&price.currency);
             let is_cheaper = known.is_none_or(|known| price.minor_units < *known);
             (undecided.contains(&price.currency) && is_cheaper)

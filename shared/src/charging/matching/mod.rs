@@ -12,14 +12,17 @@
 //! 3. books that pair. If a calendar has changed meanwhile, it is read again and step 2 continues.
 //!
 //! Filters, in this order: the station is active and the EVSE can be reserved; the connector is of the vehicle's type; it is
-//! in order; its price is within the driver's cap; the station is open for the whole window; policies in enforcement allow
-//! it; the calendars of the EVSE and of the vehicle are free. A station counts in [`MatchRefusals`] at the first filter that none
-//! of its connectors passes. A station that could not have been better than the chosen one may stay unread, or its calendars
-//! may; then it counts as not considered.
+//! in order; its effective price in the window ([`super::effective_price`]) is within the driver's cap; the station is open for
+//! the whole window; policies in enforcement allow it; the calendars of the EVSE and of the vehicle are free. A station counts in
+//! [`MatchRefusals`] at the first filter that none of its connectors passes in any window. A station that could not have been better
+//! than the chosen one may stay unread, or its calendars may; then it counts as not considered.
 //!
 //! Score. One number over all pairs, the lower the better. All its parts are integers ([`score::Merits`]). Pairs of equal
 //! score are ordered by shift, then the earlier window, then the ids of station and connector. So the result depends on
 //! nothing but the stations, the calendars and the request.
+//!
+//! Prices. Where a price list holds whenever a charge begins, a connector has one price for all windows. Otherwise each window that
+//! passes the filters before is priced once for all connectors of the same price list, power and time zone ([`prices`]).
 //!
 //! Invariants. Every window of a pair is as long as the preferred one, lies within `earliest_start` and `latest_end`, and
 //! begins at most one minute before the attempt. A chosen pair passes all filters by the data that was read.
@@ -29,19 +32,22 @@
 
 pub mod best_first;
 pub mod outline;
+mod prices;
 pub mod score;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use self::score::{Merits, SpeedClass, energy_price};
+use self::prices::{ConnectorPrices, PriceLists};
+use self::score::{Merits, SpeedClass};
 use super::calendar::CalendarOwner;
+use super::effective_price::{ChargingVehicle, EffectivePrice, PriceCap, PricePerKwh};
 use super::geo::distance_meters;
 use super::opening_hours;
-use super::policies::{Breach, Limits};
+use super::policies::{Breach, Limits, PricedStation};
+use super::simulation;
 use crate::id::Id;
-use crate::models::charging_station::{
-    ChargingStation, Connector, ConnectorStatus, Price, PriceType, StationStatus,
-};
+use crate::models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
 use crate::models::driver::DriverPreferences;
 use crate::models::reservation::outward::RefusedEvse;
 use crate::models::reservation::{
@@ -64,6 +70,8 @@ pub struct MatchRequest<'a> {
     pub reservation: &'a Reservation,
     /// The vehicle's `charging_standard`.
     pub standard: ConnectorType,
+    /// The vehicle, for the prices of its charge.
+    pub vehicle: ChargingVehicle,
     pub preferences: &'a DriverPreferences,
     /// In the order of [`windows`].
     pub windows: &'a [Window],
@@ -83,13 +91,17 @@ struct Candidate {
     is_of_network: bool,
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
-    /// The price per kWh, unless it is unknown.
-    price: Option<score::PricePerKwh>,
+    prices: ConnectorPrices,
     /// All but the shift and the surcharge.
     merits: Merits,
 }
 
 impl Candidate {
+    /// The effective price in one of its windows, unless it is unknown.
+    fn price(&self, place: usize) -> Option<PricePerKwh> {
+        self.prices.at(place).map(|price| price.per_kwh)
+    }
+
     /// The owner of the calendar that has to be free.
     fn evse(&self) -> CalendarOwner {
         CalendarOwner::Evse {
@@ -154,16 +166,22 @@ fn candidates_of(
     station: &ChargingStation,
     allowed: &[bool],
     request: &MatchRequest<'_>,
+    price_lists: &mut PriceLists,
 ) -> Result<Vec<Candidate>, MatchFilter> {
-    let (connectors, windows) = filter(station, allowed, request)?;
-    let candidates = connectors.into_iter().map(|connector| Candidate {
-        station: station.id.clone(),
-        evse: connector.evse.clone(),
-        connector: connector.id.clone(),
-        is_of_network: station.network.is_some(),
-        windows: windows.clone(),
-        price: energy_price(connector),
-        merits: merits(station, connector, request),
+    let found = filter(station, allowed, request, price_lists)?;
+    let candidates = found.into_iter().map(|passing| {
+        for place in &passing.windows {
+            passing.price_in(station, *place, request);
+        }
+        Candidate {
+            station: station.id.clone(),
+            evse: passing.connector.evse.clone(),
+            connector: passing.connector.id.clone(),
+            is_of_network: station.network.is_some(),
+            merits: merits(station, passing.connector, request),
+            windows: passing.windows.into(),
+            prices: passing.prices,
+        }
     });
     Ok(candidates.collect())
 }
@@ -192,9 +210,29 @@ pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<B
             && connector.is_in_order()
     });
     let windows = open_windows(station, request.windows);
-    let windows = windows.into_iter().map(|place| request.windows[place]);
-    let (limits, mode) = (request.limits, request.mode);
-    limits.breach(station, connectors, &windows.collect::<Vec<_>>(), mode)
+    let windows: Vec<Window> = windows
+        .into_iter()
+        .map(|place| request.windows[place])
+        .collect();
+    let pairs =
+        connectors.flat_map(|connector| windows.iter().map(move |window| (connector, window)));
+    let prices = pairs.map(|(connector, window)| PricedStation {
+        station,
+        price: price(station, connector, window, request),
+        mode: request.mode,
+    });
+    request.limits.breach(prices, &windows)
+}
+
+/// The effective price of a connector in a window, unless it is unknown.
+fn price(
+    station: &ChargingStation,
+    connector: &Connector,
+    window: &Window,
+    request: &MatchRequest<'_>,
+) -> Option<EffectivePrice> {
+    let currency = request.reservation.currency;
+    EffectivePrice::in_window(station, connector, request.vehicle, window, currency)
 }
 
 /// The windows for whose whole length a station is open, as places among them, in their order.
@@ -215,12 +253,21 @@ fn open_windows(station: &ChargingStation, windows: &[Window]) -> Vec<usize> {
         .collect()
 }
 
-/// The connectors of a station that pass the filters, and the windows in which they do.
+/// A connector with the windows in which it passes the filters, and its prices there.
+struct PassingConnector<'a> {
+    connector: &'a Connector,
+    /// As places in the request's windows, in their order.
+    windows: Vec<usize>,
+    prices: ConnectorPrices,
+}
+
+/// The connectors of a station that pass the filters.
 fn filter<'a>(
     station: &'a ChargingStation,
     allowed: &[bool],
     request: &MatchRequest<'_>,
-) -> Result<(Vec<&'a Connector>, Arc<[usize]>), MatchFilter> {
+    price_lists: &mut PriceLists,
+) -> Result<Vec<PassingConnector<'a>>, MatchFilter> {
     let mut left: Vec<&Connector> = station.connectors.iter().collect();
     let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: MatchFilter| {
         left.retain(|connector| passes(connector));
@@ -247,34 +294,84 @@ fn filter<'a>(
         MatchFilter::ConnectorType,
     )?;
     keep(&Connector::is_in_order, MatchFilter::OutOfOrder)?;
-    keep(&|one| is_affordable(one, request), MatchFilter::Price)?;
-    let open = open_windows(station, request.windows);
-    if open.is_empty() {
-        return Err(MatchFilter::Closed);
+    let mut passing: Vec<PassingConnector<'_>> = left
+        .into_iter()
+        .map(|connector| PassingConnector {
+            connector,
+            windows: (0..request.windows.len()).collect(),
+            prices: price_lists.of(station, connector, request.windows.len(), || {
+                let any = request.windows.first()?;
+                price(station, connector, any, request)
+            }),
+        })
+        .collect();
+    if let Some(cap) = request.preferences.max_price_per_kwh {
+        let cap = PriceCap {
+            minor_units: cap.into(),
+            currency: request.preferences.currency,
+        };
+        keep_windows(&mut passing, MatchFilter::Price, |connector, place| {
+            let price = connector.price_in(station, place, request);
+            cap.allows(price.as_ref(), request.mode)
+        })?;
     }
-    let allowed: Arc<[usize]> = open.into_iter().filter(|place| allowed[*place]).collect();
-    keep(
-        &|one| !allowed.is_empty() && request.limits.allow(station, one, request.mode),
-        MatchFilter::Policy,
-    )?;
-    Ok((left, allowed))
+    let mut is_open = vec![false; request.windows.len()];
+    for place in open_windows(station, request.windows) {
+        is_open[place] = true;
+    }
+    keep_windows(&mut passing, MatchFilter::Closed, |_, place| is_open[place])?;
+    // Most windows have the price of the window before, and the same verdict.
+    let judged: Cell<Option<(Option<EffectivePrice>, bool)>> = Cell::new(None);
+    let allows = |price: Option<EffectivePrice>| match judged.get() {
+        Some((before, allowed)) if before == price => allowed,
+        _ => {
+            let allowed = request.limits.allow(&PricedStation {
+                station,
+                price,
+                mode: request.mode,
+            });
+            judged.set(Some((price, allowed)));
+            allowed
+        }
+    };
+    keep_windows(&mut passing, MatchFilter::Policy, |connector, place| {
+        allowed[place] && allows(connector.price_in(station, place, request))
+    })?;
+    Ok(passing)
 }
 
-/// Whether the connector's price passes the driver's cap. A price in another currency cannot be compared and does not pass.
-fn is_affordable(connector: &Connector, request: &MatchRequest<'_>) -> bool {
-    let preferences = request.preferences;
-    let Some(cap) = preferences.max_price_per_kwh else {
-        return true;
-    };
-    if connector.pricing.iter().all(Price::is_for_reservation) {
-        // No price of a session is known.
-        return request.mode == Mode::Test;
+/// Keeps the windows that pass a filter, and the connectors that have any.
+///
+/// # Errors
+/// The filter, if no connector is left.
+fn keep_windows(
+    connectors: &mut Vec<PassingConnector<'_>>,
+    filter: MatchFilter,
+    passes: impl Fn(&PassingConnector<'_>, usize) -> bool,
+) -> Result<(), MatchFilter> {
+    connectors.retain_mut(|connector| {
+        let mut windows = std::mem::take(&mut connector.windows);
+        windows.retain(|place| passes(connector, *place));
+        connector.windows = windows;
+        !connector.windows.is_empty()
+    });
+    if connectors.is_empty() {
+        return Err(filter);
     }
-    let mut energy = connector
-        .pricing
-        .iter()
-        .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
-    energy.all(|price| price.currency == preferences.currency && price.gross() <= cap.into())
+    Ok(())
+}
+
+impl PassingConnector<'_> {
+    /// The effective price in a window, unless it is unknown.
+    fn price_in(
+        &self,
+        station: &ChargingStation,
+        place: usize,
+        request: &MatchRequest<'_>,
+    ) -> Option<EffectivePrice> {
+        let price = || price(station, self.connector, &request.windows[place], request);
+        self.prices.get_or_compute(place, price)
+    }
 }
 
 /// What can be said for and against a connector, whatever the window and the other candidates.
@@ -290,7 +387,8 @@ fn merits(station: &ChargingStation, connector: &Connector, request: &MatchReque
             .preferred_charging_stations
             .contains(&station.id),
         preferred_network: networks.iter().any(|one| one.as_str() == station.operator),
-        speed_missed: SpeedClass::of(connector.power).misses(preferences.charging_speed),
+        speed_missed: SpeedClass::of(simulation::offered(connector))
+            .misses(preferences.charging_speed),
         occupied_now: connector.status == ConnectorStatus::Occupied,
     }
 }

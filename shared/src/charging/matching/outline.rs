@@ -1,16 +1,18 @@
 //! What the index of stations by place holds of a station besides its position: enough for a lower bound of the score that
 //! any of its connectors can have, so that most stations of a city need not be read.
 //!
-//! An outline names the operator, and the type, the speed class and the price of each connector. It changes when the operator
+//! An outline names the operator, and the type, the power and the bound of the cost of each connector. It changes when the operator
 //! changes the station, and not when an EVSE becomes free or busy. In the table it is a short text, such as
-//! `9b2f00a1 Ts45usd Cf`: a checksum of the operator's name, then for each kind of connector the type (`T` Type2, `C` CCS,
-//! `M` CHAdeMO), the speed class (`s` slow, `f` fast, `u` ultra fast) and, if it is known, the price per kWh.
+//! `9b2f00a1 T22000usd0/45000/0 C50000`: a checksum of the operator's name, then for each kind of connector the type (`T` Type2,
+//! `C` CCS, `M` CHAdeMO), the power in W and, if the price is known, the currency and the amounts of its [`CostBound`]. An
+//! outline that an earlier release has written is not readable, so its station is read first until it is written again.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use super::score::{PricePerKwh, SpeedClass, energy_price};
+use super::simulation;
+use crate::charging::effective_price::CostBound;
 use crate::models::charging_station::ChargingStation;
 use crate::models::vehicle::ConnectorType;
 use crate::money::Currency;
@@ -20,7 +22,8 @@ use crate::money::Currency;
 pub struct Outline {
     /// The checksum of the operator's name.
     pub operator: u32,
-    /// The kinds of connectors that the station has, without those that are never matched.
+    /// The kinds of connectors that the station has, without those that are never matched. A connector with prices in several
+    /// currencies, or that may be of unknown price, is listed once for each.
     pub connectors: BTreeSet<ConnectorKind>,
 }
 
@@ -28,9 +31,10 @@ pub struct Outline {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectorKind {
     pub plug: ConnectorType,
-    pub speed: SpeedClass,
+    /// The power that is offered, in W.
+    pub power: u32,
     /// None if the price is unknown.
-    pub price: Option<PricePerKwh>,
+    pub cost: Option<CostBound>,
 }
 
 /// The checksum of an operator's name (CRC-32). Operators with the same checksum cannot be distinguished in the index, which
@@ -42,15 +46,14 @@ pub fn operator_checksum(name: &str) -> u32 {
 impl Outline {
     pub fn of(station: &ChargingStation) -> Self {
         let connectors = station.connectors.iter().filter_map(|connector| {
-            Some(ConnectorKind {
-                plug: connector.connector_type()?,
-                speed: SpeedClass::of(connector.power),
-                price: energy_price(connector),
-            })
+            let plug = connector.connector_type()?;
+            let power = simulation::offered(connector);
+            let bounds = CostBound::of(&connector.pricing).into_iter();
+            Some(bounds.map(move |cost| ConnectorKind { plug, power, cost }))
         });
         Self {
             operator: operator_checksum(&station.operator),
-            connectors: connectors.collect(),
+            connectors: connectors.flatten().collect(),
         }
     }
 }
@@ -58,24 +61,25 @@ impl Outline {
 impl fmt::Display for Outline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08x}", self.operator)?;
-        for ConnectorKind { plug, speed, price } in &self.connectors {
+        for ConnectorKind { plug, power, cost } in &self.connectors {
             let plug = match plug {
                 ConnectorType::Type2 => 'T',
                 ConnectorType::Ccs => 'C',
                 ConnectorType::Chademo => 'M',
             };
-            let speed = match speed {
-                SpeedClass::Slow => 's',
-                SpeedClass::Fast => 'f',
-                SpeedClass::UltraFast => 'u',
-            };
-            write!(f, " {plug}{speed}")?;
-            if let Some(PricePerKwh {
+            write!(f, " {plug}{power}")?;
+            if let Some(CostBound {
                 currency,
-                minor_units,
-            }) = price
+                start,
+                per_kwh,
+                per_hour,
+                most,
+            }) = cost
             {
-                write!(f, "{minor_units}{}", currency.as_str())?;
+                write!(f, "{}{start}/{per_kwh}/{per_hour}", currency.as_str())?;
+                if let Some(most) = most {
+                    write!(f, "/{most}")?;
+                }
             }
         }
         Ok(())
@@ -110,25 +114,36 @@ impl FromStr for ConnectorKind {
             Some('M') => ConnectorType::Chademo,
             _ => return Err(Malformed),
         };
-        let speed = match letters.next() {
-            Some('s') => SpeedClass::Slow,
-            Some('f') => SpeedClass::Fast,
-            Some('u') => SpeedClass::UltraFast,
-            _ => return Err(Malformed),
-        };
-        let price = match letters.as_str() {
+        let rest = letters.as_str();
+        let power = rest.trim_start_matches(|one: char| one.is_ascii_digit());
+        let (power, cost) = rest.split_at(rest.len() - power.len());
+        let cost = match cost {
             "" => None,
-            price => Some(parse_price(price).ok_or(Malformed)?),
+            cost => Some(parse_cost(cost).ok_or(Malformed)?),
         };
-        Ok(Self { plug, speed, price })
+        Ok(Self {
+            plug,
+            power: power.parse().map_err(|_| Malformed)?,
+            cost,
+        })
     }
 }
 
-fn parse_price(text: &str) -> Option<PricePerKwh> {
-    let (minor_units, currency) = text.split_at(text.find(|one: char| one.is_alphabetic())?);
-    Some(PricePerKwh {
+fn parse_cost(text: &str) -> Option<CostBound> {
+    let (currency, amounts) = text.split_at_checked(3)?;
+    let amounts = amounts.split('/').map(|amount| amount.parse().ok());
+    let amounts = amounts.collect::<Option<Vec<i64>>>()?;
+    let (start, per_kwh, per_hour, most) = match *amounts {
+        [start, per_kwh, per_hour] => (start, per_kwh, per_hour, None),
+        [start, per_kwh, per_hour, most] => (start, per_kwh, per_hour, Some(most)),
+        _ => return None,
+    };
+    Some(CostBound {
         currency: Currency::from_code(currency)?,
-        minor_units: minor_units.parse().ok()?,
+        start,
+        per_kwh,
+        per_hour,
+        most,
     })
 }
 
@@ -173,14 +188,27 @@ mod tests {
         assert_eq!(operator, format!("{:08x}", operator_checksum("Voltway")));
         let mut connectors: Vec<&str> = connectors.split(' ').collect();
         connectors.sort_unstable();
-        assert_eq!(connectors, ["Cf", "Mu0jpy", "Ts45usd"]);
+        assert_eq!(
+            connectors,
+            [
+                "C50000",
+                "M150000jpy0/0/0",
+                "T11000usd0/45000/0",
+                "T22000usd0/45000/0"
+            ]
+        );
         assert_eq!(text.parse(), Ok(outline));
         for malformed in [
             "",
             "x",
             "9b2f00a1 X",
-            "9b2f00a1 Ts45",
-            "9b2f00a1 Ts45abc",
+            "9b2f00a1 T",
+            "9b2f00a1 T22000us",
+            "9b2f00a1 T22000usd0/45000",
+            "9b2f00a1 T22000abc0/45000/0",
+            // Of earlier releases.
+            "9b2f00a1 Ts45usd",
+            "9b2f00a1 Cf",
             "9b2f00a1 ",
         ] {
             assert_eq!(

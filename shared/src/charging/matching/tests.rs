@@ -1,5 +1,6 @@
 use super::best_first::{BestFirst, IndexedStation, Match, Step};
 use super::*;
+use crate::models::charging_station::PriceType;
 use crate::models::driver::{ChargingSpeed, Driver};
 use crate::models::reservation::{Assignment, MatchSummary};
 use crate::money::Currency;
@@ -156,6 +157,7 @@ fn each_filter_counts_what_it_refuses() {
     let request = MatchRequest {
         reservation: &reservation,
         standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
         preferences: &preferences,
         windows: &windows,
         limits: &Limits::new(&policies, &plan),
@@ -240,6 +242,7 @@ fn every_part_of_a_score_weighs_what_it_should() {
     let request = MatchRequest {
         reservation: &reservation,
         standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
         preferences: &preferences,
         windows: &windows,
         limits: &Limits::new(&[], &plan),
@@ -313,6 +316,7 @@ fn matched(
     let request = MatchRequest {
         reservation,
         standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
         preferences,
         windows: &windows,
         limits: &Limits::new(&[], &plan),
@@ -439,4 +443,44 @@ fn prices_are_compared_with_the_cheapest_that_can_be_booked_in_the_same_currency
     // Without it, the other one in dollars is the cheapest of its currency.
     assert_eq!(best(&[1]), Some(2));
     assert_eq!(best(&[1, 2]), Some(3));
+}
+
+#[test]
+fn a_shared_price_list_is_priced_once_for_each_window() {
+    let night = json!({"currency": "usd", "price": 20, "step_size": 1, "tax": "vat", "tax_included": true,
+        "tax_percent": "20", "type": "ENERGY", "restrictions": {"start_time": "22:00", "end_time": "06:00"}});
+    let stations: Vec<ChargingStation> = (1..=50)
+        .map(|number| {
+            let mut station = at_distance(number, 150.0);
+            station.set_pricing(vec![serde_json::from_value(night.clone()).unwrap()]);
+            station
+        })
+        .collect();
+    let preferences = preferences();
+    let reservation = reservation(json!({"latest_end": "2026-03-02T12:30:00Z"}));
+    let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
+    let plan = crate::charging::policies::PolicyContext {
+        station: None,
+        area: None,
+        windows: &windows,
+        currency: Currency::USD,
+        zone: &jiff::tz::TimeZone::UTC,
+    };
+    let request = MatchRequest {
+        reservation: &reservation,
+        standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
+        preferences: &preferences,
+        windows: &windows,
+        limits: &Limits::new(&[], &plan),
+        mode: Mode::Test,
+        refused_evses: &[],
+    };
+    let mut price_lists = PriceLists::default();
+    let allowed = vec![true; windows.len()];
+    for station in &stations {
+        let found = candidates_of(station, &allowed, &request, &mut price_lists);
+        assert_eq!(found.map(|found| found.len()), Ok(2));
+    }
+    assert_eq!((windows.len(), price_lists.computed()), (19, 19));
 }

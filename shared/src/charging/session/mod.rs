@@ -97,6 +97,14 @@ pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
     holders
 }
 
+/// The window in which a session that begins now is expected to charge: that of the reservation it fulfils, for which the price was
+/// accepted, or else as long as a session may last.
+pub fn charging_window(reservation: Option<&Reservation>, now: Timestamp) -> Window {
+    let reserved = reservation.and_then(|one| one.reserved_start.zip(one.reserved_end));
+    let (from, until) = reserved.unwrap_or((now, now.plus(LONGEST)));
+    Window { from, until }
+}
+
 impl Parties<'_> {
     /// Checks that a session may start.
     ///
@@ -264,9 +272,10 @@ impl ChargingSession {
         let of_network =
             network_session(station, connector).filter(|_| parties.operation == Operation::Network);
         let pending = of_network.is_some();
-        let currency = tariff::currency(&connector.pricing, parties.currency);
+        let currency = tariff::currency(&connector.pricing, parties.currency, now);
         let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
+        let cost_source = CostSource::of_tariff(tariff::is_known(&pricing, currency, now));
         let reservation = entries.arriving.map(|reservation| reservation.id.clone());
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
@@ -277,7 +286,7 @@ impl ChargingSession {
             charging_station: station.id.clone(),
             connector: connector.id.clone(),
             cost_breakdown: Vec::new(),
-            cost_source: (!pending).then_some(CostSource::Tariff),
+            cost_source: (!pending).then_some(cost_source),
             country: station.address.country.clone(),
             created: now,
             currency,

@@ -66,7 +66,7 @@ impl ChargingSession {
             reservation,
             currency,
         } = *card;
-        let currency = tariff::currency(&connector.pricing, currency);
+        let currency = tariff::currency(&connector.pricing, currency, now);
         let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
         let power = simulation::power(connector, vehicle);
@@ -251,8 +251,18 @@ impl Stored<ChargingSession> {
         });
         match total {
             Some(total) => self.set_cost(total, &ours, CostSource::NetworkSession),
-            None => self.set_cost(total_by(&ours), &ours, CostSource::Tariff),
+            None => self.set_cost(total_by(&ours), &ours, self.source_by_tariff()),
         }
+    }
+
+    /// Where amounts come from that the network does not report.
+    fn source_by_tariff(&self) -> CostSource {
+        let session = &self.object;
+        CostSource::of_tariff(tariff::is_known(
+            &self.internal.pricing,
+            session.currency,
+            session.session_started,
+        ))
     }
 
     /// What a session of so much energy and time costs at these prices.
@@ -394,7 +404,8 @@ impl Stored<ChargingSession> {
                     net: self.internal.net,
                     gross: self.object.amount_due + self.object.amount_paid,
                 };
-                let source = self.object.cost_source.unwrap_or(CostSource::Tariff);
+                let source = self.object.cost_source;
+                let source = source.unwrap_or_else(|| self.source_by_tariff());
                 (total, source)
             }
         };

@@ -5,8 +5,9 @@ use rust_decimal::Decimal;
 
 use crate::time::Timestamp;
 
-pub(super) const WH_PER_KWH: Decimal = Decimal::ONE_THOUSAND;
-pub(super) const MILLIS_PER_HOUR: Decimal = Decimal::from_parts(3_600_000, 0, 0, false, 0);
+pub(in super::super) const WH_PER_KWH: Decimal = Decimal::ONE_THOUSAND;
+pub(in super::super) const MILLIS_PER_HOUR: Decimal =
+    Decimal::from_parts(3_600_000, 0, 0, false, 0);
 
 /// What a session used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

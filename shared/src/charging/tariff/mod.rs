@@ -15,46 +15,34 @@ mod tests;
 use rust_decimal::Decimal;
 
 pub use self::course::{Course, Usage};
-use self::course::{MILLIS_PER_HOUR, WH_PER_KWH};
+pub(super) use self::course::{MILLIS_PER_HOUR, WH_PER_KWH};
 pub use self::line::{Cost, Line};
 use self::stretch::{Stretch, stretches};
 use crate::models::charging_station::{Price, PriceType};
 use crate::money::Currency;
+use crate::time::Timestamp;
 
-/// The currency a session at these prices is billed in: the preferred one where there are prices in it, else that of
-/// the first price.
-pub fn currency(pricing: &[Price], preferred: Currency) -> Currency {
-    let offered = || pricing.iter().map(|price| price.currency);
+/// The currency a session at these prices is billed in that begins then: the preferred one where there are prices in it, else that
+/// of the first price.
+pub fn currency(pricing: &[Price], preferred: Currency, begins: Timestamp) -> Currency {
+    let for_session = || pricing.iter().filter(|price| price.is_for_session(begins));
+    let offered = || for_session().map(|price| price.currency);
     if offered().any(|currency| currency == preferred) {
         return preferred;
     }
     offered().next().unwrap_or(preferred)
 }
 
+/// Whether it is known what a session costs in that currency that begins then.
+pub fn is_known(pricing: &[Price], currency: Currency, begins: Timestamp) -> bool {
+    let mut in_currency = pricing.iter().filter(|price| price.currency == currency);
+    in_currency.any(|price| price.is_for_session(begins))
+}
+
 /// The cost at the prices of that currency. At any moment the first price of a type counts that holds, as in OCPI.
 pub fn cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Cost {
-    let pricing: Vec<&Price> = pricing
-        .iter()
-        .filter(|price| price.currency == currency && price.is_for_session(course.began))
-        .collect();
-    let stretches = stretches(&pricing, course);
-    let mut billed = Billed(vec![None; pricing.len()]);
-    billed.once(&pricing, &stretches);
-    let Usage {
-        energy,
-        charging,
-        parking,
-    } = course.usage;
-    let last = billed.measure(&pricing, &stretches, PriceType::Energy, |one| one.energy);
-    billed.round_up(&pricing, last, energy, |price| u64::from(price.step_size));
-    let time = billed.measure(&pricing, &stretches, PriceType::Time, |one| one.charging);
-    let last = billed.measure(&pricing, &stretches, PriceType::ParkingTime, |one| {
-        one.parking
-    });
-    match last {
-        Some(_) => billed.round_up(&pricing, last, parking, millis_of_step),
-        None => billed.round_up(&pricing, time, charging, millis_of_step),
-    }
+    let pricing = prices_of(pricing, currency, course.began);
+    let billed = Billed::of(&pricing, course);
     let mut lines = Vec::new();
     for (kind, parts_per_unit) in DIMENSIONS {
         for (price, parts) in pricing.iter().zip(&billed.0) {
@@ -78,6 +66,37 @@ pub fn cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Cost {
     }
 }
 
+/// The gross amount of the same cost in minor units before its lines are rounded.
+pub fn exact_cost(pricing: &[Price], currency: Currency, course: Course<'_>) -> Decimal {
+    let pricing = prices_of(pricing, currency, course.began);
+    let billed = Billed::of(&pricing, course);
+    let mut sum = Decimal::ZERO;
+    for (kind, parts_per_unit) in DIMENSIONS {
+        for (price, parts) in pricing.iter().zip(&billed.0) {
+            if let (Some(parts), true) = (parts, price.kind == kind) {
+                let amount = price.gross().max(Decimal::ZERO).checked_mul(*parts);
+                let amount = amount.unwrap_or(Decimal::MAX) / parts_per_unit;
+                sum = sum.checked_add(amount).unwrap_or(Decimal::MAX);
+            }
+        }
+    }
+    let limit = |kind: PriceType| {
+        let limit = pricing.iter().find(|price| price.kind == kind);
+        limit.map(|price| price.gross().max(Decimal::ZERO))
+    };
+    let least = limit(PriceType::MinPrice).unwrap_or_default();
+    let most = limit(PriceType::MaxPrice).unwrap_or(Decimal::MAX);
+    sum.max(least).min(most)
+}
+
+/// The prices of a currency that can be part of the cost of a session that begins then.
+fn prices_of(pricing: &[Price], currency: Currency, begins: Timestamp) -> Vec<&Price> {
+    let in_currency = pricing.iter().filter(|price| price.currency == currency);
+    in_currency
+        .filter(|price| price.is_for_session(begins))
+        .collect()
+}
+
 /// The dimensions of a tariff in the order of their lines, and how many of the parts they are counted in make one unit.
 const DIMENSIONS: [(PriceType, Decimal); 4] = [
     (PriceType::Flat, Decimal::ONE),
@@ -90,6 +109,29 @@ const DIMENSIONS: [(PriceType, Decimal); 4] = [
 struct Billed(Vec<Option<Decimal>>);
 
 impl Billed {
+    /// What each of these prices is billed for in a session, rounded up to its step.
+    fn of(pricing: &[&Price], course: Course<'_>) -> Self {
+        let stretches = stretches(pricing, course);
+        let mut billed = Self(vec![None; pricing.len()]);
+        billed.once(pricing, &stretches);
+        let Usage {
+            energy,
+            charging,
+            parking,
+        } = course.usage;
+        let last = billed.measure(pricing, &stretches, PriceType::Energy, |one| one.energy);
+        billed.round_up(pricing, last, energy, |price| u64::from(price.step_size));
+        let time = billed.measure(pricing, &stretches, PriceType::Time, |one| one.charging);
+        let last = billed.measure(pricing, &stretches, PriceType::ParkingTime, |one| {
+            one.parking
+        });
+        match last {
+            Some(_) => billed.round_up(pricing, last, parking, millis_of_step),
+            None => billed.round_up(pricing, time, charging, millis_of_step),
+        }
+        billed
+    }
+
     /// The first start fee that holds at any time.
     fn once(&mut self, pricing: &[&Price], stretches: &[Stretch]) {
         let mut held = stretches.iter();

@@ -163,9 +163,18 @@ fn only_prices_of_the_sessions_currency_count() {
     };
     let pricing = [price(PriceType::Energy, 25, "0", 1), usd];
     assert_eq!(cost(&pricing, Currency::USD, used(9_000, 0, 0)).gross, 100);
-    assert_eq!(currency(&pricing, Currency::USD), Currency::USD);
-    assert_eq!(currency(&pricing[..1], Currency::USD), eur());
-    assert_eq!(currency(&[], Currency::USD), Currency::USD);
+    assert_eq!(
+        currency(&pricing, Currency::USD, Timestamp::EPOCH),
+        Currency::USD
+    );
+    assert_eq!(
+        currency(&pricing[..1], Currency::USD, Timestamp::EPOCH),
+        eur()
+    );
+    assert_eq!(
+        currency(&[], Currency::USD, Timestamp::EPOCH),
+        Currency::USD
+    );
 }
 
 fn at(price: Price, restrictions: Restrictions) -> Price {

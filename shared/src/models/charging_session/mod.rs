@@ -67,7 +67,7 @@ pub struct ChargingSession {
     pub connector: String,
     /// What `amount_due` plus `amount_paid` is made of: one line for each price that applied, live while the session is
     /// active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to `net` and their `tax` to
-    /// `tax`. Empty where the station has no prices.
+    /// `tax`. Empty where the price is unknown.
     #[serde(default)]
     #[schema(required)]
     pub cost_breakdown: Vec<SessionCostLine>,
@@ -204,6 +204,20 @@ pub enum CostSource {
     NetworkSession,
     /// The tariff of the station.
     Tariff,
+    /// None: the price is unknown, because the station has no prices, or none that held when the session began. The session
+    /// costs 0, and is not free of charge.
+    Unknown,
+}
+
+impl CostSource {
+    /// The source of amounts by the station's tariff, or of those of 0 where it is not known what a session costs.
+    pub fn of_tariff(is_known: bool) -> Self {
+        if is_known {
+            Self::Tariff
+        } else {
+            Self::Unknown
+        }
+    }
 }
 
 /// Why a session at a network's station failed.

@@ -6,7 +6,9 @@ use utoipa::ToSchema;
 
 use crate::id::{Id, Kind};
 use crate::models::charging_session::network::Total;
-use crate::models::charging_session::{ChargingSession, Names, PriceCheck, SessionInternal};
+use crate::models::charging_session::{
+    ChargingSession, CostSource, Names, PriceCheck, SessionInternal,
+};
 use crate::models::charging_station::PriceType;
 use crate::models::reservation::{Fee, Reservation};
 use crate::models::stored::Stored;
@@ -49,7 +51,7 @@ pub struct LineItem {
     #[schema(required)]
     pub ended: Option<Timestamp>,
     pub energy_wh: i64,
-    /// Whether the session was free of charge: `amount` is 0.
+    /// Whether the session was free of charge: `amount` is 0, and the price is known.
     #[serde(default)]
     #[schema(required)]
     pub free: bool,
@@ -125,7 +127,7 @@ impl LineItem {
             duration_seconds: Some(ended.since(started).as_secs()),
             ended: Some(ended),
             energy_wh: session.energy_consumed,
-            free: gross == 0,
+            free: gross == 0 && session.cost_source != Some(CostSource::Unknown),
             net: internal.net,
             price_per_kwh: price_per_kwh(session),
             price_check: session.price_check,
@@ -222,13 +224,17 @@ fn price_per_kwh(session: &ChargingSession) -> Option<String> {
 fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timestamp) -> String {
     let wh = session.energy_consumed;
     let energy = format!("{}.{:03} kWh", wh / 1000, wh % 1000);
-    let free = match session.amount_due + session.amount_paid {
-        0 => ", free of charge",
+    let note = match (
+        session.amount_due + session.amount_paid,
+        session.cost_source,
+    ) {
+        (0, Some(CostSource::Unknown)) => ", price unknown",
+        (0, _) => ", free of charge",
         _ => "",
     };
     let (names, connector) = (&internal.names, &session.connector);
     if *names == Names::default() {
-        return format!("Charging, {energy}, ended {ended}{free}");
+        return format!("Charging, {energy}, ended {ended}{note}");
     }
     let (zone, name) = match &internal.zone {
         Some(zone) => (zone.rules(), zone.as_str()),
@@ -247,6 +253,6 @@ fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timest
         station,
     } = names;
     format!(
-        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {from} to {until} ({name}){free}"
+        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {from} to {until} ({name}){note}"
     )
 }

@@ -58,12 +58,12 @@ pub struct MatchRefusals {
     pub connector_type: u32,
     /// Every such connector is `faulted`, `unavailable` or `unknown`.
     pub out_of_order: u32,
-    /// Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another currency. In live
-    /// mode also: its price is unknown.
+    /// The effective price of every such connector is above the driver's `max_price_per_kwh` in every window, or in another
+    /// currency. In live mode also: its price is unknown.
     pub price: u32,
-    /// The station is not open for the whole of any window.
+    /// The station is not open for the whole of any window that is left.
     pub closed: u32,
-    /// A policy in enforcement forbids the station, its price, or every window in which it is open.
+    /// A policy in enforcement forbids the station, its effective price, or every window that is left.
     #[serde(default)]
     pub policy: u32,
     /// In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging.
