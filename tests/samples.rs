@@ -5,6 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 use shared::http::{Method, Route};
+use shared::models::charging_session::network::{PendingPrice, Total};
+use shared::models::charging_session::review::{Review, ReviewReason};
+use shared::models::charging_session::{ChargingSession, NetworkSession};
+use shared::models::stored::Stored;
+use shared::origin::Origin;
 
 use crate::{Client, Receiver, TestApp, TestResponse};
 
@@ -111,11 +116,15 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let event = alice.get("/v1/events?limit=1").await.ids().remove(0);
     let station = app.station(json!({})).await;
     let mut session = String::new();
-    if matches!(name, "retrieve-charging-session" | "stop-charging-session") {
+    if name.ends_with("-charging-session") && name != "create-charging-session" {
         let body = app.session(&crew, &station);
         session = alice.post("/v1/charging_sessions", body).await.id();
-        // The row is as large as that of a session that has a cost.
-        app.advance(1200).await;
+        match name {
+            "end-charging-session" => lose(app, alice, &session).await,
+            "review-charging-session" => put_under_review(app, alice, &session).await,
+            // The row is as large as that of a session that has a cost.
+            _ => app.advance(1200).await,
+        }
     }
     let mut estimation = String::new();
     if name == "retrieve-estimation" {
@@ -192,6 +201,71 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
             .expect(200);
     }
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// Makes a session one that its charging network has lost.
+async fn lose(app: &TestApp, client: &Client, session: &str) {
+    change_session(app, client, session, |row, network| {
+        row.object.stalled_at = Some(app.now());
+        row.internal.network = Some(Box::new(network));
+    })
+    .await;
+}
+
+/// Ends a session, and makes it one that a charging network bills at a price beyond reason.
+async fn put_under_review(app: &TestApp, client: &Client, session: &str) {
+    let stop = format!("/v1/charging_sessions/{session}/stop");
+    client.post(&stop, json!({})).await.expect(200);
+    change_session(app, client, session, |row, network| {
+        let ours = Total::new(row.object.net, row.object.amount_due);
+        let pending = PendingPrice {
+            network: Total::new(100_000, 120_000),
+            ours,
+            energy: row.object.energy_consumed,
+            repeat_at: None,
+        };
+        row.object.review = Some(Review {
+            disputed: None,
+            network: pending.network.gross,
+            note: None,
+            opened: app.now(),
+            ours: ours.gross,
+            reason: ReviewReason::Price,
+        });
+        row.internal.network = Some(Box::new(NetworkSession {
+            pending_price: Some(pending),
+            ..network
+        }));
+    })
+    .await;
+}
+
+/// Changes the row of a session, which is then at the station of a charging network.
+async fn change_session(
+    app: &TestApp,
+    client: &Client,
+    session: &str,
+    change: impl FnOnce(&mut Stored<ChargingSession>, NetworkSession),
+) {
+    let (store, tenant) = (&app.app().store, client.tenant());
+    let row = store
+        .load::<ChargingSession>(&tenant, &session.into())
+        .await;
+    let mut row = row.expect("the session");
+    let network = NetworkSession {
+        country_code: "NL".into(),
+        party_id: "EXA".into(),
+        location_id: "AMS-1".into(),
+        evse_uid: "E1".into(),
+        session_id: Some("S1".into()),
+        ..NetworkSession::default()
+    };
+    change(&mut row, network);
+    let origin = Origin::background(tenant, app.now());
+    let mut tx = store.begin(&origin);
+    tx.save(&mut row).expect("the session's row");
+    let committed = tx.commit_without_response().await;
+    committed.expect("the session is stored");
 }
 
 /// A uid that no charge card of a test has: not two of them, whatever their accounts, may have the same.

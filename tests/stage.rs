@@ -8,6 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use functions::networks::manage;
 use functions::stream::{relay, sweep};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -326,6 +327,19 @@ impl Stage {
         *mail = later;
         due.sort_by_key(|(arrives, _)| *arrives);
         due.into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// Does what an operator asks of networks, until it is done. A try whose end was not seen may have done it: then the next one is
+    /// refused with this message.
+    pub async fn operate(&self, action: &Value, refusal: &str) {
+        self.until_done(async || {
+            let action = serde_json::from_value(action.clone()).expect("an action");
+            match Box::pin(manage::handle(&self.app, action, None)).await {
+                Err(error) if error.to_string().contains(refusal) => Ok(()),
+                done => done.map(drop),
+            }
+        })
+        .await;
     }
 
     async fn until_done(&self, work: impl AsyncFn() -> Result<()>) {

@@ -17,6 +17,7 @@ const COUNTED: &[EventType] = &[
     EventType::ServiceFailed,
     EventType::ReportFailed,
     EventType::WebhookEndpointDisabled,
+    EventType::ChargingSessionReviewOpened,
 ];
 
 #[derive(Debug, Clone, Default)]

@@ -1,5 +1,6 @@
 //! The settings of a deployment.
 
+use crate::charging::session::Plausibility;
 use crate::encryption::EncryptionKeys;
 use crate::environment::{is_loopback, variable};
 use crate::error::{Error, Result};
@@ -110,6 +111,8 @@ pub struct Settings {
     pub own_party: OwnParty,
     /// Minor units, fixed at a reservation's creation.
     pub reservation_fee: i64,
+    /// When what a charging network bills is reviewed before it is billed.
+    pub plausibility: Plausibility,
     /// Where webhooks may go.
     pub targets: Targets,
     pub quotas: Quotas,
@@ -121,12 +124,12 @@ pub struct Settings {
 
 impl Settings {
     /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `ENCRYPTION_KEYS`, `BASE_URL`, `RATE_TEST`,
-    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// `endpoint` is the address of the table, if it is another than AWS's own.
     ///
     /// # Errors
-    /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short; a number is malformed.
+    /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short; a number or a list of amounts is malformed.
     pub fn from_env(endpoint: Option<&str>) -> Result<Self> {
         // A deployed function, which has SETTINGS, has the secrets that it needs and no others, wherever its table is.
         let deployed = variable("SETTINGS").is_some();
@@ -149,6 +152,7 @@ impl Settings {
                 variable("OCPI_NAME"),
             )?,
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
+            plausibility: plausibility()?,
             quotas: Quotas {
                 children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),
                 endpoints: number("MAX_ENDPOINTS")?.unwrap_or(quotas.endpoints),
@@ -202,6 +206,15 @@ fn encryption_keys(configured: Option<String>, endpoint: Option<&str>) -> Result
         None if endpoint.is_some_and(is_loopback) => EncryptionKeys::new(LOCAL_ENCRYPTION_KEY),
         None => Ok(EncryptionKeys::none()),
     }
+}
+
+/// When what a charging network bills is reviewed, by the variables `REVIEW_TOLERANCES` and `ASSUMED_PRICES`.
+///
+/// # Errors
+/// `Internal` if one of them is malformed.
+pub fn plausibility() -> Result<Plausibility> {
+    let [tolerances, prices] = ["REVIEW_TOLERANCES", "ASSUMED_PRICES"].map(variable);
+    Plausibility::read(tolerances.as_deref(), prices.as_deref()).map_err(Error::internal)
 }
 
 fn number<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {

@@ -103,7 +103,7 @@ async fn a_start_that_goes_wrong_fails_in_time_and_is_billed_once_if_it_had_its_
             result(app, cpo, &asked, "REJECTED").await;
             assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
         }
-        scene.app.advance(600).await;
+        scene.app.advance(3600).await;
         scene.complete(&theirs).await;
         let cdr = scene.cdr(&theirs, json!({"id": format!("C{place}")}));
         scene.bill(&cdr).await;
@@ -138,6 +138,7 @@ async fn a_stop_that_goes_wrong_is_repeated_until_the_network_reports_the_end() 
             assert_eq!(scene.commands(stop).len(), before + 2, "{fault:?}");
             assert_eq!(scene.status(&session).await, is("active"), "{fault:?}");
         }
+        scene.app.advance(3600).await;
         let sent = scene.commands(stop).len();
         scene.complete(&theirs).await;
         let cdr = scene.cdr(&theirs, json!({"id": format!("C{place}")}));

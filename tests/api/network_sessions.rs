@@ -322,6 +322,7 @@ mod start {
             (&json!(10_000), &json!(484 + 61), &json!("tariff"))
         );
         assert_eq!(grown["charging_ended"], json!(now.plus(minutes(-10))));
+        scene.app.advance(1800).await;
         let stopped = scene.stop(&session).await.expect(200).body;
         assert_eq!(stopped["status"], "active");
         let stop = scene.commands("STOP_SESSION").pop().expect("a command");
@@ -482,6 +483,7 @@ mod start {
         assert_eq!(scene.status(&session).await, is("active"));
         assert_eq!(scene.shown(&session).await["session_ended"], Value::Null);
         assert!(scene.commands("STOP_SESSION").is_empty());
+        scene.app.advance(3600).await;
         scene.bill(&scene.cdr(&theirs, json!({}))).await;
         assert_eq!(scene.invoice().await.1, [energy(968)]);
         assert_eq!(scene.events().await, ["completed", "failed", "started"]);
@@ -768,6 +770,7 @@ mod billing {
             let other = scene.start().await;
             let next = scene.session(json!({"id": "S2"}));
             scene.report(&next).await;
+            scene.app.advance(3600).await;
             scene.bill(&scene.cdr(&next, depot)).await;
             assert_eq!(scene.status(&other).await, is("completed"));
             let (invoice, lines) = scene.invoice().await;
@@ -782,7 +785,8 @@ mod billing {
         let session = scene.start().await;
         let theirs = scene.session(json!({}));
         scene.app.advance(120).await;
-        let cdr = scene.cdr(&theirs, json!({}));
+        let cost = json!({"total_energy": 0.5, "total_cost": {"excl_vat": 0.2, "incl_vat": 0.24}});
+        let cdr = scene.cdr(&theirs, cost);
         scene.bill(&cdr).await;
         scene.bill(&cdr).await;
         assert_eq!(scene.status(&session).await, is("completed"));
@@ -790,7 +794,7 @@ mod billing {
         scene.complete(&theirs).await;
         assert_eq!(scene.events().await, ["completed", "started"]);
         assert_eq!(scene.unmatched().await, 0);
-        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(scene.invoice().await.1, [energy(24)]);
     }
 
     #[tokio::test]
@@ -857,6 +861,7 @@ mod billing {
         let other = scene.start().await;
         let next = scene.session(json!({"id": "S2"}));
         scene.report(&next).await;
+        scene.app.advance(3600).await;
         scene.bill(&scene.cdr(&next, json!({"id": "C2"}))).await;
         let (both, lines) = scene.invoice().await;
         assert_eq!(lines.iter().map(|line| line.1).sum::<i64>(), 0);
@@ -945,6 +950,7 @@ mod billing {
         scene.report(&theirs).await;
         let credit = json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1", "currency": "USD",
             "total_cost": {"excl_vat": -8.0, "incl_vat": -9.68}});
+        scene.app.advance(3600).await;
         scene.bill(&scene.cdr(&theirs, credit)).await;
         scene.bill(&scene.cdr(&theirs, json!({}))).await;
         assert_eq!(scene.shown(&session).await["amount_due"], 968);
@@ -952,6 +958,7 @@ mod billing {
         let session = scene.start().await;
         let theirs = scene.session(json!({"id": "S2", "currency": "USD"}));
         scene.report(&theirs).await;
+        scene.app.advance(3600).await;
         let now = scene.app.now();
         let end =
             json!({"status": "COMPLETED", "kwh": 5, "end_date_time": now, "last_updated": now});
@@ -980,6 +987,7 @@ mod billing {
                 fleet["total_energy_consumed_kwh"].as_f64(),
             )
         };
+        scene.app.advance(3600).await;
         scene.complete(&theirs).await;
         assert_eq!(totals().await, (Some(1), Some(20.0)));
         let invalid =
@@ -992,6 +1000,490 @@ mod billing {
         assert_eq!(scene.status(&session).await, is("completed"));
         assert_eq!(totals().await, (Some(1), Some(20.0)));
         assert_eq!(scene.invoice().await.1, [energy(968)]);
+    }
+}
+
+mod review {
+    use super::*;
+
+    /// A CDR with this energy in kWh and this amount with tax.
+    fn costing(scene: &Scene, theirs: &Value, kwh: f64, gross: f64) -> Value {
+        let cost =
+            json!({"total_energy": kwh, "total_cost": {"excl_vat": gross, "incl_vat": gross}});
+        scene.cdr(theirs, cost)
+    }
+
+    /// Has the last session, which has lasted an hour, be billed at 9,999,999 EUR for 10 kWh.
+    async fn bill_millions(scene: &Scene, theirs: &Value) {
+        let cdr = costing(scene, theirs, 10.0, 9_999_999.0);
+        scene.bill(&cdr).await;
+    }
+
+    /// A session whose price is under review.
+    async fn opened(scene: &Scene) -> (Value, Value) {
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        bill_millions(scene, &theirs).await;
+        let review = scene.shown(&session).await["review"].clone();
+        assert_eq!(review["network"], 999_999_900, "{review}");
+        (session, theirs)
+    }
+
+    async fn decide(scene: &Scene, session: &Value, body: Value) -> TestResponse {
+        let id = session["id"].as_str().expect("an id");
+        let path = format!("{PATH}/{id}/review");
+        let answer = scene.app.alice.post(&path, body).await;
+        scene.app.drain().await;
+        answer
+    }
+
+    /// Decides as an operator.
+    async fn operate(scene: &Scene, session: &Value, decision: &str) -> Result<Value, String> {
+        let account = scene.app.alice.tenant().account;
+        let action = json!({"action": "decide_review", "account": account, "session": session["id"],
+            "decision": decision});
+        let decided = manage(&scene.app, action).await;
+        scene.app.drain().await;
+        decided
+    }
+
+    fn accept() -> Value {
+        json!({"decision": "accept"})
+    }
+
+    async fn events_of(scene: &Scene, kind: &str) -> usize {
+        let events = scene.events().await;
+        events.iter().filter(|one| *one == kind).count()
+    }
+
+    #[tokio::test]
+    async fn ten_million_for_ten_kwh_are_not_billed() {
+        let scene = Scene::new().await;
+        let method = scene.app.payment_method("tok_success", json!({})).await;
+        let session = scene.start_with(json!({"payment_method": method})).await;
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        scene.app.advance(3600).await;
+        bill_millions(&scene, &theirs).await;
+        let shown = scene.shown(&session).await;
+        let review = json!({"disputed": null, "network": 999_999_900, "note": null, "opened": shown["updated"],
+            "ours": 484, "reason": "price"});
+        assert_eq!(shown["review"], review);
+        // For the time being it costs what the tariff says.
+        assert_eq!(
+            (
+                &shown["status"],
+                &shown["amount_due"],
+                &shown["cost_source"]
+            ),
+            (&json!("completed"), &json!(484), &json!("tariff"))
+        );
+        assert_eq!(scene.invoice().await.1, []);
+        assert!(scene.app.transactions(&scene.app.alice).await.is_empty());
+        // A report changes nothing any more.
+        scene.complete(&theirs).await;
+        let later = scene.shown(&session).await;
+        assert_eq!(later, with(shown, json!({"updated": later["updated"]})));
+        // The event is sent again after 14 days, once.
+        assert_eq!(events_of(&scene, "review_opened").await, 1);
+        for (days, sent) in [(13, 1), (1, 2), (14, 2)] {
+            scene.app.advance(days * 86_400).await;
+            assert_eq!(events_of(&scene, "review_opened").await, sent);
+        }
+        assert_eq!(scene.shown(&session).await["review"], review);
+        assert_eq!(scene.invoice().await.1, []);
+    }
+
+    #[tokio::test]
+    async fn ten_thousand_for_one_wh_with_an_unseen_card_are_not_billed() {
+        let scene = Scene::new().await;
+        cards::card(&scene, json!({})).await;
+        let theirs = cards::tapped(&scene);
+        scene.app.advance(3600).await;
+        scene.bill(&costing(&scene, &theirs, 0.001, 10_000.0)).await;
+        assert_eq!(scene.invoice().await.1, []);
+        let session = cards::sessions(&scene).await.remove(0);
+        let review = &session["review"];
+        assert_eq!(
+            (&review["network"], &review["ours"], &review["reason"]),
+            (&json!(1_000_000), &json!(0), &json!("price"))
+        );
+        decide(&scene, &session, accept()).await.expect(200);
+        assert_eq!(scene.invoice().await.1, [energy(1_000_000)]);
+    }
+
+    #[tokio::test]
+    async fn more_energy_than_the_charging_point_delivers_is_not_billed() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        // 22 kWh and a tenth are possible. A start that is long ago makes no more of them possible.
+        let long_ago = json!({"start_date_time": scene.app.now().plus(days(-9))});
+        let cdr = costing(&scene, &with(theirs, long_ago), 40.0, 19.36);
+        scene.bill(&cdr).await;
+        let shown = scene.shown(&session).await;
+        let review = &shown["review"];
+        assert_eq!(
+            (&review["network"], &review["reason"]),
+            (&json!(1936), &json!("energy"))
+        );
+        let ours = review["ours"].as_i64().expect("an amount");
+        assert_eq!(shown["energy_consumed"], 40_000);
+        operate(&scene, &session, "use_ours")
+            .await
+            .expect("decided");
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (&shown["amount_due"], &shown["review"]),
+            (&json!(ours), &Value::Null)
+        );
+        let wh = shown["energy_consumed"].as_i64().expect("energy");
+        // 22 kW for an hour and a quarter, because the network's clock may be off, and for as long as the test takes.
+        assert!((27_500..=29_000).contains(&wh), "{wh}");
+        assert_eq!(ours, (wh * 484 + 5_000) / 10_000);
+        assert_eq!(scene.invoice().await.1, [energy(ours)]);
+    }
+
+    #[tokio::test]
+    async fn an_accepted_price_is_charged_or_invoiced_once() {
+        for is_paid in [true, false] {
+            let scene = Scene::new().await;
+            let method = scene.app.payment_method("tok_success", json!({})).await;
+            let change = match is_paid {
+                true => json!({"payment_method": method}),
+                false => json!({}),
+            };
+            let session = scene.start_with(change).await;
+            let theirs = scene.session(json!({}));
+            scene.report(&theirs).await;
+            scene.app.advance(3600).await;
+            scene.bill(&costing(&scene, &theirs, 10.0, 25.0)).await;
+            let decided = decide(&scene, &session, accept()).await.expect(200).body;
+            assert_eq!(
+                (&decided["review"], &decided["cost_source"]),
+                (&Value::Null, &json!("cdr"))
+            );
+            let again = decide(&scene, &session, accept()).await;
+            let code = Some("charging_session_state_conflict");
+            assert_eq!(again.error(), (409, "invalid_request_error", code, None));
+            let (invoice, lines) = scene.invoice().await;
+            assert_eq!(lines, [energy(2500)]);
+            let due = if is_paid { 0 } else { 2500 };
+            assert_eq!(invoice["amount_due"], due);
+            let transactions = scene.app.transactions(&scene.app.alice).await;
+            assert_eq!(transactions.len(), usize::from(is_paid));
+            assert_eq!(scene.invoice().await.1, []);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_price_decided_after_any_time_is_on_one_invoice() {
+        let decisions = [("accept", 2500), ("use_ours", 484)];
+        for (after, (decision, gross)) in [0, 5, 6, 7, 40]
+            .into_iter()
+            .zip(decisions.into_iter().cycle())
+        {
+            let scene = Scene::new().await;
+            let (session, theirs) = scene.active().await;
+            scene.app.advance(3600).await;
+            scene.bill(&costing(&scene, &theirs, 10.0, 25.0)).await;
+            scene.app.advance(after * 86_400).await;
+            assert_eq!(scene.invoice().await.1, []);
+            operate(&scene, &session, decision).await.expect("decided");
+            scene.app.advance(1).await;
+            // As the invoices of fleets do it: each period looks for itself.
+            let now = scene.app.now();
+            let body = json!({"period_start": now.plus(minutes(-60)), "period_end": now, "currency": "eur"});
+            let invoice = scene.app.alice.post("/v1/invoices", body).await.expect(200);
+            assert_eq!(invoice.body["amount_due"], gross, "after {after} days");
+            // What is billed by an adjustment costs nothing by itself.
+            let mut others = scene.invoice().await.1.into_iter();
+            assert!(others.all(|line| line == energy(0)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_disputed_price_waits_for_an_operator() {
+        let scene = Scene::new().await;
+        let (session, theirs) = opened(&scene).await;
+        let dispute = json!({"decision": "dispute", "note": "The display said 4.84."});
+        let disputed = decide(&scene, &session, dispute).await.expect(200).body;
+        assert_eq!(disputed["review"]["note"], "The display said 4.84.");
+        assert_eq!(disputed["review"]["disputed"], disputed["updated"]);
+        assert_eq!(scene.invoice().await.1, []);
+        // What was said stays when something else is disputed again.
+        let again = decide(&scene, &session, json!({"decision": "dispute"})).await;
+        assert_eq!(again.body["review"], disputed["review"]);
+        let decided = operate(&scene, &session, "use_ours")
+            .await
+            .expect("decided");
+        assert_eq!(
+            (
+                &decided["amount_due"],
+                &decided["review"],
+                &decided["cost_source"]
+            ),
+            (&json!(484), &Value::Null, &json!("tariff"))
+        );
+        let refused = operate(&scene, &session, "accept").await;
+        assert!(refused.is_err_and(|why| why.contains("under review")));
+        assert_eq!(scene.invoice().await.1, [energy(484)]);
+        // The same total is not reviewed again, and another one is.
+        let older = json!({"id": "C0", "last_updated": scene.app.now().plus(days(-1))});
+        let older = with(costing(&scene, &theirs, 10.0, 4.84), older);
+        scene.bill(&older).await;
+        assert_eq!(scene.shown(&session).await["review"], Value::Null);
+        let newer = with(costing(&scene, &theirs, 10.0, 9_999.0), json!({"id": "C2"}));
+        scene.bill(&newer).await;
+        let review = scene.shown(&session).await["review"].clone();
+        assert_eq!(
+            (&review["network"], &review["note"]),
+            (&json!(999_900), &Value::Null)
+        );
+        assert_eq!(scene.invoice().await.1, []);
+    }
+
+    #[tokio::test]
+    async fn a_corrected_cdr_or_a_credit_closes_the_review() {
+        for is_credit in [true, false] {
+            let scene = Scene::new().await;
+            let (session, theirs) = opened(&scene).await;
+            scene.app.advance(60).await;
+            let change = match is_credit {
+                true => {
+                    json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1", "total_energy": 0,
+                    "total_cost": {"excl_vat": -9_999_994.16, "incl_vat": -9_999_994.16}})
+                }
+                false => {
+                    json!({"id": "C2", "total_energy": 10, "total_cost": {"excl_vat": 4.0, "incl_vat": 4.84}})
+                }
+            };
+            scene.bill(&scene.cdr(&theirs, change)).await;
+            let shown = scene.shown(&session).await;
+            assert_eq!(
+                (
+                    &shown["review"],
+                    &shown["amount_due"],
+                    &shown["energy_consumed"]
+                ),
+                (&Value::Null, &json!(484), &json!(10_000))
+            );
+            assert_eq!(scene.invoice().await.1, [energy(484)]);
+            assert_eq!(decide(&scene, &session, accept()).await.status, 409);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_adjustment_beyond_reason_waits_for_a_decision() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.billed().await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        scene.app.advance(60).await;
+        let dear = json!({"id": "C2", "total_cost": {"excl_vat": 80.0, "incl_vat": 96.8}});
+        scene.bill(&scene.cdr(&theirs, dear)).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (&shown["review"]["network"], &shown["review"]["ours"]),
+            (&json!(9680), &json!(968))
+        );
+        // What was billed before stays as it was.
+        assert_eq!(
+            (&shown["amount_due"], &shown["cost_source"]),
+            (&json!(968), &json!("cdr"))
+        );
+        assert_eq!(scene.invoice().await.1, []);
+        scene.app.advance(14 * 86_400).await;
+        assert_eq!(events_of(&scene, "review_opened").await, 2);
+        decide(&scene, &session, accept()).await.expect(200);
+        let (invoice, lines) = scene.invoice().await;
+        assert_eq!(lines, [adjustment(9680 - 968)]);
+        let described = invoice["line_items"][0]["description"].as_str();
+        assert!(
+            described.is_some_and(|text| text.contains("CDR C2")),
+            "{invoice}"
+        );
+        // Less than what was billed needs no review, however dear it is.
+        scene.app.advance(60).await;
+        let less = json!({"id": "C3", "total_cost": {"excl_vat": 79.0, "incl_vat": 95.8}});
+        scene.bill(&scene.cdr(&theirs, less)).await;
+        assert_eq!(scene.shown(&session).await["review"], Value::Null);
+    }
+
+    #[tokio::test]
+    async fn a_last_report_beyond_reason_is_not_billed_without_a_cdr() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        let now = scene.app.now();
+        let end = json!({"status": "COMPLETED", "kwh": 10, "end_date_time": now, "last_updated": now,
+            "total_cost": {"excl_vat": 5_000, "incl_vat": 6_050}});
+        scene.report(&with(theirs, end)).await;
+        assert_eq!(scene.shown(&session).await["review"], Value::Null);
+        scene.app.advance(3 * 86_400).await;
+        let review = scene.shown(&session).await["review"].clone();
+        assert_eq!(
+            (&review["network"], &review["ours"]),
+            (&json!(605_000), &json!(484))
+        );
+        assert_eq!(scene.invoice().await.1, []);
+        decide(&scene, &session, accept()).await.expect(200);
+        assert_eq!(
+            scene.shown(&session).await["cost_source"],
+            "network_session"
+        );
+        assert_eq!(scene.invoice().await.1, [energy(605_000)]);
+    }
+}
+
+mod end_stalled {
+    use super::*;
+
+    async fn end(scene: &Scene, session: &Value) -> TestResponse {
+        let path = format!("{PATH}/{}/end", session["id"].as_str().expect("an id"));
+        let answer = scene.app.alice.post(&path, json!({})).await;
+        scene.app.drain().await;
+        answer
+    }
+
+    fn refusal() -> (
+        u16,
+        &'static str,
+        Option<&'static str>,
+        Option<&'static str>,
+    ) {
+        let code = Some("charging_session_state_conflict");
+        (409, "invalid_request_error", code, None)
+    }
+
+    /// A session that the network has not reported on since its driver has stopped it.
+    async fn stalled(scene: &Scene) -> (Value, Value) {
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        scene.stop(&session).await.expect(200);
+        assert_eq!(end(scene, &session).await.error(), refusal());
+        scene.app.advance(86_400 - 60).await;
+        assert_eq!(scene.shown(&session).await["stalled_at"], Value::Null);
+        // A message may arrive a moment after it is due.
+        scene.app.advance(120).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(shown["status"], "active");
+        assert_eq!(shown["stalled_at"], shown["updated"]);
+        (session, theirs)
+    }
+
+    #[tokio::test]
+    async fn a_session_that_its_network_loses_can_be_ended() {
+        let scene = Scene::new().await;
+        let (session, theirs) = stalled(&scene).await;
+        scene.app.advance(86_400).await;
+        assert_eq!(scene.events().await, ["stalled", "started"]);
+        let taken = scene.app.alice.post(PATH, scene.body(json!({}))).await;
+        assert_eq!(taken.status, 409);
+        let ended = end(&scene, &session).await.expect(200).body;
+        assert_eq!(
+            (&ended["status"], &ended["stalled_at"]),
+            (&json!("completed"), &Value::Null)
+        );
+        assert_eq!(end(&scene, &session).await.error(), refusal());
+        assert_eq!(scene.events().await, ["completed", "stalled", "started"]);
+        let next = scene.start().await;
+        assert_eq!(next["status"], "pending");
+        // It is billed once, by its CDR.
+        assert_eq!(scene.invoice().await.1, []);
+        let cdr = scene.cdr(&theirs, json!({}));
+        scene.bill(&cdr).await;
+        scene.bill(&cdr).await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+        assert_eq!(scene.status(&next).await, is("pending"));
+    }
+
+    #[tokio::test]
+    async fn an_ended_session_without_a_cdr_costs_what_was_reported_last() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        let more = json!({"kwh": 5, "last_updated": scene.app.now()});
+        scene.report(&with(theirs, more)).await;
+        // After a day its end is asked for, and after another one it is stalled.
+        scene.app.advance(2 * 86_400 + 60).await;
+        end(&scene, &session).await.expect(200);
+        assert_eq!(scene.invoice().await.1, []);
+        scene.app.advance(3 * 86_400).await;
+        assert_eq!(scene.invoice().await.1, [energy(242)]);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_goes_on_after_its_end_is_stopped_and_locks_nobody() {
+        let scene = Scene::new().await;
+        let (session, theirs) = stalled(&scene).await;
+        end(&scene, &session).await.expect(200);
+        let stops = scene.commands("STOP_SESSION").len();
+        let next = scene.start().await;
+        let goes_on = |scene: &Scene, kwh: i64| {
+            let change = json!({"kwh": kwh, "last_updated": scene.app.now()});
+            with(theirs.clone(), change)
+        };
+        scene.report(&goes_on(&scene, 7)).await;
+        assert_eq!(scene.commands("STOP_SESSION").len(), stops + 1);
+        let stop = scene.commands("STOP_SESSION").pop().expect("a command");
+        assert_eq!(stop.body["session_id"], "S1");
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (&shown["status"], &shown["energy_consumed"]),
+            (&json!("completed"), &json!(7_000))
+        );
+        assert_eq!(scene.status(&next).await, is("pending"));
+        // The end that the network reports is final: a report that it goes on is wrong.
+        scene.app.advance(60).await;
+        scene.complete(&goes_on(&scene, 8)).await;
+        let stops = scene.commands("STOP_SESSION").len();
+        scene.app.advance(60).await;
+        scene.report(&goes_on(&scene, 90)).await;
+        assert_eq!(scene.shown(&session).await["energy_consumed"], 20_000);
+        assert_eq!(scene.commands("STOP_SESSION").len(), stops);
+        scene.app.advance(3 * 86_400).await;
+        assert_eq!(scene.invoice().await.1, [energy(968)]);
+    }
+
+    #[tokio::test]
+    async fn a_stalled_session_that_is_reported_again_is_stopped_again() {
+        let scene = Scene::new().await;
+        let (session, theirs) = stalled(&scene).await;
+        let stops = scene.commands("STOP_SESSION").len();
+        // Nothing is new in the last report.
+        scene.report(&theirs).await;
+        assert_ne!(scene.shown(&session).await["stalled_at"], Value::Null);
+        assert_eq!(scene.commands("STOP_SESSION").len(), stops);
+        let change = json!({"kwh": 9, "last_updated": scene.app.now()});
+        scene.report(&with(theirs.clone(), change)).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (&shown["status"], &shown["stalled_at"]),
+            (&json!("active"), &Value::Null)
+        );
+        assert_eq!(scene.commands("STOP_SESSION").len(), stops + 1);
+        assert_eq!(end(&scene, &session).await.error(), refusal());
+        scene.app.advance(86_400 + 60).await;
+        assert_ne!(scene.shown(&session).await["stalled_at"], Value::Null);
+        // What it reports of its end is what counts.
+        scene.complete(&theirs).await;
+        let shown = scene.shown(&session).await;
+        assert_eq!(
+            (&shown["status"], &shown["stalled_at"]),
+            (&json!("completed"), &Value::Null)
+        );
+        let wanted = ["completed", "stalled", "stalled", "started", "updated"];
+        assert_eq!(scene.events().await, wanted);
+    }
+
+    #[tokio::test]
+    async fn a_simulated_session_is_never_stalled() {
+        let scene = Scene::new().await;
+        let depot = scene.app.station(json!({})).await;
+        let body = scene.app.session(&scene.crew, &depot);
+        let session = scene.app.alice.post(PATH, body).await.expect(200).body;
+        assert_eq!(end(&scene, &session).await.error(), refusal());
+        assert_eq!(scene.shown(&session).await["status"], "active");
     }
 }
 
@@ -1065,7 +1557,7 @@ mod cards {
     const UID: &str = "04A1B2C3D4";
 
     /// A card of the driver.
-    async fn card(scene: &Scene, change: Value) {
+    pub async fn card(scene: &Scene, change: Value) {
         let body = with(json!({"uid": UID, "driver": scene.crew.driver}), change);
         let made = scene.app.alice.post("/v1/charge_cards", body).await;
         made.expect(200);
@@ -1073,7 +1565,7 @@ mod cards {
     }
 
     /// An OCPI session that begins now because the card was held to the reader of the EVSE.
-    fn tapped(scene: &Scene) -> Value {
+    pub fn tapped(scene: &Scene) -> Value {
         let now = Scene::text(scene.app.now());
         with(
             fixture("session"),
@@ -1092,7 +1584,7 @@ mod cards {
     }
 
     /// The sessions of the driver.
-    async fn sessions(scene: &Scene) -> Vec<Value> {
+    pub async fn sessions(scene: &Scene) -> Vec<Value> {
         let path = format!("{PATH}?driver={}", scene.crew.driver);
         let list = scene.app.alice.get(&path).await.expect(200).body;
         list["data"].as_array().expect("sessions").clone()

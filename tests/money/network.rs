@@ -5,8 +5,11 @@
 //! too late to count, end before they began, or never end. CDRs come before their sessions, without one, days later, twice, with absurd,
 //! negative or no amounts; they are corrected and credited, before and after, by too much, or in another currency.
 //!
-//! It keeps every report and CDR that counts, so that in the end it can say what each session costs: what `infra/networks.md` says, and
-//! nothing else.
+//! What is beyond reason is reviewed: the tenant accepts or disputes it, an operator accepts it or has our own price billed, or nobody
+//! decides. Sessions that it loses are ended by the tenant, and may go on.
+//!
+//! It keeps every report, CDR and decision that counts, so that in the end it can say what each session costs: what `infra/networks.md`
+//! says, and nothing else.
 
 use std::collections::BTreeMap;
 
@@ -70,9 +73,23 @@ struct Charge {
     reports: Vec<Report>,
     /// Every CDR, whether it can be used or not.
     cdrs: Vec<Cdr>,
+    /// What was decided about its price.
+    decisions: Vec<Decision>,
+    /// When the tenant ended the session, because the network had lost it.
+    ended: Option<Timestamp>,
 }
 
+/// What was decided in a review.
+struct Decision {
+    is_ours: bool,
+    /// What was under review, in minor units.
+    network: i64,
+    ours: i64,
+}
+
+#[derive(Clone, Copy)]
 struct Report {
+    sent: Timestamp,
     is_completed: bool,
     wh: i64,
     /// Minor units.
@@ -205,13 +222,20 @@ impl Network {
         stage.post("/v1/charging_sessions", body).await;
     }
 
-    /// Whether there is something that it will still do.
-    pub fn is_busy(&self) -> bool {
-        !self.agenda.is_empty()
+    /// Whether there is something that it will still do, or a session that was ended still waits for its CDR.
+    pub fn is_busy(&self, now: Timestamp) -> bool {
+        let waits = |one: &Charge| one.ended.is_some_and(|ended| now < ended.plus(PATIENCE));
+        !self.agenda.is_empty() || self.charges.iter().any(waits)
     }
 
-    /// Looks at new commands, and does what is due.
-    pub async fn act(&mut self, stage: &Stage) {
+    /// Looks at new commands, and does what is due. Those whose sessions are lost or under review may do something about it.
+    pub async fn act(&mut self, stage: &mut Stage) {
+        if stage.dice.percent(25) {
+            Box::pin(self.decide(stage)).await;
+        }
+        if stage.dice.percent(25) {
+            Box::pin(self.end_lost(stage)).await;
+        }
         self.prepare_reactions(&stage.dice);
         let starts = self.commands("START_SESSION", self.starts);
         self.starts += starts.len();
@@ -233,6 +257,73 @@ impl Network {
             let (_, place, act) = self.agenda.remove(next);
             self.perform(stage, place, act).await;
         }
+    }
+
+    /// One of the sessions at the station with a member that is not null.
+    async fn any_with(&self, stage: &Stage, member: &str) -> Option<(usize, Value)> {
+        let path = format!(
+            "/v1/charging_sessions?charging_station={}&limit=100",
+            self.station
+        );
+        let found = stage.get(&path).await;
+        let found = found["data"].as_array().expect("a list").iter();
+        let found: Vec<Value> = found
+            .filter(|one| !one[member].is_null())
+            .cloned()
+            .collect();
+        let session = stage.one_of(&found)?;
+        let is_its = |one: &Charge| session["id"] == json!(one.session);
+        let place = self.charges.iter().position(is_its);
+        Some((place.expect("a session that was asked for"), session))
+    }
+
+    /// Decides about a price that is under review.
+    async fn decide(&mut self, stage: &mut Stage) {
+        let Some((place, session)) = self.any_with(stage, "review").await else {
+            return;
+        };
+        let id = &session["id"];
+        let path = format!(
+            "/v1/charging_sessions/{}/review",
+            id.as_str().expect("an id")
+        );
+        let choice = stage.dice.below(5);
+        match choice {
+            0 | 1 => {
+                let decision = ["accept", "dispute"][choice as usize];
+                let body = json!({"decision": decision, "note": "It is too much."});
+                let (status, decided) = stage.post(&path, body).await;
+                assert_eq!(status, 200, "seed {}: {decided}", stage.seed);
+            }
+            _ => {
+                let decision = if choice == 2 { "accept" } else { "use_ours" };
+                let action = json!({"action": "decide_review", "mode": "test", "account": stage.tenant.account,
+                    "session": id, "decision": decision});
+                stage
+                    .operate(&action, "No price of the session is under review.")
+                    .await;
+            }
+        }
+        if choice != 1 {
+            let review = &session["review"];
+            self.charges[place].decisions.push(Decision {
+                is_ours: choice > 2,
+                network: super::amount(review, "network"),
+                ours: super::amount(review, "ours"),
+            });
+        }
+    }
+
+    /// Ends a session that was lost.
+    async fn end_lost(&mut self, stage: &mut Stage) {
+        let Some((place, session)) = self.any_with(stage, "stalled_at").await else {
+            return;
+        };
+        let id = session["id"].as_str().expect("an id");
+        let path = format!("/v1/charging_sessions/{id}/end");
+        let (status, ended) = stage.post(&path, json!({})).await;
+        assert_eq!(status, 200, "seed {}: {ended}", stage.seed);
+        self.charges[place].ended = Some(stage.app.now());
     }
 
     fn commands(&self, name: &str, from: usize) -> Vec<Received> {
@@ -342,6 +433,8 @@ impl Network {
             is_over: false,
             reports: Vec::new(),
             cdrs: Vec::new(),
+            decisions: Vec::new(),
+            ended: None,
         });
     }
 
@@ -509,6 +602,7 @@ impl Network {
                 "evse_uid": command["evse_uid"], "connector_id": command["connector_id"], "last_updated": now}),
         );
         let report = Report {
+            sent: now,
             is_completed: status == "COMPLETED",
             wh,
             gross,
@@ -678,12 +772,37 @@ impl Network {
             assert!(of_session.iter().all(|one| one.currency == currency));
             let status = session["status"].as_str().expect("a status");
             let billed = charge.and_then(|one| one.billed(currency));
-            let reported = charge.and_then(|one| one.reported(self.currencies[0]));
+            let reported = charge.map_or_else(Vec::new, |one| one.reported(self.currencies[0]));
             let source = session["cost_source"].as_str().unwrap_or("none");
-            let what = match (billed, reported) {
+            let review = &session["review"];
+            if let Some(charge) = charge {
+                let is_accepted = charge.decisions.iter().any(|one| !one.is_ours);
+                let most = charge.most(currency, currency == self.currencies[0]);
+                assert!(is_accepted || own + adjusted <= most, "{}", report());
+                if charge.ended.is_some() {
+                    *happened.entry("ended by hand").or_default() += 1;
+                }
+            }
+            // What the network wants in all; nothing if it has not said.
+            let wanted = match billed {
+                Some(total) => vec![total],
+                None => reported.iter().map(|(total, _)| *total).collect(),
+            };
+            let ours = charge.and_then(Charge::overruled);
+            let ours = ours.filter(|one| wanted.contains(&one.network));
+            let what = match (billed, reported.as_slice()) {
+                _ if !review.is_null() => {
+                    let network = super::amount(review, "network");
+                    assert!(wanted.contains(&network), "{}", report());
+                    assert!(own + adjusted <= network, "{}", report());
+                    assert_eq!(status, "completed", "{}", report());
+                    "under review"
+                }
+                _ if ours.is_some_and(|one| own + adjusted == one.ours) => "overruled",
                 // It was billed nothing before it began.
                 (Some(0), _) if status == "active" => "without end",
                 (Some(total), _) => {
+                    assert!(ours.is_none(), "{}", report());
                     assert_eq!(own + adjusted, total, "by CDR: {}", report());
                     assert!(total == 0 || status == "completed", "{}", report());
                     match of_session.is_empty() {
@@ -691,19 +810,21 @@ impl Network {
                         false => "adjusted",
                     }
                 }
-                (None, Some((total, in_currency))) => {
-                    assert_eq!(own + adjusted, total, "by report: {}", report());
+                (None, [_, ..]) => {
+                    let total = own + adjusted;
+                    let mut all = reported.iter();
+                    let is_it = all.any(|one| one.0 == total && (total == 0 || one.1 == currency));
+                    assert!(is_it, "by report: {}", report());
                     assert!(total == 0 || status == "completed", "{}", report());
-                    assert!(total == 0 || currency == in_currency, "{}", report());
                     assert_ne!(source, "cdr", "{}", report());
                     "billed by report"
                 }
-                (None, None) if status == "active" => {
+                (None, []) if status == "active" => {
                     let begun = charge.is_some_and(|one| !one.reports.is_empty());
                     assert!(begun && adjusted == 0, "{}", report());
                     "without end"
                 }
-                (None, None) => {
+                (None, []) => {
                     assert_eq!((own, adjusted), (0, 0), "{}", report());
                     assert!(["failed", "cancelled"].contains(&status), "{}", report());
                     "without price"
@@ -713,6 +834,12 @@ impl Network {
             let Some(charge) = charge else {
                 continue;
             };
+            if !charge.decisions.is_empty() {
+                *happened.entry("decided").or_default() += 1;
+            }
+            if !review.is_null() || !charge.decisions.is_empty() {
+                continue;
+            }
             // A CDR in another currency counts for nothing after the session was billed, and only then.
             let ended = session["session_ended"].as_str().map(Timestamp::parse);
             if let (Some(Ok(ended)), true) = (ended, source != "cdr" && status == "completed") {
@@ -770,25 +897,56 @@ impl Charge {
         Some((sum - back).max(0))
     }
 
-    /// What the last report says a completed session costs; without a price, what the tariff says.
-    fn reported(&self, of_tariff: Currency) -> Option<(i64, Currency)> {
-        let last = self.reports.last().filter(|last| last.is_completed)?;
-        Some(match last.gross {
-            Some(gross) => (gross.max(0), last.currency),
-            None => (by_tariff(last.wh), of_tariff),
-        })
+    /// What the last report says a completed session costs; without a price, what the tariff says. For a session that the tenant has
+    /// ended it is the last report that came in time.
+    fn reported(&self, of_tariff: Currency) -> Vec<(i64, Currency)> {
+        let counting = self.reports.iter().enumerate().filter(|(place, one)| {
+            let is_last = place + 1 == self.reports.len();
+            let is_last_before = |ended| {
+                let next = self.reports.get(place + 1);
+                one.sent >= ended || next.is_none_or(|next| next.sent >= ended)
+            };
+            self.ended
+                .map_or(is_last && one.is_completed, is_last_before)
+        });
+        let price = |one: &Report| match one.gross {
+            Some(gross) => (gross.max(0), one.currency),
+            None => (by_tariff(one.wh), of_tariff),
+        };
+        counting.map(|(_, one)| price(one)).collect()
+    }
+
+    /// The last decision that our own price is billed.
+    fn overruled(&self) -> Option<&Decision> {
+        self.decisions.iter().rfind(|one| one.is_ours)
+    }
+
+    /// The most that may be billed in a currency without anybody's consent.
+    fn most(&self, currency: Currency, is_of_tariff: bool) -> i64 {
+        let unit = 10i64.pow(currency.exponent().max(2).into());
+        let bills = self.cdrs.iter().map(|one| one.wh);
+        let energies = bills.chain(self.reports.iter().map(|one| one.wh));
+        let most = energies.map(|wh| {
+            let ours = match is_of_tariff {
+                true => by_tariff(wh),
+                false => (wh * unit + 500) / 1000,
+            };
+            (ours + 10 * unit).max(ours * 3 / 2)
+        });
+        most.max().unwrap_or(0)
     }
 
     /// What it has reported and billed, for a message.
     fn report(&self) -> String {
         let reports = self.reports.iter().map(|one| {
             let Report {
+                sent,
                 is_completed,
                 wh,
                 gross,
                 currency,
             } = one;
-            format!("report: completed {is_completed}, {wh} Wh, {gross:?} {currency:?}\n")
+            format!("report at {sent}: completed {is_completed}, {wh} Wh, {gross:?} {currency:?}\n")
         });
         let cdrs = self.cdrs.iter().map(|one| {
             let Cdr {
@@ -807,6 +965,15 @@ impl Charge {
                 one.body["last_updated"]
             )
         });
-        reports.chain(cdrs).collect()
+        let decisions = self.decisions.iter().map(|one| {
+            let Decision {
+                is_ours,
+                network,
+                ours,
+            } = one;
+            format!("decision: {network} or {ours}, ours {is_ours}\n")
+        });
+        let ended = self.ended.map(|ended| format!("ended at {ended}\n"));
+        reports.chain(cdrs).chain(decisions).chain(ended).collect()
     }
 }

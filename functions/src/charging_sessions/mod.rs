@@ -2,10 +2,12 @@
 
 pub mod create;
 mod end;
+pub mod end_stalled;
 pub mod list;
 pub mod operate;
 pub mod received;
 pub mod retrieve;
+pub mod review;
 pub mod settle;
 mod start;
 pub mod stop;

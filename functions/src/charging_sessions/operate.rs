@@ -7,7 +7,7 @@
 use shared::charging::calendar::CalendarOwner;
 use shared::charging::session::{CdrOutcome, HOLD};
 use shared::models::adjustment::Adjustment;
-use shared::models::charging_session::network::{LONGEST, START_PATIENCE};
+use shared::models::charging_session::network::{LONGEST, START_PATIENCE, newest_bill};
 use shared::models::charging_session::{
     ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
 };
@@ -42,13 +42,13 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
         return Ok(());
     };
-    let due = row.internal.next_action_at;
+    let due = row.internal.next_due();
     let is_due = due.is_some_and(|due| due <= origin.now);
     let Some(network) = row.internal.network.clone().filter(|_| is_due) else {
         return Ok(());
     };
     let before = row.clone();
-    let mut adjustment = None;
+    let mut outcome = CdrOutcome::Noted;
     if network
         .stop
         .and_then(|stop| stop.next)
@@ -63,19 +63,56 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
             if lasts >= LONGEST && row.ask_stop(origin.now) {
                 return send_stop(app, &origin, row, &network).await;
             }
+            row.stall(origin.now);
         }
         SessionStatus::Completed => {
-            if let CdrOutcome::Adjusted(more) = row.close_without_cdr(origin.now) {
-                adjustment = Adjustment::of_session(&row, more, None, origin.now);
-            }
+            row.repeat_review(origin.now);
+            outcome = row.close_without_cdr(&app.settings.plausibility, origin.now);
         }
         SessionStatus::Cancelled | SessionStatus::Failed => row.plan(origin.now),
     }
-    let mut tx = change(app, &origin, &before, &mut row).await?;
-    if let Some(adjustment) = &mut adjustment {
-        tx.create(adjustment)?;
-    }
+    let tx = change_price(app, &origin, &before, &mut row, outcome, None).await?;
     tx.commit_without_response().await
+}
+
+/// The writes of a session whose price was changed or decided about, by a CDR or without one.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn change_price<'a>(
+    app: &'a App,
+    origin: &'a Origin,
+    before: &Stored<ChargingSession>,
+    row: &mut Stored<ChargingSession>,
+    outcome: CdrOutcome,
+    cdr: Option<&str>,
+) -> Result<UnitOfWork<'a>, Error> {
+    let adjustment = match outcome {
+        CdrOutcome::Adjusted(more) => Adjustment::of_session(row, more, cdr, origin.now),
+        _ => None,
+    };
+    let mut tx = change(app, origin, before, row).await?;
+    if let Some(mut adjustment) = adjustment {
+        tx.create(&mut adjustment)?;
+    }
+    Ok(tx)
+}
+
+/// The writes of a session about whose price somebody has decided.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn decided<'a>(
+    app: &'a App,
+    origin: &'a Origin,
+    before: &Stored<ChargingSession>,
+    row: &mut Stored<ChargingSession>,
+    outcome: CdrOutcome,
+) -> Result<UnitOfWork<'a>, Error> {
+    let network = before.internal.network.as_deref();
+    let bill = network.and_then(|one| newest_bill(&one.cdrs, before.object.currency));
+    let cdr = bill.map(|bill| bill.id.as_str());
+    change_price(app, origin, before, row, outcome, cdr).await
 }
 
 /// Has the network start a session, once; or gives it up at its deadline.

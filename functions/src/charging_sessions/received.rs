@@ -9,7 +9,6 @@
 //! to begin again.
 
 use shared::charging::session::{CardSession, CdrOutcome};
-use shared::models::adjustment::Adjustment;
 use shared::models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector};
@@ -26,7 +25,7 @@ use shared::store::networks::{Matched, ReceivedObject};
 use shared::time::{SignedDuration, minutes};
 use shared::{App, Error, Id, Kind, Timestamp};
 
-use super::operate::change;
+use super::operate::change_price;
 use crate::charge_cards::tap;
 use crate::networks::tokens::{self, Holder};
 use crate::references;
@@ -300,23 +299,19 @@ async fn apply(
     };
     let origin = Origin::background(tenant.clone(), now);
     let before = row.clone();
-    let mut adjustment = None;
+    let mut cdr = None;
+    let mut outcome = CdrOutcome::Noted;
     let changed = match said {
         Said::Session(report) => {
             let elsewhere = charges_elsewhere(app, &origin, &row).await?;
             row.take_report(report, elsewhere, now)
         }
         Said::Cdr(report) => {
-            let outcome = row.take_cdr(report, now);
-            match outcome {
-                CdrOutcome::OtherCurrency => {
-                    let why = "it bills in another currency than the session was billed in";
-                    return unusable(app, object, why);
-                }
-                CdrOutcome::Adjusted(more) => {
-                    adjustment = Adjustment::of_session(&row, more, Some(&report.billed.id), now);
-                }
-                CdrOutcome::Priced | CdrOutcome::Noted | CdrOutcome::Known => {}
+            cdr = Some(report.billed.id.as_str());
+            outcome = row.take_cdr(report, &app.settings.plausibility, now);
+            if outcome == CdrOutcome::OtherCurrency {
+                let why = "it bills in another currency than the session was billed in";
+                return unusable(app, object, why);
             }
             let check = row.object.price_check;
             if check != before.object.price_check && check.is_some_and(|check| check.is_mismatch())
@@ -333,12 +328,9 @@ async fn apply(
         return Ok(());
     }
     let mut tx = match changed {
-        true => change(app, &origin, &before, &mut row).await?,
+        true => change_price(app, &origin, &before, &mut row, outcome, cdr).await?,
         false => app.store.begin(&origin),
     };
-    if let Some(adjustment) = &mut adjustment {
-        tx.create(adjustment)?;
-    }
     if !is_matched {
         let matched = Matched {
             tenant,

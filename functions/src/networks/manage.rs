@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::deployment::{Deployment, Need};
 use shared::function_scope;
+use shared::models::charging_session::ChargingSession;
+use shared::models::charging_session::review::OperatorDecision;
 use shared::ocpi::network::{Network, NetworkStatus};
 use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::OwnUrls;
-use shared::origin::{Mode, Tenant};
+use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::network::Subject;
 use shared::store::access::Rows;
 use shared::store::charge_cards::CardUidUse;
@@ -16,6 +18,7 @@ use shared::{App, Error, Id, Kind, Timestamp};
 
 use super::handshake;
 use super::operator::set_charging_preferences;
+use crate::charging_sessions::operate;
 use crate::function::{Function, Trigger};
 
 /// The name of the function.
@@ -31,6 +34,9 @@ pub const FUNCTION: Function = Function {
             Rows::Of(Kind::Network),
             Rows::OcpiCredentials,
             Rows::CardTokens,
+            Rows::Of(Kind::ChargingSession),
+            Rows::Of(Kind::Adjustment),
+            Rows::Of(Kind::Fleet),
         ])
         .needing(&[Need::EncryptionKeys, Need::ReadTable]),
 };
@@ -82,6 +88,13 @@ pub enum Manage {
         session: Id,
         preferences: ChargingPreferences,
     },
+    /// Decide about the price of a session that is under review, because it is disputed or was left open.
+    DecideReview {
+        mode: Mode,
+        account: Id,
+        session: Id,
+        decision: OperatorDecision,
+    },
     /// List the sessions and CDRs that belong to no charging session of this service, the oldest first.
     ListUnmatched { mode: Mode },
     /// List the uids of charge cards that accounts claim which other accounts hold, the oldest claim first.
@@ -120,6 +133,7 @@ pub enum Managed {
     Preferences {
         answer: String,
     },
+    Session(Box<ChargingSession>),
     Unmatched {
         data: Vec<Unmatched>,
     },
@@ -203,8 +217,8 @@ pub struct Unmatched {
 /// Does what an operator asks. `own_url` is the address of this service that networks are given, such as `https://api.example.com`.
 ///
 /// # Errors
-/// 400 for an unknown network, an address that may not be called, or a platform that refuses; 409 if the network is not in a state
-/// that allows it; 503 if the platform cannot be reached.
+/// 400 for an unknown network, an address that may not be called, or a platform that refuses; 409 if the network or the session is not in
+/// a state that allows it; 503 if the platform cannot be reached.
 pub async fn handle(app: &App, manage: Manage, own_url: Option<&str>) -> Result<Managed, Error> {
     function_scope::within(NAME, manage_networks(app, manage, own_url)).await
 }
@@ -281,6 +295,12 @@ async fn manage_networks(
             let answer = set_charging_preferences(app, &tenant, &session, &preferences).await?;
             Ok(Managed::Preferences { answer })
         }
+        Manage::DecideReview {
+            mode,
+            account,
+            session,
+            decision,
+        } => decide_review(app, Tenant { account, mode }, &session, decision).await,
         Manage::ListUnmatched { mode } => {
             let objects = app.store.unmatched(mode, MAX_UNMATCHED).await?;
             let data = objects.into_iter().map(|one| Unmatched {
@@ -345,6 +365,22 @@ async fn set_status(
     let network = app.store.load::<Network>(&origin.tenant, id).await?;
     let network = handshake::set_status(app, &origin, network, status).await?;
     Ok(Managed::Network(Box::new(network)))
+}
+
+/// Decides about the price of a session that is under review.
+async fn decide_review(
+    app: &App,
+    tenant: Tenant,
+    session: &Id,
+    decision: OperatorDecision,
+) -> Result<Managed, Error> {
+    let mut row = app.store.load::<ChargingSession>(&tenant, session).await?;
+    let before = row.clone();
+    let origin = Origin::background(tenant, app.now());
+    let outcome = row.decide_review(decision, origin.now)?;
+    let tx = operate::decided(app, &origin, &before, &mut row, outcome).await?;
+    tx.commit_without_response().await?;
+    Ok(Managed::Session(Box::new(row.object)))
 }
 
 /// Has a pull begin now. The relay sees it in the network's row.

@@ -720,7 +720,9 @@ fn session_message(tenant: &Tenant, id: &Id, stored: &Stored<ChargingSession>) -
     let network = stored.internal.network.as_ref();
     let is_priced = network.is_none_or(|network| network.final_at.is_some());
     match stored.object.status {
-        SessionStatus::Completed if is_priced => Some(Message::SettleSession { tenant, session }),
+        SessionStatus::Completed if is_priced && stored.internal.next_action_at.is_some() => {
+            Some(Message::SettleSession { tenant, session })
+        }
         _ if network.is_some() => Some(Message::OperateSession { tenant, session }),
         SessionStatus::Active => Some(Message::StopSession { tenant, session }),
         _ => None,

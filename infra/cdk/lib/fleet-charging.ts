@@ -66,6 +66,13 @@ export interface FleetChargingProps {
   readonly maxEndpoints?: number;
   /** The fee of a reservation, in the smallest unit of its currency. */
   readonly reservationFee?: number;
+  /**
+   * By how much what a charging network bills for a session may exceed the service's own price without a review, by currency in its
+   * smallest unit: `eur:1000,jpy:2000`.
+   */
+  readonly reviewTolerances?: string;
+  /** What a kWh is assumed to cost in a review where the station's tariff is not known, in the same form. */
+  readonly assumedPrices?: string;
   /** The secret that holds the key of Stripe; without it there are no payments in live mode. */
   readonly stripeSecret?: ISecret;
   /**
@@ -112,6 +119,8 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     MaxChildren: text(props.maxChildren),
     MaxEndpoints: text(props.maxEndpoints),
     ReservationFee: text(props.reservationFee),
+    ReviewTolerances: props.reviewTolerances,
+    AssumedPrices: props.assumedPrices,
     StripeSecret: props.stripeSecret?.secretArn,
     Console: props.console,
     LogLevel: props.logLevel,

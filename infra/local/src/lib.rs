@@ -339,6 +339,7 @@ impl Running {
                 shared::environment::variable("OCPI_NAME"),
             )?,
             reservation_fee: options.reservation_fee,
+            plausibility: shared::settings::plausibility()?,
             targets: Targets::PublicAndLoopback,
             quotas: options.quotas,
             slack: options.slack,

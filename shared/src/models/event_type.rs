@@ -30,6 +30,8 @@ event_types! {
     ChargingSessionCancelled "charging_session.cancelled",
     ChargingSessionCompleted "charging_session.completed",
     ChargingSessionFailed "charging_session.failed",
+    ChargingSessionReviewOpened "charging_session.review_opened",
+    ChargingSessionStalled "charging_session.stalled",
     ChargingSessionStarted "charging_session.started",
     ChargingSessionUpdated "charging_session.updated",
     DriverAttached "driver.attached",

@@ -143,7 +143,7 @@ fn duration(hours: Decimal) -> SignedDuration {
     millis(rounded.unwrap_or(i64::MAX))
 }
 
-/// An amount in minor units. One without tax has none.
+/// An amount in minor units. One without tax, or with one that cannot be, has none.
 fn total(cost: Cost, currency: Currency) -> Result<Total, String> {
     let minor = |amount: Decimal| {
         let scale = Decimal::from(10u32.pow(currency.exponent().into()));
@@ -154,7 +154,7 @@ fn total(cost: Cost, currency: Currency) -> Result<Total, String> {
     };
     let net = minor(cost.net)?;
     let gross = cost.gross.map_or(Ok(net), minor)?;
-    Ok(Total { net, gross })
+    Ok(Total::new(net, gross))
 }
 
 /// How long the vehicle charged and was parked, and since when it is parked at the end.
@@ -330,6 +330,35 @@ mod tests {
             (true, Some("C0"))
         );
         assert_eq!(billed.total.gross, -484);
+    }
+
+    #[test]
+    fn tax_is_never_negative_and_never_more_than_the_amount() {
+        let total = |net: &str, gross: &str| {
+            let read = cdr(json!({"total_cost": {"excl_vat": net, "incl_vat": gross}}));
+            let total = read.unwrap().billed.total;
+            (total.net, total.gross)
+        };
+        assert_eq!(total("4", "4.84"), (400, 484));
+        assert_eq!(total("-4", "-4.84"), (-400, -484));
+        assert_eq!(total("0", "4.84"), (0, 484));
+        assert_eq!(total("4.84", "4"), (400, 400));
+        assert_eq!(total("-4.84", "-4"), (-400, -400));
+        assert_eq!(total("4", "-4.84"), (-484, -484));
+        assert_eq!(total("-4", "4.84"), (484, 484));
+        // Each is rounded by itself, and the tax is what is between them.
+        assert_eq!(total("4.0049", "4.0050"), (400, 401));
+        assert_eq!(total("4.0050", "4.0049"), (400, 400));
+        assert_eq!(total("0.0049", "0.0051"), (0, 1));
+        let taxes = json!([{"name": "VAT", "amount": 0.84}, {"name": "Refund", "amount": -1}]);
+        let read = cdr(json!({"total_cost": {"before_taxes": 4, "taxes": taxes}}));
+        assert_eq!(
+            read.unwrap().billed.total,
+            Total {
+                net: 384,
+                gross: 384
+            }
+        );
     }
 
     #[test]

@@ -532,7 +532,7 @@ records! {
         }
 
         fn next_action_at(internal: &SessionInternal) -> Option<Timestamp> {
-            internal.next_action_at
+            internal.next_due()
         }
     }
 

@@ -48,6 +48,8 @@ fn location() -> Location {
     evse["capabilities"] = json!(["REMOTE_START_STOP_CAPABLE", "RESERVABLE", "RFID_READER"]);
     evse["connectors"][0]["standard"] = json!("IEC_62196_T2");
     evse["connectors"][0]["tariff_ids"] = json!(["T1"]);
+    // So much that the 12 kWh of a CDR can have flowed within two minutes.
+    evse["connectors"][0]["max_electric_power"] = json!(400_000);
     let mut second = evse.clone();
     second["uid"] = json!("3257");
     second["evse_id"] = json!("BE*BEC*E041503002");

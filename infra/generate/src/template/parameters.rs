@@ -45,7 +45,7 @@ const COMMON: &[(&str, &str, &str)] = &[
         "Settings",
         TEXT,
         "!Join [/, [!Ref Table, !Ref RateTest, !Ref RateLive, !Ref MaxChildren, !Ref MaxEndpoints, !Ref RateNetwork, \
-         !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, \
+         !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, !Ref ReviewTolerances, !Ref AssumedPrices, \
          !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
     ),
     ("TableName", TEXT, "!Ref Table"),
@@ -64,6 +64,8 @@ const COMMON: &[(&str, &str, &str)] = &[
     ("OcpiPartyId", TEXT, "!Ref OcpiPartyId"),
     ("OcpiName", TEXT, "!Ref OcpiName"),
     ("ReservationFee", NUMBER, "!Ref ReservationFee"),
+    ("ReviewTolerances", TEXT, "!Ref ReviewTolerances"),
+    ("AssumedPrices", TEXT, "!Ref AssumedPrices"),
 ];
 
 /// The parameters of the nested stack of these functions.

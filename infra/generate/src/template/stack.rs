@@ -33,6 +33,8 @@ Globals:
         OCPI_PARTY_ID: !Ref OcpiPartyId
         OCPI_NAME: !Ref OcpiName
         RESERVATION_FEE: !Ref ReservationFee
+        REVIEW_TOLERANCES: !Ref ReviewTolerances
+        ASSUMED_PRICES: !Ref AssumedPrices
         METRICS_NAMESPACE: !Sub FleetCharging/${Service}
         # A version keeps its variables, and CloudFormation publishes another one when its description changes.
         SETTINGS: !Ref Settings

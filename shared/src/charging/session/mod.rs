@@ -2,6 +2,8 @@
 //! from the reports and CDRs of a network (`network`). The life cycle is described in [`crate::models::charging_session`].
 
 mod network;
+mod plausibility;
+mod review;
 mod simulated;
 #[cfg(test)]
 mod tests;
@@ -31,6 +33,7 @@ use crate::time::{DAY, SECOND, SignedDuration, Timestamp, millis, minutes};
 use crate::window::Window;
 
 pub use network::{CardSession, CdrOutcome};
+pub use plausibility::Plausibility;
 
 /// How long before its reserved start a vehicle counts as come for its reservation.
 const EARLY: SignedDuration = minutes(15);
@@ -303,9 +306,11 @@ impl ChargingSession {
             power: f64::from(power) / 1000.0,
             price_check: None,
             reservation: reservation.clone(),
+            review: None,
             session_ended: None,
             session_limit: limit,
             session_started: now,
+            stalled_at: None,
             started_by: StartedBy::Api,
             status: match pending {
                 true => SessionStatus::Pending,
@@ -364,8 +369,16 @@ pub fn network_session(station: &ChargingStation, connector: &Connector) -> Opti
         location_id: station.location_id.clone()?,
         evse_uid: connector.evse.clone(),
         connector_id: own.map(str::to_owned),
+        evse_power: evse_power(station, &connector.evse),
         ..NetworkSession::default()
     })
+}
+
+/// W that an EVSE delivers at most, whichever of its connectors is used.
+fn evse_power(station: &ChargingStation, evse: &str) -> u32 {
+    let connectors = station.connectors.iter().filter(|one| one.evse == evse);
+    let kilowatts = connectors.map(|one| one.power).fold(0.0, f64::max);
+    (kilowatts * 1000.0).round() as u32
 }
 
 fn conflict(param: &str, message: &'static str) -> Error {

@@ -5,14 +5,16 @@ use jiff::tz::TimeZone;
 use super::super::simulation;
 use super::super::tariff::{self, Cost, Course, Usage};
 use super::network_session;
+use super::plausibility::{Claim, OwnPrice, Plausibility};
+use crate::error::Result;
 use crate::fields::text::ZoneName;
 use crate::id::{Id, Kind};
 use crate::models::charging_session::network::{
-    CdrReport, ReportedState, SessionReport, Times, Total, total_of,
+    CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
 };
 use crate::models::charging_session::{
     ChargingSession, CostSource, Names, NetworkSession, PriceCheck, SessionCostLine,
-    SessionFailedReason, SessionInternal, SessionStatus, StartedBy,
+    SessionFailedReason, SessionInternal, SessionStatus, StartedBy, wrong_state,
 };
 use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::models::driver::Driver;
@@ -33,6 +35,8 @@ pub enum CdrOutcome {
     Known,
     /// It was noted, and nothing follows from it for the amounts.
     Noted,
+    /// The price is not plausible, and waits for a decision.
+    UnderReview,
     /// The price of the session is final now.
     Priced,
     /// The price was final before, and this is to be billed, or credited, in addition.
@@ -95,9 +99,11 @@ impl ChargingSession {
             power: f64::from(power) / 1000.0,
             price_check: None,
             reservation: reservation.cloned(),
+            review: None,
             session_ended: None,
             session_limit: None,
             session_started: now,
+            stalled_at: None,
             started_by: StartedBy::Card,
             status: SessionStatus::Pending,
             tax: 0,
@@ -143,10 +149,15 @@ impl Stored<ChargingSession> {
             return false;
         }
         network.session_id = Some(report.session_id.clone());
+        // The same report may come twice.
+        let is_new = network.reported != Some(report.last_updated);
+        if is_new {
+            network.heard_at = Some(now);
+        }
         network.reported = Some(report.last_updated);
-        let priced = network.final_at.is_some();
-        if !priced {
-            self.follow(report, elsewhere, now);
+        let is_priced = network.final_at.is_some() || network.pending_price.is_some();
+        if !is_priced {
+            self.follow(report, is_new, elsewhere, now);
         }
         let changed = self.object != before.object || self.internal != before.internal;
         if changed {
@@ -156,18 +167,21 @@ impl Stored<ChargingSession> {
     }
 
     /// Brings a session whose price is not final to the state that the network reports.
-    fn follow(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) {
+    fn follow(&mut self, report: &SessionReport, is_new: bool, elsewhere: bool, now: Timestamp) {
         use SessionStatus::{Active, Cancelled, Completed, Failed, Pending};
+        let network = self.internal.network.as_ref();
+        let was_ended = network.is_some_and(|network| network.ended_by_tenant);
         let has_used = report.energy > 0 || report.total.is_some_and(|total| total.gross > 0);
         match (self.object.status, report.state) {
-            (_, ReportedState::Waiting) | (Completed, ReportedState::Active) => return,
+            (_, ReportedState::Waiting) => return,
+            (Completed, ReportedState::Active) if !was_ended => return,
             (Failed | Cancelled, ReportedState::Invalid) => return,
             (_, ReportedState::Invalid) => return self.fail(SessionFailedReason::Other, now),
             (Cancelled, ReportedState::Active) => {
                 self.ask_stop(now);
                 return;
             }
-            (Failed, ReportedState::Active) if elsewhere => {
+            (Failed, ReportedState::Active) if elsewhere || was_ended => {
                 self.ask_stop(now);
                 return;
             }
@@ -178,6 +192,18 @@ impl Stored<ChargingSession> {
         let begun = !self.events().is_empty();
         let shown = (self.object.energy_consumed, self.object.amount_due);
         let charging = self.object.charging_ended;
+        let stalled_at = self.object.stalled_at;
+        if is_new {
+            self.object.stalled_at = None;
+        }
+        match report.state {
+            // What was sent while the network was lost may never have arrived.
+            ReportedState::Active if is_new && stalled_at.is_some() => self.ask_stop_again(now),
+            // A session that was ended keeps nobody from charging elsewhere.
+            ReportedState::Active if is_new && was_ended => drop(self.ask_stop(now)),
+            ReportedState::Completed if was_ended => self.confirm_end(),
+            _ => {}
+        }
         self.take_figures(report, now);
         match report.state {
             ReportedState::Completed if self.object.status == Active => {
@@ -187,7 +213,9 @@ impl Stored<ChargingSession> {
             }
             _ => {
                 let is = (self.object.energy_consumed, self.object.amount_due);
-                if !begun && (is != shown || charging != self.object.charging_ended) {
+                let is_changed =
+                    is != shown || charging != self.object.charging_ended || stalled_at.is_some();
+                if !begun && is_changed {
                     self.record(EventType::ChargingSessionUpdated);
                 }
                 self.plan(now);
@@ -200,13 +228,14 @@ impl Stored<ChargingSession> {
     }
 
     /// Makes the session active.
-    fn begin(&mut self, started: Timestamp, now: Timestamp) {
+    pub(super) fn begin(&mut self, started: Timestamp, now: Timestamp) {
         let session = &mut self.object;
         session.status = SessionStatus::Active;
         session.failed_reason = None;
         session.session_started = started.min(now);
         session.session_ended = None;
         if let Some(network) = self.internal.network.as_deref_mut() {
+            network.ended_by_tenant = false;
             network.stop = None;
         }
         self.record(EventType::ChargingSessionStarted);
@@ -222,6 +251,7 @@ impl Stored<ChargingSession> {
         session.charging_ended = Some(charging.min(ended));
         session.ends_by = None;
         session.ends_by_reason = None;
+        session.stalled_at = None;
         if let Some(network) = self.internal.network.as_deref_mut() {
             network.hold = None;
             network.stop = None;
@@ -229,10 +259,28 @@ impl Stored<ChargingSession> {
         self.record(EventType::ChargingSessionCompleted);
     }
 
+    /// Ends a session that its network has lost. What it costs is what the network bills, or has reported last.
+    ///
+    /// # Errors
+    /// `charging_session_state_conflict` if the session is not stalled.
+    pub fn end_stalled(&mut self, now: Timestamp) -> Result<()> {
+        if self.object.stalled_at.is_none() {
+            return Err(wrong_state("The session is not stalled."));
+        }
+        self.complete(now, now);
+        self.object.updated = now;
+        if let Some(network) = self.internal.network.as_deref_mut() {
+            network.ended_by_tenant = true;
+        }
+        self.plan(now);
+        Ok(())
+    }
+
     /// Sets energy, times and cost to what the network reports.
     fn take_figures(&mut self, report: &SessionReport, now: Timestamp) {
         self.object.energy_consumed = report.energy;
-        self.object.charging_ended = report.charging_ended.map(|ended| ended.min(now));
+        let charging_ended = report.charging_ended.map(|ended| ended.min(now));
+        self.object.charging_ended = charging_ended.or(self.object.session_ended);
         self.object.session_started = report.started.min(now);
         let of_tariff = self.internal.pricing.first().map(|price| price.currency);
         self.object.currency = match (report.total, of_tariff) {
@@ -245,18 +293,18 @@ impl Stored<ChargingSession> {
             network.total = report.total;
         }
         let ours = self.price(&self.internal.pricing, report.energy, report.times);
-        let total = report.total.map(|total| Total {
-            net: total.net.max(0),
-            gross: total.gross.max(0),
-        });
-        match total {
-            Some(total) => self.set_cost(total, &ours, CostSource::NetworkSession),
-            None => self.set_cost(total_by(&ours), &ours, self.source_by_tariff()),
-        }
+        let total = report.total;
+        let total = total.map(|total| Total::new(total.net.max(0), total.gross.max(0)));
+        let source = match total {
+            Some(_) => CostSource::NetworkSession,
+            None => self.source_by_tariff(),
+        };
+        let total = total.unwrap_or_else(|| total_by(&ours));
+        self.set_cost(total, explained(total, &ours), source);
     }
 
     /// Where amounts come from that the network does not report.
-    fn source_by_tariff(&self) -> CostSource {
+    pub(super) fn source_by_tariff(&self) -> CostSource {
         let session = &self.object;
         CostSource::of_tariff(tariff::is_known(
             &self.internal.pricing,
@@ -266,7 +314,7 @@ impl Stored<ChargingSession> {
     }
 
     /// What a session of so much energy and time costs at these prices.
-    fn price(&self, pricing: &[Price], energy: i64, times: Times) -> Cost {
+    pub(super) fn price(&self, pricing: &[Price], energy: i64, times: Times) -> Cost {
         let zone = self.internal.zone.as_ref().map(ZoneName::rules);
         let course = Course {
             began: self.object.session_started,
@@ -280,24 +328,30 @@ impl Stored<ChargingSession> {
         tariff::cost(pricing, self.object.currency, course)
     }
 
-    /// Sets the amounts. Where the tariff explains them, its lines do; else one line says what the network bills.
-    fn set_cost(&mut self, total: Total, ours: &Cost, source: CostSource) {
+    /// Sets the amounts.
+    pub(super) fn set_cost(
+        &mut self,
+        total: Total,
+        lines: Vec<SessionCostLine>,
+        source: CostSource,
+    ) {
         let session = &mut self.object;
         session.amount_due = total.gross - session.amount_paid;
         session.net = total.net;
         session.tax = total.gross - total.net;
         session.cost_source = Some(source);
-        let is_explained = total_by(ours) == total;
-        session.cost_breakdown = match is_explained {
-            true => ours.lines.iter().map(SessionCostLine::of).collect(),
-            false => vec![billed_line(total)],
-        };
+        session.cost_breakdown = lines;
         self.internal.net = session.net;
         self.internal.tax = session.tax;
     }
 
     /// Applies a CDR.
-    pub fn take_cdr(&mut self, cdr: &CdrReport, now: Timestamp) -> CdrOutcome {
+    pub fn take_cdr(
+        &mut self,
+        cdr: &CdrReport,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> CdrOutcome {
         let Some(network) = self.internal.network.as_deref_mut() else {
             return CdrOutcome::Noted;
         };
@@ -318,10 +372,14 @@ impl Stored<ChargingSession> {
             network.session_id.clone_from(&cdr.session_id);
         }
         let total = total_of(&network.cdrs, cdr.currency);
+        let counts = newest_bill(&network.cdrs, cdr.currency) == Some(&cdr.billed);
         self.object.updated = now;
         match total {
             None => CdrOutcome::Noted,
-            Some(total) if is_final => self.adjust_to(total),
+            Some(total) if is_final => {
+                let claim = if counts { cdr.claim() } else { self.claim() };
+                self.adjust(total, &claim, limits, now)
+            }
             Some(total) => {
                 let ended_unbilled = matches!(
                     self.object.status,
@@ -329,22 +387,55 @@ impl Stored<ChargingSession> {
                 );
                 match ended_unbilled && total.gross == 0 && cdr.energy == 0 {
                     true => CdrOutcome::Noted,
-                    false => self.take_price(cdr, total, now),
+                    false => self.take_price(cdr, counts, total, limits, now),
                 }
             }
         }
     }
 
-    /// Makes what the session costs in all so much, by an adjustment.
-    fn adjust_to(&mut self, total: Total) -> CdrOutcome {
-        let billed = Total {
+    /// What the session costs in all by now, its adjustments included.
+    fn billed(&self) -> Total {
+        let own = Total {
             net: self.internal.net,
             gross: self.object.amount_due + self.object.amount_paid,
         };
+        let network = self.internal.network.as_ref();
+        network.map_or(own, |network| own.plus(network.adjusted))
+    }
+
+    /// Makes what a session with a final price costs in all so much, if it costs less than before or the amount is plausible.
+    fn adjust(
+        &mut self,
+        total: Total,
+        claim: &Claim,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> CdrOutcome {
+        let network = self.internal.network.as_ref();
+        let overruled = network.and_then(|network| network.overruled.clone());
+        if let Some(overruled) = overruled.filter(|one| one.network == total) {
+            self.close_review();
+            return self.adjust_to(overruled.ours);
+        }
+        let own = self.own_price(claim, limits, now);
+        match own.objection(total) {
+            Some(reason) if total.gross > self.billed().gross => {
+                self.put_under_review(reason, total, &own, now);
+                CdrOutcome::UnderReview
+            }
+            _ => {
+                self.close_review();
+                self.adjust_to(total)
+            }
+        }
+    }
+
+    /// Makes what the session costs in all so much, by an adjustment.
+    pub(super) fn adjust_to(&mut self, total: Total) -> CdrOutcome {
+        let more = total.minus(self.billed());
         let Some(network) = self.internal.network.as_deref_mut() else {
             return CdrOutcome::Noted;
         };
-        let more = total.minus(billed.plus(network.adjusted));
         if more == Total::default() {
             return CdrOutcome::Noted;
         }
@@ -352,82 +443,138 @@ impl Stored<ChargingSession> {
         CdrOutcome::Adjusted(more)
     }
 
-    /// Ends the session with what the network bills.
-    fn take_price(&mut self, cdr: &CdrReport, total: Total, now: Timestamp) -> CdrOutcome {
+    /// Ends the session with what the network bills. `counts` is whether the figures of this CDR are those of the session.
+    fn take_price(
+        &mut self,
+        cdr: &CdrReport,
+        counts: bool,
+        total: Total,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> CdrOutcome {
+        let takes_figures = counts || self.object.review.is_none();
         if self.object.status != SessionStatus::Active
             && self.object.status != SessionStatus::Completed
         {
             self.begin(cdr.started, now);
         }
-        self.object.session_started = cdr.started.min(now);
         self.object.currency = cdr.currency;
-        self.object.energy_consumed = cdr.energy;
-        self.object.charging_ended = cdr.charging_ended;
-        match self.object.status {
-            SessionStatus::Active => self.complete(cdr.ended, now),
-            _ => {
-                let ended = cdr.ended.min(now).max(self.object.session_started);
-                self.object.session_ended = Some(ended);
-                let charging = self.object.charging_ended.unwrap_or(ended);
-                self.object.charging_ended = Some(charging.min(ended));
-                self.record(EventType::ChargingSessionUpdated);
+        if takes_figures {
+            self.object.session_started = cdr.started.min(now);
+            self.object.energy_consumed = cdr.energy;
+            self.object.charging_ended = cdr.charging_ended;
+            if let Some(network) = self.internal.network.as_deref_mut() {
+                network.usage = cdr.times;
+            }
+            match self.object.status {
+                SessionStatus::Active => self.complete(cdr.ended, now),
+                _ => {
+                    let ended = cdr.ended.min(now).max(self.object.session_started);
+                    self.object.session_ended = Some(ended);
+                    let charging = self.object.charging_ended.unwrap_or(ended);
+                    self.object.charging_ended = Some(charging.min(ended));
+                    self.record(EventType::ChargingSessionUpdated);
+                }
             }
         }
-        let is_priced = |pricing: &[Price]| pricing.iter().any(|one| one.currency == cdr.currency);
-        let pricing = match is_priced(&self.internal.pricing) {
+        let pricing = match self.is_tariff_known(cdr.currency) {
             true => self.internal.pricing.clone(),
             false => cdr.pricing.clone(),
         };
-        let ours = self.price(&pricing, cdr.energy, cdr.times);
-        self.object.price_check =
-            is_priced(&pricing).then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
-        self.finish(total, &ours, CostSource::Cdr, now)
+        let claim = if counts { cdr.claim() } else { self.claim() };
+        let ours = self.price(&pricing, claim.energy, claim.times);
+        if takes_figures {
+            let is_priced = pricing.iter().any(|one| one.currency == cdr.currency);
+            self.object.price_check =
+                is_priced.then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
+        }
+        let lines = explained(total, &ours);
+        self.settle_price((total, lines, CostSource::Cdr), &claim, limits, now)
     }
 
     /// Makes the price of a completed session final whose CDR has not come: what the network has reported last, else the tariff's. A CDR
     /// that came before the session began, and had nothing to bill, counts for more. Nothing happens to a session that waits for no CDR.
-    pub fn close_without_cdr(&mut self, now: Timestamp) -> CdrOutcome {
+    pub fn close_without_cdr(&mut self, limits: &Plausibility, now: Timestamp) -> CdrOutcome {
         let network = self.internal.network.as_ref();
-        let waits = network.filter(|network| network.final_at.is_none());
+        let waits =
+            network.filter(|network| network.final_at.is_none() && network.pending_price.is_none());
         let Some(network) = waits.filter(|_| self.object.status == SessionStatus::Completed) else {
             return CdrOutcome::Noted;
         };
-        let ours = self.price(
-            &self.internal.pricing,
-            self.object.energy_consumed,
-            network.usage,
-        );
         let (total, source) = match total_of(&network.cdrs, self.object.currency) {
             Some(total) => (total, CostSource::Cdr),
             None => {
-                let total = Total {
-                    net: self.internal.net,
-                    gross: self.object.amount_due + self.object.amount_paid,
-                };
                 let source = self.object.cost_source;
                 let source = source.unwrap_or_else(|| self.source_by_tariff());
-                (total, source)
+                (self.billed(), source)
             }
         };
         self.object.updated = now;
         self.record(EventType::ChargingSessionUpdated);
-        self.finish(total, &ours, source, now)
+        let lines = self.lines(total);
+        self.settle_price((total, lines, source), &self.claim(), limits, now)
+    }
+
+    /// The lines of what the network bills, or has reported, for the session as it is known.
+    pub(super) fn lines(&self, total: Total) -> Vec<SessionCostLine> {
+        let claim = self.claim();
+        let ours = self.price(&self.internal.pricing, claim.energy, claim.times);
+        explained(total, &ours)
+    }
+
+    /// What is known of a session that has ended.
+    fn claim(&self) -> Claim {
+        let session = &self.object;
+        let network = self.internal.network.as_ref();
+        Claim {
+            started: session.session_started,
+            ended: session.session_ended.unwrap_or(session.session_started),
+            energy: session.energy_consumed,
+            times: network.map_or_else(Times::default, |network| network.usage),
+        }
+    }
+
+    /// Makes the price of a completed session final if it is plausible. Else the session costs the service's own price for the time
+    /// being.
+    fn settle_price(
+        &mut self,
+        (total, lines, source): (Total, Vec<SessionCostLine>, CostSource),
+        claim: &Claim,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> CdrOutcome {
+        let own = self.own_price(claim, limits, now);
+        match own.objection(total) {
+            None => {
+                self.close_review();
+                self.finish(total, lines, source, now)
+            }
+            Some(reason) => {
+                let ours = own.capped(total);
+                self.set_cost(ours, explained(ours, &own.cost), CostSource::Tariff);
+                self.put_under_review(reason, total, &own, now);
+                self.internal.next_action_at = None;
+                if let Some(network) = self.internal.network.as_deref_mut() {
+                    network.stop = None;
+                }
+                CdrOutcome::UnderReview
+            }
+        }
     }
 
     /// Makes the price final. A session that was created so long ago that no invoice finds it costs nothing by itself, and is billed by
     /// an adjustment. Any other one with a payment method is charged now.
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         total: Total,
-        ours: &Cost,
+        lines: Vec<SessionCostLine>,
         source: CostSource,
         now: Timestamp,
     ) -> CdrOutcome {
         let is_late = now.since(self.object.created) > FOUND;
-        let own = if is_late { Total::default() } else { total };
-        self.set_cost(own, ours, source);
-        if is_late {
-            self.object.cost_breakdown.clear();
+        match is_late {
+            true => self.set_cost(Total::default(), Vec::new(), source),
+            false => self.set_cost(total, lines, source),
         }
         if let Some(network) = self.internal.network.as_deref_mut() {
             network.final_at = Some(now);
@@ -442,10 +589,41 @@ impl Stored<ChargingSession> {
     }
 }
 
+impl CdrReport {
+    fn claim(&self) -> Claim {
+        Claim {
+            started: self.started,
+            ended: self.ended,
+            energy: self.energy,
+            times: self.times,
+        }
+    }
+}
+
+impl OwnPrice {
+    /// The service's own price, which is never more than what the network bills.
+    pub(super) fn capped(&self, total: Total) -> Total {
+        let ours = total_by(&self.cost);
+        if ours.gross > total.gross {
+            total
+        } else {
+            ours
+        }
+    }
+}
+
 fn total_by(cost: &Cost) -> Total {
     Total {
         net: cost.net,
         gross: cost.gross,
+    }
+}
+
+/// The lines of an amount: where the tariff explains it, those of the tariff; else one that says what the network bills.
+fn explained(total: Total, ours: &Cost) -> Vec<SessionCostLine> {
+    match total_by(ours) == total {
+        true => ours.lines.iter().map(SessionCostLine::of).collect(),
+        false => vec![billed_line(total)],
     }
 }
 

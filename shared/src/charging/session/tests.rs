@@ -17,11 +17,11 @@ fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     at("2026-03-01T08:00:00Z")
 }
 
-struct Scene {
+pub(super) struct Scene {
     station: ChargingStation,
     driver: Driver,
     vehicle: Vehicle,
@@ -34,7 +34,7 @@ struct Scene {
     arriving: Option<Reservation>,
 }
 
-fn scene() -> Scene {
+pub(super) fn scene() -> Scene {
     let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
     let account = Account::new(serde_json::from_value(account).unwrap(), now()).unwrap();
     let driver = json!({"name": "Ada", "email": "ada@b.example"});
@@ -81,7 +81,7 @@ fn scene() -> Scene {
 }
 
 impl Scene {
-    fn start(&self, change: Value) -> Result<Stored<ChargingSession>> {
+    pub(super) fn start(&self, change: Value) -> Result<Stored<ChargingSession>> {
         let mut body = json!({"charging_station": self.station.id, "connector": self.station.connectors[0].id,
             "driver": self.driver.id, "vehicle": self.vehicle.id});
         body.as_object_mut()

@@ -46,8 +46,10 @@ use crate::window::Window;
 
 pub mod network;
 mod network_transitions;
+pub mod review;
 
 pub use network::NetworkSession;
+use review::Review;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChargingSession {
@@ -119,12 +121,23 @@ pub struct ChargingSession {
     #[serde(default)]
     #[schema(required)]
     pub reservation: Option<Id>,
+    /// Set while a price of the charging network waits for a decision, because it is not plausible. If the price was final before, only
+    /// the difference waits. Else the amounts of the session are those of `review.ours` meanwhile, no invoice has the session, and nothing
+    /// is charged for it.
+    #[serde(default)]
+    #[schema(required)]
+    pub review: Option<Review>,
     /// Null while pending or active.
     pub session_ended: Option<Timestamp>,
     /// Wh at which the session stops by itself.
     pub session_limit: Option<u32>,
     /// When the session began; while it is pending, when it was asked for.
     pub session_started: Timestamp,
+    /// Set while the session is active and its charging network has not reported on it for 24 hours after it was asked to stop it.
+    /// `POST /v1/charging_sessions/{id}/end` ends such a session.
+    #[serde(default)]
+    #[schema(required)]
+    pub stalled_at: Option<Timestamp>,
     #[serde(default)]
     #[schema(required)]
     pub started_by: StartedBy,
@@ -202,7 +215,7 @@ pub enum CostSource {
     Cdr,
     /// What the network has reported of the session, without having billed it.
     NetworkSession,
-    /// The tariff of the station.
+    /// The tariff of the station. After a review, where the tariff is not known, the price per kWh that the service assumes.
     Tariff,
     /// None: the price is unknown, because the station has no prices, or none that held when the session began. The session
     /// costs 0, and is not free of charge.
@@ -403,6 +416,18 @@ impl ChargingSession {
     /// What a charge for the session is called.
     pub fn description(&self) -> String {
         format!("Charging session {}", self.id)
+    }
+}
+
+impl SessionInternal {
+    /// When the session has to be processed next, or the event of its review is sent again.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        let pending = self
+            .network
+            .as_ref()
+            .and_then(|one| one.pending_price.as_ref());
+        let repeat_at = pending.and_then(|pending| pending.repeat_at);
+        self.next_action_at.into_iter().chain(repeat_at).min()
     }
 }
 

@@ -9,9 +9,12 @@
 //! its deadline. The report makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that
 //! flowed is billed. A session that is started with a card begins with its first report. An active session ends when the network reports
 //! that, or bills it. The service asks for the end with STOP_SESSION, when a driver does, when `session_limit` is reached and after 24
-//! hours; it repeats that four times, and never ends a session by itself.
+//! hours; it repeats that four times, and never ends a session by itself. A session on which the network has not reported for 24 hours
+//! after that is *stalled*, and the tenant may end it. One that was ended so waits for its CDR as any other; if the network reports that
+//! it goes on, its end is asked for again, and the session stays completed.
 //!
-//! A completed session waits three days for its CDR. Without one it is billed what the last report says, else by the tariff.
+//! A completed session waits three days for its CDR. Without one it is billed what the last report says, else by the tariff. A price that
+//! is not plausible becomes final only when somebody has decided about it ([`super::review`]).
 //!
 //! Every transition may be asked for twice, late, and in another order than things happened: `last_updated` orders reports, CDRs count by
 //! their ids and as a set. What each contradiction leads to is listed in `infra/networks.md`.
@@ -36,6 +39,9 @@ pub const CDR_PATIENCE: SignedDuration = days(3);
 /// How long a session lasts before the service asks the network to end it.
 pub const LONGEST: SignedDuration = DAY;
 
+/// How long after its end was asked for, and after the network's last report, a session is stalled.
+pub const STALLED_AFTER: SignedDuration = DAY;
+
 /// What is stored with a session at a network's station.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetworkSession {
@@ -47,6 +53,9 @@ pub struct NetworkSession {
     pub evse_uid: String,
     #[serde(default)]
     pub connector_id: Option<String>,
+    /// W that the EVSE delivers at most; 0 where that is not known, and in rows of earlier releases.
+    #[serde(default)]
+    pub evse_power: u32,
     /// What the network calls the session, once it has reported it.
     #[serde(default)]
     pub session_id: Option<String>,
@@ -64,6 +73,12 @@ pub struct NetworkSession {
     /// `last_updated` of the newest report.
     #[serde(default)]
     pub reported: Option<Timestamp>,
+    /// When the newest report was received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard_at: Option<Timestamp>,
+    /// Whether the tenant has ended the session, and the network has not reported its end.
+    #[serde(default)]
+    pub ended_by_tenant: bool,
     /// What the newest report says about times and cost.
     #[serde(default)]
     pub usage: Times,
@@ -78,15 +93,36 @@ pub struct NetworkSession {
     /// What the adjustments so far add to the final price.
     #[serde(default)]
     pub adjusted: Total,
+    /// Set while the session has a review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_price: Option<PendingPrice>,
+    /// The price in place of which an operator has decided to bill the service's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overruled: Option<PendingPrice>,
 }
 
 /// The end of a session that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
+    /// When it was asked for; none in rows of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     /// How often STOP_SESSION was sent.
     pub sent: u32,
     /// When it is sent the next time.
     pub next: Option<Timestamp>,
+}
+
+/// What is stored of a price under review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingPrice {
+    /// What the network bills in all.
+    pub network: Total,
+    /// The service's own price, and the Wh that it is for.
+    pub ours: Total,
+    pub energy: i64,
+    /// When the event of the review is sent again; none once it was.
+    pub repeat_at: Option<Timestamp>,
 }
 
 /// How long a vehicle charged and was parked. Rows hold whole milliseconds.
@@ -107,6 +143,16 @@ pub struct Total {
 }
 
 impl Total {
+    /// An amount without and with tax. What is billed is the amount with tax. If the other one cannot be that amount without tax,
+    /// because it is larger or has the other sign, no tax is known.
+    pub fn new(net: i64, gross: i64) -> Self {
+        let range = gross.min(0)..=gross.max(0);
+        Self {
+            net: if range.contains(&net) { net } else { gross },
+            gross,
+        }
+    }
+
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -137,6 +183,17 @@ pub struct Billed {
     /// None in rows of earlier releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
+}
+
+impl Billed {
+    fn is_in(&self, currency: Currency) -> bool {
+        self.currency.is_none_or(|own| own == currency)
+    }
+
+    fn is_credit_of(&self, bill: &Self) -> bool {
+        let credited = self.credits.as_deref().filter(|_| self.credit);
+        credited.is_some_and(|id| id.eq_ignore_ascii_case(&bill.id))
+    }
 }
 
 /// What a network says of a session.
@@ -183,28 +240,27 @@ pub struct CdrReport {
     pub pricing: Vec<Price>,
 }
 
+/// The CDR in a currency whose price counts: the newest of those that are neither credits nor credited.
+pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
+    let in_currency = || cdrs.iter().filter(move |one| one.is_in(currency));
+    let is_credited = |one: &&Billed| in_currency().any(|other| other.is_credit_of(one));
+    let open = in_currency().filter(|one| !one.credit && !is_credited(one));
+    open.max_by(|a, b| (a.last_updated, &a.id).cmp(&(b.last_updated, &b.id)))
+}
+
 /// What several CDRs of one session amount to in a currency; none before the session was billed in it. The order in which they
 /// arrive does not matter.
 ///
 /// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a session
 /// again without crediting the first CDR has corrected it. A session never costs less than nothing.
 pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
-    let of_currency = move |one: &&Billed| one.currency.is_none_or(|own| own == currency);
-    let cdrs = || cdrs.iter().filter(of_currency);
-    let credits = || cdrs().filter(|one| one.credit);
-    let is_credited = |one: &Billed| {
-        let named = |credit: &Billed| {
-            let credited = credit.credits.as_deref();
-            credited.is_some_and(|id| id.eq_ignore_ascii_case(&one.id))
-        };
-        credits().any(named)
-    };
-    let bills = || cdrs().filter(|one| !one.credit);
+    let in_currency = || cdrs.iter().filter(|one| one.is_in(currency));
+    let credits = || in_currency().filter(|one| one.credit);
+    let bills = || in_currency().filter(|one| !one.credit);
     bills().next()?;
-    let open = bills().filter(|one| !is_credited(one));
-    let newest = open.max_by(|a, b| (a.last_updated, &a.id).cmp(&(b.last_updated, &b.id)));
-    let credited = bills().filter(|one| is_credited(one)).chain(newest);
-    let sum = credited.fold(Total::default(), |sum, one| sum.plus(one.total));
+    let credited = bills().filter(|bill| credits().any(|credit| credit.is_credit_of(bill)));
+    let billed = credited.chain(newest_bill(cdrs, currency));
+    let sum = billed.fold(Total::default(), |sum, one| sum.plus(one.total));
     let sum = credits().fold(sum, |sum, one| {
         // Some networks send the amount of a credit as a positive number.
         sum.minus(Total {
@@ -212,10 +268,7 @@ pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
             gross: one.total.gross.saturating_abs(),
         })
     });
-    Some(Total {
-        net: sum.net.max(0),
-        gross: sum.gross.max(0),
-    })
+    Some(Total::new(sum.net.max(0), sum.gross.max(0)))
 }
 
 #[cfg(test)]
@@ -290,5 +343,14 @@ mod tests {
         };
         assert_eq!(total(&[cdr("C1", 500, None, 1), elsewhere]), Some(500));
         assert_eq!(total(&[cdr("C1", 500, None, 1), of_before]), Some(300));
+    }
+
+    #[test]
+    fn credits_that_name_another_tax_leave_no_negative_tax() {
+        let bill = cdr("C1", 1000, None, 1);
+        let mut credit = cdr("X", -800, Some("C1"), 2);
+        credit.total.net = -100;
+        let total = total_of(&[bill, credit], eur()).unwrap();
+        assert_eq!((total.net, total.gross), (200, 200));
     }
 }

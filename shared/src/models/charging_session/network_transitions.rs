@@ -1,7 +1,8 @@
 //! The transitions of a session at the station of a charging network, whose data is in [`super::network`].
 
 use super::network::{
-    CDR_PATIENCE, LONGEST, MAX_STOPS, NetworkSession, START_PATIENCE, STOP_PATIENCE, Stop,
+    CDR_PATIENCE, LONGEST, MAX_STOPS, NetworkSession, STALLED_AFTER, START_PATIENCE, STOP_PATIENCE,
+    Stop,
 };
 use super::{ChargingSession, SessionFailedReason, SessionStatus, wrong_state};
 use crate::error::Result;
@@ -30,16 +31,41 @@ impl Stored<ChargingSession> {
                 let longest = object.session_started.plus(LONGEST);
                 let longest = network.stop.is_none().then_some(longest);
                 let held = network.hold.map(|hold| hold.until);
-                [stop, longest, held].into_iter().flatten().min()
+                let stalls = self.stalls_at();
+                [stop, longest, held, stalls].into_iter().flatten().min()
+            }
+            SessionStatus::Completed if network.pending_price.is_some() => {
+                self.internal.next_action_at
             }
             SessionStatus::Completed if network.final_at.is_none() => {
                 let ended = object.session_ended.unwrap_or(now);
-                Some(ended.plus(CDR_PATIENCE))
+                let closes = Some(ended.plus(CDR_PATIENCE));
+                stop.into_iter().chain(closes).min()
             }
             // Its charge may be due.
             SessionStatus::Completed => self.internal.next_action_at,
             SessionStatus::Cancelled | SessionStatus::Failed => stop,
         };
+    }
+
+    /// When an active session whose end was asked for is stalled, if its network does not report on it.
+    fn stalls_at(&self) -> Option<Timestamp> {
+        let network = self.internal.network.as_ref()?;
+        let stop = network.stop.filter(|_| self.object.stalled_at.is_none())?;
+        let since = stop.since.unwrap_or(self.object.updated);
+        let heard_at = network.heard_at.unwrap_or(since);
+        Some(heard_at.max(since).plus(STALLED_AFTER))
+    }
+
+    /// Makes an active session stalled, if it is time.
+    pub fn stall(&mut self, now: Timestamp) {
+        let is_active = self.object.status == SessionStatus::Active;
+        if is_active && self.stalls_at().is_some_and(|at| at <= now) {
+            self.object.stalled_at = Some(now);
+            self.object.updated = now;
+            self.record(EventType::ChargingSessionStalled);
+            self.plan(now);
+        }
     }
 
     /// Records that START_SESSION is about to be sent: it is sent once.
@@ -109,6 +135,7 @@ impl Stored<ChargingSession> {
         session.updated = now;
         session.ends_by = None;
         session.ends_by_reason = None;
+        session.stalled_at = None;
         session.amount_due = 0;
         (session.net, session.tax) = (0, 0);
         session.cost_breakdown.clear();
@@ -122,17 +149,32 @@ impl Stored<ChargingSession> {
 
     /// Has STOP_SESSION be sent, unless that was asked for before. Returns whether it is new.
     pub fn ask_stop(&mut self, now: Timestamp) -> bool {
-        let network = self.network_mut().filter(|one| one.stop.is_none());
-        let Some(network) = network else {
-            return false;
-        };
-        network.stop = Some(Stop {
-            sent: 0,
-            next: Some(now),
-        });
+        let is_new = self.network_mut().is_some_and(|one| one.stop.is_none());
+        if is_new {
+            self.ask_stop_again(now);
+        }
+        is_new
+    }
+
+    /// Has STOP_SESSION be sent, whether or not that was asked for before.
+    pub fn ask_stop_again(&mut self, now: Timestamp) {
+        if let Some(network) = self.network_mut() {
+            network.stop = Some(Stop {
+                since: Some(now),
+                sent: 0,
+                next: Some(now),
+            });
+        }
         self.object.updated = now;
         self.plan(now);
-        true
+    }
+
+    /// Records that the network has reported the end of a session that the tenant has ended.
+    pub fn confirm_end(&mut self) {
+        if let Some(network) = self.network_mut() {
+            network.ended_by_tenant = false;
+            network.stop = None;
+        }
     }
 
     /// Records that STOP_SESSION is about to be sent: it is sent again after five minutes, five times in all.

@@ -1,0 +1,43 @@
+//! `POST /v1/charging_sessions/{id}/end`: ends a session that its charging network has lost (`stalled_at`). Driver, vehicle and charging
+//! point are free at once. What the session costs is what the network bills for it, or, if it bills nothing within three days, what it has
+//! reported last.
+
+use axum::extract::State;
+use shared::Response;
+use shared::http::body::Nothing;
+use shared::http::{Body, PathId, RequestContext, Route};
+use shared::models::api_key::Resource;
+use shared::models::charging_session::ChargingSession;
+use shared::store::access::Rows;
+use shared::{App, Code, Error, Kind};
+
+use super::operate;
+
+pub const ROUTE: Route = Route::post(
+    "end-charging-session",
+    "/v1/charging_sessions/{id}/end",
+    Resource::ChargingSessions,
+)
+.refusing(&[Code::ChargingSessionStateConflict])
+.writing(&[
+    Rows::Of(Kind::Reservation),
+    Rows::Of(Kind::Fleet),
+    Rows::Calendars,
+]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Response, Error> {
+    let mut row = app
+        .store
+        .load::<ChargingSession>(context.tenant(), &id)
+        .await?;
+    let before = row.clone();
+    row.end_stalled(context.now())?;
+    let response = context.respond(&row.object)?;
+    let tx = operate::change(&app, &context.origin, &before, &mut row).await?;
+    tx.commit(response).await
+}

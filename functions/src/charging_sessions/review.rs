@@ -1,0 +1,39 @@
+//! `POST /v1/charging_sessions/{id}/review`: decides about a price of a charging network that is not plausible. `accept` bills it, on the
+//! next invoice or to the session's payment method; `dispute` leaves the decision to an operator of the service, and can be followed by
+//! `accept`.
+
+use axum::extract::State;
+use shared::Response;
+use shared::http::{Body, PathId, RequestContext, Route};
+use shared::models::api_key::Resource;
+use shared::models::charging_session::ChargingSession;
+use shared::models::charging_session::review::ReviewRequest;
+use shared::store::access::Rows;
+use shared::{App, Code, Error, Kind};
+
+use super::operate;
+
+pub const ROUTE: Route = Route::post(
+    "review-charging-session",
+    "/v1/charging_sessions/{id}/review",
+    Resource::ChargingSessions,
+)
+.refusing(&[Code::ChargingSessionStateConflict])
+.writing(&[Rows::Of(Kind::Adjustment), Rows::Of(Kind::Fleet)]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(request): Body<ReviewRequest>,
+) -> Result<Response, Error> {
+    let mut row = app
+        .store
+        .load::<ChargingSession>(context.tenant(), &id)
+        .await?;
+    let before = row.clone();
+    let outcome = row.review(request, context.now())?;
+    let response = context.respond(&row.object)?;
+    let tx = operate::decided(&app, &context.origin, &before, &mut row, outcome).await?;
+    tx.commit(response).await
+}

@@ -1,0 +1,323 @@
+//! How a review of a price is opened, decided and closed. See [`crate::models::charging_session::review`].
+
+use super::network::CdrOutcome;
+use super::plausibility::OwnPrice;
+use crate::error::Result;
+use crate::models::charging_session::network::{PendingPrice, Total};
+use crate::models::charging_session::review::{
+    OperatorDecision, REPEAT_AFTER, Review, ReviewDecision, ReviewReason, ReviewRequest,
+};
+use crate::models::charging_session::{ChargingSession, CostSource, wrong_state};
+use crate::models::event_type::EventType;
+use crate::models::stored::Stored;
+use crate::time::Timestamp;
+
+impl Stored<ChargingSession> {
+    /// Opens a review of what the network bills in all, or has the open one be about that.
+    pub(super) fn put_under_review(
+        &mut self,
+        reason: ReviewReason,
+        total: Total,
+        own: &OwnPrice,
+        now: Timestamp,
+    ) {
+        let Some(network) = self.internal.network.as_deref_mut() else {
+            return;
+        };
+        let before = network.pending_price.take();
+        let repeat_at = match &before {
+            Some(before) => before.repeat_at,
+            None => Some(now.plus(REPEAT_AFTER)),
+        };
+        let ours = own.capped(total);
+        network.pending_price = Some(PendingPrice {
+            network: total,
+            ours,
+            energy: own.energy,
+            repeat_at,
+        });
+        let open = self.object.review.take();
+        let is_new = open.is_none();
+        let (opened, disputed, note) = open.map_or((now, None, None), |open| {
+            (open.opened, open.disputed, open.note)
+        });
+        self.object.review = Some(Review {
+            disputed,
+            network: total.gross,
+            note,
+            opened,
+            ours: ours.gross,
+            reason,
+        });
+        match is_new {
+            true => self.record(EventType::ChargingSessionReviewOpened),
+            false => self.record_update(),
+        }
+    }
+
+    /// Closes the review, if one is open. Returns the price that was under review.
+    pub(super) fn close_review(&mut self) -> Option<PendingPrice> {
+        let network = self.internal.network.as_deref_mut()?;
+        let pending = network.pending_price.take()?;
+        self.object.review = None;
+        self.record_update();
+        Some(pending)
+    }
+
+    fn record_update(&mut self) {
+        if !self.events().contains(&EventType::ChargingSessionUpdated) {
+            self.record(EventType::ChargingSessionUpdated);
+        }
+    }
+
+    /// Sends the event of an open review again, once, if it is time.
+    pub fn repeat_review(&mut self, now: Timestamp) {
+        let network = self.internal.network.as_deref_mut();
+        let pending = network.and_then(|network| network.pending_price.as_mut());
+        let due = pending.filter(|pending| pending.repeat_at.is_some_and(|at| at <= now));
+        if let Some(pending) = due {
+            pending.repeat_at = None;
+            self.record(EventType::ChargingSessionReviewOpened);
+        }
+    }
+
+    /// Applies what the tenant decides.
+    ///
+    /// # Errors
+    /// `charging_session_state_conflict` if no review is open.
+    pub fn review(&mut self, request: ReviewRequest, now: Timestamp) -> Result<CdrOutcome> {
+        match request.decision {
+            ReviewDecision::Accept => self.decide_review(OperatorDecision::Accept, now),
+            ReviewDecision::Dispute => {
+                let review = self.object.review.as_mut().ok_or_else(no_review)?;
+                review.disputed.get_or_insert(now);
+                if let Some(note) = request.note {
+                    review.note = Some(note.into());
+                }
+                self.object.updated = now;
+                self.record_update();
+                Ok(CdrOutcome::Noted)
+            }
+        }
+    }
+
+    /// Applies what an operator decides, or a tenant who accepts: the price is final, or adjusted, as if its CDR came now.
+    ///
+    /// # Errors
+    /// `charging_session_state_conflict` if no review is open.
+    pub fn decide_review(
+        &mut self,
+        decision: OperatorDecision,
+        now: Timestamp,
+    ) -> Result<CdrOutcome> {
+        let pending = self.close_review().ok_or_else(no_review)?;
+        let source_by_tariff = self.source_by_tariff();
+        self.object.updated = now;
+        let Some(network) = self.internal.network.as_deref_mut() else {
+            return Ok(CdrOutcome::Noted);
+        };
+        let is_final = network.final_at.is_some();
+        let source = match (network.cdrs.is_empty(), network.total) {
+            (false, _) => CostSource::Cdr,
+            (true, Some(_)) => CostSource::NetworkSession,
+            (true, None) => source_by_tariff,
+        };
+        if decision == OperatorDecision::UseOurs {
+            network.overruled = Some(pending.clone());
+        }
+        Ok(match (decision, is_final) {
+            (OperatorDecision::Accept, true) => self.adjust_to(pending.network),
+            (OperatorDecision::Accept, false) => {
+                let lines = self.lines(pending.network);
+                self.finish(pending.network, lines, source, now)
+            }
+            (OperatorDecision::UseOurs, true) => self.adjust_to(pending.ours),
+            (OperatorDecision::UseOurs, false) => {
+                self.object.energy_consumed = pending.energy;
+                let lines = std::mem::take(&mut self.object.cost_breakdown);
+                self.finish(pending.ours, lines, CostSource::Tariff, now)
+            }
+        })
+    }
+}
+
+fn no_review() -> crate::Error {
+    wrong_state("No price of the session is under review.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plausibility::Plausibility;
+    use super::super::tests::{now, scene};
+    use super::*;
+    use crate::models::charging_session::NetworkSession;
+    use crate::models::charging_session::network::{Billed, CdrReport, Times};
+    use crate::time::{HOUR, SignedDuration, days, millis};
+    use serde_json::json;
+
+    fn total(gross: i64) -> Total {
+        Total::new(gross, gross)
+    }
+
+    /// A CDR of 20 kWh in an hour, which cost 9.00 by the tariff. Later ones have larger numbers.
+    fn cdr(number: u8, gross: i64, credits: Option<u8>) -> CdrReport {
+        let ended = now().plus(HOUR);
+        CdrReport {
+            billed: Billed {
+                id: format!("C{number}"),
+                total: total(gross),
+                credit: credits.is_some(),
+                credits: credits.map(|number| format!("C{number}")),
+                last_updated: ended.plus(millis(number.into())),
+                currency: None,
+            },
+            session_id: Some("S1".into()),
+            started: now(),
+            ended,
+            charging_ended: None,
+            energy: if credits.is_some() { 0 } else { 20_000 },
+            times: Times {
+                charging: HOUR,
+                parking: SignedDuration::ZERO,
+            },
+            currency: crate::money::Currency::from_code("gbp").unwrap(),
+            pricing: Vec::new(),
+        }
+    }
+
+    /// A session that is billed at 50.00 an hour after it began.
+    fn opened() -> Stored<ChargingSession> {
+        let mut session = scene().start(json!({})).unwrap();
+        session.clear_events();
+        session.internal.network = Some(Box::new(NetworkSession {
+            evse_power: 22_000,
+            ..NetworkSession::default()
+        }));
+        let outcome = apply(&mut session, &cdr(1, 5000, None));
+        assert_eq!(outcome, CdrOutcome::UnderReview);
+        session
+    }
+
+    fn apply(session: &mut Stored<ChargingSession>, cdr: &CdrReport) -> CdrOutcome {
+        session.take_cdr(cdr, &Plausibility::default(), now().plus(HOUR))
+    }
+
+    /// The amount of an adjustment, with tax.
+    fn adjusted(outcome: CdrOutcome) -> i64 {
+        match outcome {
+            CdrOutcome::Adjusted(more) => more.gross,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_review_is_opened_with_the_end_of_the_session() {
+        let session = opened();
+        let events = [
+            EventType::ChargingSessionCompleted,
+            EventType::ChargingSessionReviewOpened,
+        ];
+        assert_eq!(session.events(), events);
+        assert_eq!(
+            (session.billed_at(), session.internal.next_action_at),
+            (None, None)
+        );
+        let repeated = now().plus(HOUR).plus(REPEAT_AFTER);
+        assert_eq!(session.internal.next_due(), Some(repeated));
+        let mut later = session;
+        later.clear_events();
+        later.repeat_review(repeated.plus(millis(-1)));
+        assert!(later.events().is_empty());
+        later.repeat_review(repeated);
+        later.repeat_review(repeated);
+        assert_eq!(later.events(), &events[1..]);
+        assert_eq!(later.internal.next_due(), None);
+    }
+
+    #[test]
+    fn a_price_decided_after_six_days_is_an_adjustment() {
+        for (decision, gross) in [
+            (OperatorDecision::Accept, 5000),
+            (OperatorDecision::UseOurs, 900),
+        ] {
+            let mut session = opened();
+            let outcome = session.decide_review(decision, now().plus(days(6)));
+            assert_eq!(outcome.unwrap(), CdrOutcome::Priced);
+            assert_eq!(session.object.amount_due, gross);
+            let mut session = opened();
+            let late = now().plus(days(6)).plus(millis(1));
+            let outcome = session.decide_review(decision, late);
+            assert_eq!(adjusted(outcome.unwrap()), gross);
+            assert_eq!(session.object.amount_due, 0);
+            assert_eq!(session.billed_at(), Some(late));
+            assert!(session.decide_review(decision, late).is_err());
+        }
+    }
+
+    #[test]
+    fn a_credit_keeps_the_figures_of_the_bill() {
+        let mut session = opened();
+        let partial = apply(&mut session, &cdr(2, -100, Some(1)));
+        assert_eq!(partial, CdrOutcome::UnderReview);
+        let review = session.object.review.clone().unwrap();
+        assert_eq!((review.network, review.ours), (4900, 900));
+        assert_eq!(session.object.energy_consumed, 20_000);
+        assert_eq!(
+            apply(&mut session, &cdr(3, -4000, Some(1))),
+            CdrOutcome::Priced
+        );
+        assert_eq!(
+            (session.object.amount_due, &session.object.review),
+            (900, &None)
+        );
+        assert_eq!(session.object.energy_consumed, 20_000);
+    }
+
+    #[test]
+    fn an_older_bill_does_not_replace_the_one_under_review() {
+        let mut session = opened();
+        let older = CdrReport {
+            energy: 1_000,
+            ..cdr(0, 45, None)
+        };
+        assert_eq!(apply(&mut session, &older), CdrOutcome::UnderReview);
+        assert_eq!(session.object.review.as_ref().unwrap().network, 5000);
+        assert_eq!(session.object.energy_consumed, 20_000);
+    }
+
+    #[test]
+    fn an_overruled_total_stays_overruled_whatever_comes_between() {
+        let mut session = opened();
+        let later = now().plus(days(1));
+        let decided = session.decide_review(OperatorDecision::UseOurs, later);
+        assert_eq!(decided.unwrap(), CdrOutcome::Priced);
+        let corrected = apply(&mut session, &cdr(2, 1000, None));
+        assert_eq!(adjusted(corrected), 100);
+        // Without the correction it is the total of before.
+        let back = apply(&mut session, &cdr(3, -1000, Some(2)));
+        assert_eq!(adjusted(back), -100);
+        assert_eq!(session.object.review, None);
+        let dearer = apply(&mut session, &cdr(4, 6000, None));
+        assert_eq!(dearer, CdrOutcome::UnderReview);
+    }
+
+    #[test]
+    fn ours_is_never_more_than_what_the_network_bills() {
+        let mut session = scene().start(json!({})).unwrap();
+        session.internal.network = Some(Box::new(NetworkSession {
+            evse_power: 22_000,
+            ..NetworkSession::default()
+        }));
+        let cheap = CdrReport {
+            energy: 50_000,
+            ..cdr(1, 100, None)
+        };
+        assert_eq!(apply(&mut session, &cheap), CdrOutcome::UnderReview);
+        let review = session.object.review.clone().unwrap();
+        assert_eq!((review.reason, review.ours), (ReviewReason::Energy, 100));
+        let decided = session.decide_review(OperatorDecision::UseOurs, now().plus(days(1)));
+        assert_eq!(decided.unwrap(), CdrOutcome::Priced);
+        let session = session.object;
+        assert_eq!((session.amount_due, session.energy_consumed), (100, 22_000));
+    }
+}
