@@ -13,7 +13,7 @@ use crate::time::{DAY, HOUR, SignedDuration, millis, whole_millis};
 pub const LONGEST: SignedDuration = DAY;
 
 /// A Wh is a power of 1 W during this many milliseconds.
-const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
+pub const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
 
 /// What a vehicle's own charger takes on alternating current, in W.
 const ONBOARD_CHARGER: u64 = 22_000;

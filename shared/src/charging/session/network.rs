@@ -305,12 +305,7 @@ impl Stored<ChargingSession> {
 
     /// Where amounts come from that the network does not report.
     pub(super) fn source_by_tariff(&self) -> CostSource {
-        let session = &self.object;
-        CostSource::of_tariff(tariff::is_known(
-            &self.internal.pricing,
-            session.currency,
-            session.session_started,
-        ))
+        CostSource::of_tariff(self.is_tariff_known(self.object.currency))
     }
 
     /// What a session of so much energy and time costs at these prices.

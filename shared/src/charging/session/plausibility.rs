@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::super::simulation::MILLIS_PER_HOUR;
-use super::super::tariff::Cost;
+use super::super::tariff::{self, Cost};
 use crate::models::charging_session::network::{LONGEST, Times, Total};
 use crate::models::charging_session::review::ReviewReason;
 use crate::models::charging_session::{ChargingSession, StartedBy};
@@ -158,8 +158,8 @@ impl Stored<ChargingSession> {
 
     /// Whether the tariff that the station had when the session began has prices in this currency.
     pub(super) fn is_tariff_known(&self, currency: Currency) -> bool {
-        let mut pricing = self.internal.pricing.iter();
-        pricing.any(|price| price.currency == currency)
+        let began = self.object.session_started;
+        tariff::is_known(&self.internal.pricing, currency, began)
     }
 
     /// How long the session can have lasted. One that was started through the API did not begin before it was asked for. One of which
