@@ -17,6 +17,7 @@ use crate::models::charging_session::{
 use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::models::driver::Driver;
 use crate::models::event_type::EventType;
+use crate::models::network::{ObjectId, is_believed};
 use crate::models::stored::Stored;
 use crate::models::vehicle::Vehicle;
 use crate::money::Currency;
@@ -45,6 +46,8 @@ pub enum CdrOutcome {
 #[derive(Debug, Clone, Copy)]
 pub struct CardSession<'a> {
     pub station: &'a ChargingStation,
+    /// The location that the station is at its network.
+    pub location: Option<&'a ObjectId>,
     pub connector: &'a Connector,
     pub driver: &'a Driver,
     pub vehicle: &'a Vehicle,
@@ -60,6 +63,7 @@ impl ChargingSession {
     pub fn by_card(card: &CardSession<'_>, now: Timestamp) -> Option<Stored<Self>> {
         let CardSession {
             station,
+            location,
             connector,
             driver,
             vehicle,
@@ -106,7 +110,7 @@ impl ChargingSession {
         };
         let network = NetworkSession {
             start_sent: Some(now),
-            ..network_session(station, connector)?
+            ..network_session(location, connector)?
         };
         let internal = SessionInternal {
             reservation: reservation.cloned(),
@@ -136,13 +140,13 @@ impl Stored<ChargingSession> {
         };
         let is_old = network
             .reported
-            .is_some_and(|newest| report.last_updated < newest);
-        let is_another = network.session_id.as_deref();
-        let is_another = is_another.is_some_and(|id| !id.eq_ignore_ascii_case(&report.session_id));
+            .is_some_and(|newest| report.last_updated < newest && is_believed(newest, now));
+        let known = network.session.as_ref();
+        let is_another = known.is_some_and(|known| *known != report.session);
         if is_old || is_another {
             return false;
         }
-        network.session_id = Some(report.session_id.clone());
+        network.session = Some(report.session.clone());
         network.reported = Some(report.last_updated);
         let priced = network.final_at.is_some();
         if !priced {
@@ -292,11 +296,7 @@ impl Stored<ChargingSession> {
             return CdrOutcome::Noted;
         };
         let id = &cdr.billed.id;
-        if network
-            .cdrs
-            .iter()
-            .any(|known| known.id.eq_ignore_ascii_case(id))
-        {
+        if network.cdrs.iter().any(|known| known.id == *id) {
             return CdrOutcome::Known;
         }
         let is_final = network.final_at.is_some();
@@ -304,8 +304,8 @@ impl Stored<ChargingSession> {
             return CdrOutcome::OtherCurrency;
         }
         network.cdrs.push(cdr.billed.clone());
-        if network.session_id.is_none() {
-            network.session_id.clone_from(&cdr.session_id);
+        if network.session.is_none() {
+            network.session.clone_from(&cdr.session);
         }
         let total = total_of(&network.cdrs, cdr.currency);
         self.object.updated = now;

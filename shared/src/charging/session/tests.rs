@@ -88,6 +88,7 @@ impl Scene {
             .unwrap()
             .extend(change.as_object().unwrap().clone());
         let parties = Parties {
+            location: None,
             station: &self.station,
             connector: &self.station.connectors[0],
             driver: &self.driver,
